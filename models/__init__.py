@@ -1,0 +1,1 @@
+"""The ground: shapes, rows, settings. Imports nothing of ours."""

@@ -1,0 +1,1 @@
+"""Shapes of what crosses a boundary: requests, plans, envelopes, replies, events."""

@@ -1,0 +1,98 @@
+"""The structured parts of a reply, one model per kind."""
+
+import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from models.contracts.base import Contract
+
+
+class Table(Contract):
+    """Rows under named columns."""
+
+    columns: list[str]
+    """Column titles, left to right."""
+    rows: list[list[str | int | float | bool | None]]
+    """One list of cells per row, as long as `columns`."""
+
+
+class Comparison(Contract):
+    """A few options side by side."""
+
+    criteria: list[str]
+    options: list[dict[str, Any]]
+    """Each option: `name`, and a value per criterion."""
+
+
+class Link(Contract):
+    """Somewhere to go."""
+
+    url: str
+    label: str
+    expires_at: str | None = None
+    """RFC 3339; None where it does not expire."""
+
+
+class ItineraryDay(Contract):
+    """One day of a trip."""
+
+    date: datetime.date | None = None
+    morning: str | None = None
+    afternoon: str | None = None
+    evening: str | None = None
+    weather: str | None = None
+
+
+class Itinerary(Contract):
+    """A trip, day by day."""
+
+    days: list[ItineraryDay]
+    stay: str | None = None
+    """Where to sleep."""
+    notes: list[str] = Field(default_factory=list)
+    """What is missing, or worth knowing."""
+
+
+class Card(Contract):
+    """One thing with its facts."""
+
+    subtitle: str | None = None
+    facts: dict[str, Any]
+
+
+class _Artifact(Contract):
+    title: str
+    sources: list[str] = Field(default_factory=list)
+    """Ids of the steps it was made from."""
+
+
+class TableArtifact(_Artifact):
+    kind: Literal["table"] = "table"
+    data: Table
+
+
+class ComparisonArtifact(_Artifact):
+    kind: Literal["comparison"] = "comparison"
+    data: Comparison
+
+
+class LinkArtifact(_Artifact):
+    kind: Literal["link"] = "link"
+    data: Link
+
+
+class ItineraryArtifact(_Artifact):
+    kind: Literal["itinerary"] = "itinerary"
+    data: Itinerary
+
+
+class CardArtifact(_Artifact):
+    kind: Literal["card"] = "card"
+    data: Card
+
+
+Artifact = Annotated[
+    TableArtifact | ComparisonArtifact | LinkArtifact | ItineraryArtifact | CardArtifact, Field(discriminator="kind")
+]
+"""A structured part of a reply."""

@@ -1,0 +1,148 @@
+"""A plan, as data: what the planner writes, what a caller may post, what is stored.
+
+A plan is a DAG of steps, each one tool call. An argument is a literal or a reference
+`{"$from": "step_id.path[0].field"}`; a reference is a dependency, `needs` only adds order without data.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from models.contracts.base import Contract
+
+PLAN_FORMAT = 1
+"""Version of this format, stored with every plan."""
+
+Effect = Literal["read", "write", "spend"]
+"""What a call does to the world. `read` may run again; `write` changes something; `spend` costs money."""
+
+StepStatus = Literal[
+    "pending", "queued", "running", "waiting_approval",
+    "succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown",
+]  # fmt: skip
+
+FINAL_STEP_STATUSES = frozenset({"succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"})
+
+STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+_REFERENCE = re.compile(r"([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]+|\[\d+\])*)")
+_PART = re.compile(r"\.([A-Za-z0-9_-]+)|\[(\d+)\]")
+
+
+class Step(Contract):
+    """One tool call of a plan."""
+
+    id: str
+    """Unique in the plan; matches `[A-Za-z0-9_-]{1,64}`."""
+    tool: str
+    """Dotted name, such as `travel.lookup_weather`."""
+    args: dict[str, Any] = Field(default_factory=dict)
+    """Arguments by name: literals, or references to results of other steps."""
+    needs: list[str] = Field(default_factory=list)
+    """Steps that must end first, beside those that the arguments refer to."""
+    reason: str | None = None
+    """Why the planner wants this step."""
+    parallel_group: str | None = None
+    """A label shown with the plan; no effect on the order."""
+    run_if: Any = None
+    """A condition on earlier results."""
+    fallbacks: list[dict[str, Any]] = Field(default_factory=list)
+    """Calls to try instead when this one fails: `{tool, args}`."""
+    on_need_error: Literal["skip", "run"] = "skip"
+    """What happens when a needed step did not succeed."""
+    critical: bool = True
+    """Whether a failure here stops a `fail_fast` turn."""
+    assumes: list[str] = Field(default_factory=list)
+    """Ids of the assumptions that this step rests on."""
+    timeout_ms: int | None = Field(None, ge=1, le=3_600_000)
+    """Time for the call with its retries; the tool's own timeout where absent."""
+    phase: str | None = None
+    """The phase this step belongs to."""
+    purpose: str | None = None
+    """What its result is for."""
+
+
+class Assumption(Contract):
+    """Something the plan takes for granted."""
+
+    id: str
+    text: str
+
+
+class Plan(Contract):
+    """A DAG of steps and the thinking behind it. Without steps, `reply` is the whole answer."""
+
+    thought: str | None = None
+    """The planner's reasoning, for operators."""
+    action: str | None = None
+    """What is being done, in one phrase for people."""
+    confidence: float | None = Field(None, ge=0, le=1)
+    """How sure the planner is."""
+    slots: dict[str, Any] | None = None
+    """What the message said, as typed values."""
+    synthesis_hint: str | None = None
+    """Name of the template that makes the reply from the results."""
+    reply: str | None = None
+    """The reply itself, where no tool is needed."""
+    assumptions: list[Assumption] | None = None
+    phases: list[dict[str, Any]] | None = None
+    steps: list[Step]
+    """The nodes of the DAG, in any order."""
+
+
+class Fault(Contract):
+    """One thing wrong with a plan, and how to mend it."""
+
+    step: str | None
+    """Id of the step, where the fault is in one."""
+    code: str
+    """Stable name: `cycle`, `self_dependency`, `dangling_need`, `dangling_reference`, `duplicate_id`, …"""
+    message: str
+    """A sentence that names the thing."""
+    path: str | None = None
+    """Where in the plan, such as `steps[2].args.city`."""
+
+
+class Reference(NamedTuple):
+    """A pointer into another step's result, parsed from `{"$from": "step.path[0].field"}`."""
+
+    step: str
+    path: tuple[str | int, ...]
+
+    def __str__(self) -> str:
+        return self.step + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
+
+
+def is_reference(value: object) -> bool:
+    """Tell whether a value of an argument stands for another step's result."""
+    return isinstance(value, dict) and "$from" in value
+
+
+def parse_reference(value: dict[str, Any]) -> Reference | None:
+    """Read a reference; None where it is not one that this format knows."""
+    text = value["$from"]
+    match = _REFERENCE.fullmatch(text) if isinstance(text, str) and len(value) == 1 else None
+    if match is None:
+        return None
+    path = tuple(name or int(index) for name, index in _PART.findall(match[2]))
+    return Reference(match[1], path)
+
+
+def find_references(
+    value: Any, path: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Yield every reference inside an argument with its place: (path, reference object)."""
+    if is_reference(value):
+        yield path, value
+        return
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from find_references(inner, (*path, key))
+
+
+def implied_needs(step: Step) -> list[str]:
+    """Return the steps that must end before this one: its `needs`, then those its arguments refer to."""
+    found = (parse_reference(reference) for _, reference in find_references(step.args))
+    return list(dict.fromkeys([*step.needs, *(reference.step for reference in found if reference)]))

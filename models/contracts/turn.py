@@ -1,0 +1,202 @@
+"""A turn: what a caller posts, what we answer, what can be read later."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from zoneinfo import available_timezones
+
+from pydantic import AfterValidator, Field
+
+from models.contracts.artifact import Artifact
+from models.contracts.base import Contract
+from models.contracts.plan import Effect, StepStatus
+
+TurnStatus = Literal[
+    "queued", "planning", "running", "waiting_approval", "responding", "succeeded", "failed", "cancelled", "superseded"
+]
+FINAL_TURN_STATUSES = frozenset({"succeeded", "failed", "cancelled", "superseded"})
+
+Mode = Literal["auto", "direct", "plan", "react", "adaptive"]
+OnError = Literal["best_effort", "fail_fast"]
+OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
+
+Scope = Literal["turns:write", "turns:read", "plans:submit", "admin"]
+"""What a key may do. `turns:write` posts messages, `turns:read` reads turns and conversations,
+`plans:submit` posts ready plans, `admin` reads across conversations of the tenant."""
+
+SCOPES: tuple[Scope, ...] = ("turns:write", "turns:read", "plans:submit", "admin")
+
+
+def _known_timezone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"{name!r} is not an IANA time zone; write one such as 'Asia/Jerusalem'")
+    return name
+
+
+Identifier = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
+"""A caller's own id: 1-128 visible ASCII characters."""
+
+
+class User(Contract):
+    """The person who wrote the message, as far as the caller says."""
+
+    id: Identifier | None = None
+    name: str | None = Field(None, max_length=200)
+    email: str | None = Field(None, max_length=320)
+    timezone: Annotated[str, AfterValidator(_known_timezone)] | None = None
+    locale: str | None = Field(None, max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")
+
+
+class TurnRequest(Contract):
+    """One message to answer. Only `message` is required."""
+
+    message: str = Field(min_length=1, max_length=8000)
+    """What the user wrote."""
+    conversation_id: Identifier | None = None
+    """The caller's own id of the conversation; a new conversation where absent."""
+    agent: str | None = Field(None, max_length=64)
+    """The agent that answers; the conversation's own, or the default, where absent."""
+    message_id: Identifier | None = None
+    """The channel's id of the message: the same id again gives the same turn."""
+    user: User | None = None
+    mode: Mode | None = None
+    """How to work on it; the agent's own where absent."""
+    on_error: OnError = "best_effort"
+    """`best_effort`: independent steps go on after a failure. `fail_fast`: what has not started is cancelled."""
+    on_busy: OnBusy = "auto"
+    """What happens while another turn of the conversation runs."""
+    deadline_ms: int | None = Field(None, ge=100, le=86_400_000)
+    """Time until the reply, from acceptance."""
+    plan: dict[str, Any] | None = None
+    """A ready plan, which skips the planner; needs the scope `plans:submit`."""
+    callback_url: str | None = Field(None, max_length=2000)
+    """Where to post the finished turn."""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    """The caller's own data, handed back with the turn."""
+
+
+class Links(Contract):
+    """Where to look next."""
+
+    self: str
+    events: str
+
+
+class TurnAccepted(Contract):
+    """The turn is durably recorded."""
+
+    turn_id: str
+    conversation_id: str
+    seq: int
+    """Place in the conversation, from 1."""
+    status: TurnStatus
+    links: Links
+
+
+class Question(Contract):
+    """What the user is asked before the work can go on."""
+
+    fields: list[str]
+    choices: dict[str, list[Any]] = Field(default_factory=dict)
+
+
+class Source(Contract):
+    """Where a piece of the reply's text comes from."""
+
+    text: str
+    step: str
+    path: str
+
+
+class Reply(Contract):
+    """What we send."""
+
+    text: str
+    artifacts: list[Artifact] = Field(default_factory=list)
+    question: Question | None = None
+    grounded: bool | None = None
+    """Whether every figure was traced to a tool result; None where that was not checked."""
+    sources: list[Source] = Field(default_factory=list)
+
+
+class Usage(Contract):
+    """What the language model cost."""
+
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    """In US dollars; None where the model's price is not known."""
+
+    def plus(self, other: "Usage") -> "Usage":
+        """Return the sum of both; an unknown cost makes the sum unknown."""
+        costs = (self.cost, other.cost)
+        return Usage(
+            llm_calls=self.llm_calls + other.llm_calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost=None if None in costs else sum(cost for cost in costs if cost is not None),
+        )
+
+
+class StepView(Contract):
+    """A step as it stands."""
+
+    id: str
+    tool: str
+    args: dict[str, Any]
+    needs: list[str]
+    """Including those that references imply."""
+    effect: Effect
+    status: StepStatus
+    attempt: int
+    """Claims so far; retries inside a claim are events."""
+    worker: str | None
+    cache: str | None
+    queued_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    duration_ms: float | None
+    queue_ms: float | None
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+class Timings(Contract):
+    """Where the time went, in milliseconds; None for what did not happen."""
+
+    queued_ms: float | None
+    planning_ms: float | None
+    tools_ms: float | None
+    """Wall time from the first step's start to the last step's end."""
+    responding_ms: float | None
+    total_ms: float | None
+    critical_path_ms: float | None
+    """The longest path through the plan by the steps' own durations."""
+
+
+class TurnView(Contract):
+    """Everything there is to say about a turn."""
+
+    turn_id: str
+    conversation_id: str
+    seq: int
+    agent: str
+    mode: str
+    status: TurnStatus
+    superseded_by: str | None
+    action: str | None
+    plans: list[dict[str, Any]]
+    """Each revision of the plan as it was validated."""
+    steps: list[StepView]
+    executed_order: list[str]
+    """Ids of the steps that ran, in the order of their start."""
+    output: Any
+    """The formatter's result, where the plan ends in one."""
+    synthesis_hint: str | None
+    reply: Reply | None
+    usage: Usage
+    timings: Timings
+    error: dict[str, Any] | None
+    metadata: dict[str, Any]
+    created_at: datetime
+    trace_id: str

@@ -1,0 +1,137 @@
+"""Postgres: transactions at the edges, and single statements on the driver's connection for the hot path.
+
+One pool per process serves both. Nothing here waits for ever, and a server that went away is `Unavailable`.
+"""
+
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import psycopg
+from psycopg.types.json import set_json_dumps, set_json_loads
+from sqlalchemy import Engine, create_engine, event, exc
+from sqlalchemy.orm import Session
+
+from models.errors import Unavailable
+from models.settings import settings
+
+CONNECT_TIMEOUT_S = 5
+_STATEMENT_TIMEOUT_MS = 30_000
+
+
+def dump_json(value: Any) -> str:
+    """Write JSON as both drivers of the ledger do."""
+    return orjson.dumps(value).decode()
+
+
+set_json_dumps(dump_json)
+set_json_loads(orjson.loads)
+
+
+@lru_cache
+def engine() -> Engine:
+    """Return this process's engine. After a fork call `forget_connections` first."""
+    made = create_engine(
+        driver_url(settings().database_url),
+        pool_size=settings().database_pool_size,
+        max_overflow=0,
+        pool_timeout=CONNECT_TIMEOUT_S,
+        json_serializer=dump_json,
+        json_deserializer=orjson.loads,
+        connect_args={
+            "connect_timeout": CONNECT_TIMEOUT_S,
+            "application_name": "turnloom",
+            "options": f"-c timezone=UTC -c statement_timeout={_STATEMENT_TIMEOUT_MS}",
+        },
+    )
+    event.listen(made, "checkout", _refuse_closed)
+    return made
+
+
+@contextmanager
+def transaction() -> Iterator[Session]:
+    """Open a transaction for the ledger's functions; commits at the end, rolls back on an error.
+
+    Raises:
+        Unavailable: Postgres is out of reach or out of connections.
+    """
+    try:
+        with Session(engine()) as session, session.begin():
+            yield session
+    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+        raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+
+
+@contextmanager
+def statement() -> Iterator[psycopg.Connection]:
+    """Lend the driver's connection in autocommit: each statement is a transaction of its own.
+
+    For the few statements of the hot path, which are prepared on the connection.
+
+    Raises:
+        Unavailable: Postgres is out of reach or out of connections.
+    """
+    try:
+        lent = engine().raw_connection()
+        connection = lent.driver_connection
+        assert isinstance(connection, psycopg.Connection)
+        try:
+            connection.autocommit = True
+            yield connection
+        except psycopg.OperationalError:
+            lent.invalidate()
+            raise
+        finally:
+            if not connection.closed:
+                connection.autocommit = False
+            lent.close()
+    except (psycopg.OperationalError, exc.OperationalError, exc.TimeoutError) as error:
+        raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+
+
+def forget_connections() -> None:
+    """Drop the inherited pool without closing its sockets, which belong to the parent process."""
+    if engine.cache_info().currsize:
+        engine().dispose(close=False)
+    engine.cache_clear()
+
+
+def close_connections() -> None:
+    """Close the pool; the next use opens a new one with the settings of that moment."""
+    if engine.cache_info().currsize:
+        engine().dispose()
+    engine.cache_clear()
+
+
+def ping(url: str) -> None:
+    """Connect once and ask for nothing much.
+
+    Raises:
+        Unavailable: the server does not answer, or refuses these credentials.
+    """
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+            connection.execute("select 1")
+    except psycopg.Error as error:
+        raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+
+
+def driver_url(url: str) -> str:
+    """Name the driver in a customary URL: `postgres://` and `postgresql://` mean psycopg."""
+    _, separator, rest = url.partition("://")
+    return f"postgresql+psycopg{separator}{rest}"
+
+
+def _refuse_closed(connection: psycopg.Connection, _record: object, _proxy: object) -> None:
+    """Let the pool replace a connection that the server has closed: its idle socket is readable."""
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN)
+    if poller.poll(0):
+        raise exc.DisconnectionError("closed by the server")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0]

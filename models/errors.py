@@ -1,0 +1,96 @@
+"""The tree of errors. The class says what happens next; the edge decides how it looks.
+
+`code` is the stable name that programs read; the message is a sentence for people that names the thing
+and says how to mend it.
+"""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+
+class TurnloomError(Exception):
+    """What every error of ours has: a stable code, an HTTP status, and the faults it names one by one."""
+
+    code: str = "internal_error"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, message: str, *, code: str | None = None, faults: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.code = code or self.code
+        self.faults = faults or []
+
+
+class Malformed(TurnloomError):
+    """The bytes are not what they claim to be (HTTP 400)."""
+
+    code, status, title = "malformed", 400, "Malformed request"
+
+
+class Unauthorized(TurnloomError):
+    """No key, or one we do not know (HTTP 401)."""
+
+    code, status, title = "unauthorized", 401, "Unauthorized"
+
+
+class PolicyDenied(TurnloomError):
+    """The key is known and may not do this (HTTP 403)."""
+
+    code, status, title = "forbidden", 403, "Forbidden"
+
+
+class NotFound(TurnloomError):
+    """There is no such thing, or it belongs to somebody else (HTTP 404)."""
+
+    code, status, title = "not_found", 404, "Not found"
+
+
+class Conflict(TurnloomError):
+    """The thing is there already, or busy (HTTP 409)."""
+
+    code, status, title = "conflict", 409, "Conflict"
+
+
+class Invalid(TurnloomError):
+    """The request is well-formed and wrong; `faults` names each fault (HTTP 422)."""
+
+    code, status, title = "invalid", 422, "Invalid request"
+
+
+class InvalidPlan(Invalid):
+    """A plan that breaks a rule; the planner may draft again (HTTP 422 for a plan that a caller posted)."""
+
+    code, title = "invalid_plan", "Invalid plan"
+
+
+class Unavailable(TurnloomError):
+    """Something we depend on is out for now: try again later (HTTP 503).
+
+    `retry_after_s` is the other side's own word on when, where it gave one.
+    """
+
+    code, status, title = "unavailable", 503, "Unavailable"
+
+    def __init__(self, message: str, *, code: str | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_s = retry_after_s
+
+
+class ToolFailed(TurnloomError):
+    """A tool call that failed for good; it is recorded with the step. `code` is one of `ErrorCode`."""
+
+    code, status, title = "INTERNAL_ERROR", 500, "Tool failed"
+
+    def __init__(self, message: str, *, code: str = "INTERNAL_ERROR", retry_at: datetime | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_at = retry_at
+
+
+class NeedsInput(TurnloomError):
+    """A tool lacks something only the user can say. `needs`: field -> True, or the choices."""
+
+    code, status, title = "needs_input", 422, "Needs input"
+
+    def __init__(self, needs: dict[str, bool | list[Any]]) -> None:
+        super().__init__(f"needs {', '.join(sorted(needs))} from the user")
+        self.needs = needs

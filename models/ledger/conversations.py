@@ -1,0 +1,93 @@
+"""Conversations: find, list, erase."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, cast, delete, func, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+
+from models.errors import Conflict, NotFound
+from models.tables.audit import AuditRow
+from models.tables.conversations import ConversationRow
+from models.tables.events import EventRow
+from models.tables.plans import PlanRow
+from models.tables.replies import ReplyRow
+from models.tables.sim import SimWriteRow
+from models.tables.steps import StepRow
+from models.tables.turns import TurnRow
+
+_EMPTY = cast({}, JSONB)
+
+
+def get(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRow:
+    """Return a conversation.
+
+    Raises:
+        NotFound: the tenant has none of that id.
+    """
+    row = db.scalar(_of(tenant_id, conversation_id))
+    if row is None:
+        raise NotFound(f"there is no conversation {conversation_id!r}")
+    return row
+
+
+def agent_of(db: Session, tenant_id: UUID, conversation_id: str) -> str | None:
+    """Return the agent that a conversation was opened with; None where there is no such conversation."""
+    query = select(ConversationRow.agent)
+    return db.scalar(query.where(ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id))
+
+
+def page(db: Session, tenant_id: UUID, before: tuple[Any, str] | None, limit: int) -> list[ConversationRow]:
+    """Return conversations, the last touched first; `before` is (updated_at, id) of the last one seen."""
+    query = select(ConversationRow).where(ConversationRow.tenant_id == tenant_id)
+    if before is not None:
+        query = query.where(func.row(ConversationRow.updated_at, ConversationRow.id) < func.row(*before))
+    query = query.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc()).limit(limit)
+    return list(db.scalars(query))
+
+
+def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
+    """Erase the content of a conversation. Its turns, statuses, times and the audit chain stay, without words.
+
+    Raises:
+        NotFound: the tenant has no such conversation.
+        Conflict: one of its turns is being worked on.
+    """
+    row = db.scalar(_of(tenant_id, conversation_id).with_for_update())
+    if row is None:
+        raise NotFound(f"there is no conversation {conversation_id!r}")
+    if row.active_turn_id is not None:
+        raise Conflict(f"conversation {conversation_id!r} has a turn in work; erase it when that is final", code="busy")
+    turns = select(TurnRow.id).where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id)
+    for statement in (
+        update(EventRow).where(EventRow.turn_id.in_(turns)).values(data=_EMPTY),
+        update(PlanRow).where(PlanRow.turn_id.in_(turns)).values(document=_EMPTY, trace=_EMPTY),
+        update(StepRow).where(StepRow.turn_id.in_(turns)).values(args=_EMPTY, result=None, error=None),
+        delete(ReplyRow).where(ReplyRow.turn_id.in_(turns)),
+        update(SimWriteRow).where(SimWriteRow.turn_id.in_(turns)).values(value=None),
+        update(TurnRow)
+        .where(TurnRow.id.in_(turns))
+        .values(
+            message="",
+            person={},
+            extra={},
+            callback_url=None,
+            submitted_plan=None,
+            action=None,
+            output=None,
+            error=None,
+        ),
+        update(AuditRow)
+        .where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
+        .values(content=None),
+    ):
+        db.execute(statement, execution_options={"synchronize_session": False})
+    row.person = {}
+    row.erased_at = db.scalar(select(func.clock_timestamp()))
+
+
+def _of(tenant_id: UUID, conversation_id: str) -> Select[ConversationRow]:
+    return select(ConversationRow).where(
+        ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id
+    )

@@ -1,0 +1,83 @@
+"""Keys to the API: make, recognise, revoke. The key itself is never stored, only its SHA-256 digest."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models.contracts.turn import SCOPES
+from models.errors import NotFound
+from models.ids import new_id
+from models.ledger import tenants
+from models.tables.tenants import KeyRow
+
+DEVELOPMENT_TENANT = "development"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whom a key stands for."""
+
+    tenant_id: UUID
+    key_id: UUID
+    scopes: frozenset[str]
+    is_development: bool
+
+
+def create(db: Session, tenant_id: UUID, name: str, scopes: Sequence[str]) -> tuple[UUID, str]:
+    """Make a key; return its id and the key, which cannot be shown again."""
+    plain = "tl_" + secrets.token_urlsafe(32)
+    key_id = new_id()
+    db.add(KeyRow(id=key_id, tenant_id=tenant_id, name=name, digest=digest(plain), scopes=list(scopes)))
+    db.flush()
+    return key_id, plain
+
+
+def ensure_dev_key(db: Session, plain: str) -> None:
+    """Make this the embedded stack's development key: all scopes, neither rate nor backlog limit."""
+    tenant_id = tenants.ensure(db, DEVELOPMENT_TENANT)
+    row = {
+        "id": new_id(),
+        "tenant_id": tenant_id,
+        "name": "development",
+        "digest": digest(plain),
+        "scopes": list(SCOPES),
+        "development": True,
+    }
+    revived = {"scopes": list(SCOPES), "revoked_at": None}
+    db.execute(insert(KeyRow).values(row).on_conflict_do_update(index_elements=["digest"], set_=revived))
+
+
+def recognise(db: Session, plain: str) -> Caller | None:
+    """Return whom a key stands for; None for an unknown or revoked one."""
+    query = select(KeyRow).where(KeyRow.digest == digest(plain), KeyRow.revoked_at.is_(None))
+    row = db.scalar(query)
+    if row is None:
+        return None
+    return Caller(row.tenant_id, row.id, frozenset(row.scopes), row.development)
+
+
+def of_tenant(db: Session, tenant_id: UUID) -> list[KeyRow]:
+    """Return a tenant's keys, oldest first."""
+    return list(db.scalars(select(KeyRow).where(KeyRow.tenant_id == tenant_id).order_by(KeyRow.id)))
+
+
+def revoke(db: Session, key_id: UUID) -> None:
+    """Make a key worthless from now on.
+
+    Raises:
+        NotFound: there is no such key, or it is revoked already.
+    """
+    query = update(KeyRow).where(KeyRow.id == key_id, KeyRow.revoked_at.is_(None))
+    if db.scalar(query.values(revoked_at=func.clock_timestamp()).returning(KeyRow.id)) is None:
+        raise NotFound(f"there is no valid key with the id {key_id}")
+
+
+def digest(plain: str) -> bytes:
+    """Return what is kept of a key. A random 256-bit key needs no salt and no slow hash."""
+    return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,31 @@
+"""The sim pack's counts and writes."""
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models.tables.sim import SimCallRow, SimWriteRow
+
+
+def count_call(db: Session, *, tenant_id: UUID, turn_id: UUID, step_id: str) -> int:
+    """Count one more call of a step; return how many there are now."""
+    first = insert(SimCallRow).values(turn_id=turn_id, step_id=step_id, tenant_id=tenant_id, calls=1)
+    key = [SimCallRow.turn_id, SimCallRow.step_id, SimCallRow.tenant_id]
+    again = first.on_conflict_do_update(index_elements=key, set_={"calls": SimCallRow.calls + 1})
+    return db.scalars(again.returning(SimCallRow.calls)).one()
+
+
+def write_once(db: Session, *, key: str, tenant_id: UUID, turn_id: UUID, step_id: str, value: Any) -> tuple[Any, bool]:
+    """Write a value unless the key has one; return what stands under the key, and whether this call wrote it.
+
+    Of two at once, the second waits until the first has committed or rolled back.
+    """
+    row = {"key": key, "tenant_id": tenant_id, "turn_id": turn_id, "step_id": step_id, "value": value}
+    written = insert(SimWriteRow).values(**row).on_conflict_do_nothing().returning(SimWriteRow.key)
+    if db.scalars(written).one_or_none() is not None:
+        return value, True
+    stands = select(SimWriteRow.value).where(SimWriteRow.key == key, SimWriteRow.tenant_id == tenant_id)
+    return db.scalars(stands).one(), False

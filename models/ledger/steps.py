@@ -1,0 +1,164 @@
+"""Steps: claim, record and go on, read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from models.contracts.event import Event, read_events
+from models.tables.steps import StepRow
+
+Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
+
+
+@dataclass(frozen=True)
+class ClaimedStep:
+    """A step that this process may run, until its lease ends."""
+
+    id: str
+    tool: str
+    attempt: int
+    """The fence: the outcome is recorded under this number or not at all."""
+    args: dict[str, Any]
+    timeout_ms: int
+    effect: str
+    left_ms: int
+    """Time until the turn's deadline."""
+    inputs: dict[str, Any]
+    """Results that the arguments refer to, by step."""
+
+
+@dataclass(frozen=True)
+class TurnFacts:
+    """What an executor must know of the turn."""
+
+    tenant_id: UUID
+    conversation_id: str
+    person: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The answer to a message that asks for the next step of a lane."""
+
+    verdict: Verdict
+    """`done`: every step of the lane is final. The last four say why not."""
+    step: ClaimedStep | None
+    turn: TurnFacts | None
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class FinishedStep:
+    """The outcome of a step, to be recorded."""
+
+    id: str
+    attempt: int
+    status: Literal["succeeded", "needs_input", "failed", "cancelled"]
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class ClaimedLane:
+    """A lane to go on with. `step` is None where its next step has to be claimed by itself."""
+
+    steps: list[str]
+    step: ClaimedStep | None
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What a commit of finished steps led to."""
+
+    fenced: list[str]
+    """Steps whose fence was old: nothing was recorded for them."""
+    claimed: list[ClaimedLane]
+    fragments: list[dict[str, Any]]
+    """Expressions that became ready and are the caller's to publish."""
+    respond: int | None
+    """The turn's fence for the reply, where these steps were the last."""
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who claims, and for how long beyond a step's own timeout."""
+
+    worker: str
+    lease_ms: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an executor can go on with after a commit."""
+
+    lane: Sequence[str]
+    """The rest of the lane that it is on."""
+    queue: str
+    take: int
+    """Free slots for further lanes of this queue."""
+
+
+def claim(db: psycopg.Connection, turn_id: UUID, lane: Sequence[str], generation: int, holder: Holder) -> Claim:
+    """Claim the next step of a lane that is not final."""
+    row = db.execute(
+        "SELECT hot.claim_step(%s, %s, %s, %s, %s)",
+        (turn_id, list(lane), generation, holder.worker, holder.lease_ms),
+        prepare=True,
+    ).fetchone()
+    assert row is not None
+    found = row[0]
+    if found["verdict"] != "claimed":
+        return Claim(found["verdict"], None, None, [])
+    turn = found["turn"]
+    facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"])
+    return Claim("claimed", ClaimedStep(**found["step"]), facts, read_events(found["events"]))
+
+
+def advance(
+    db: psycopg.Connection,
+    turn_id: UUID,
+    generation: int,
+    finished: Sequence[FinishedStep],
+    wanted: Wanted,
+    holder: Holder,
+) -> Advance:
+    """Record what finished and take what became ready: the rest of the lane, then up to `take` lanes of the queue."""
+    row = db.execute(
+        "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            turn_id,
+            generation,
+            holder.worker,
+            Jsonb([vars(step) for step in finished]),
+            list(wanted.lane),
+            wanted.queue,
+            wanted.take,
+            holder.lease_ms,
+        ),
+        prepare=True,
+    ).fetchone()
+    assert row is not None
+    found = row[0]
+    return Advance(
+        fenced=found["fenced"],
+        claimed=[
+            ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None)
+            for entry in found["claimed"]
+        ],
+        fragments=found["fragments"],
+        respond=found.get("respond"),
+        events=read_events(found["events"]),
+    )
+
+
+def of_turn(db: Session, turn_id: UUID) -> list[StepRow]:
+    """Return the steps of a turn in the order of its plans."""
+    query = select(StepRow).where(StepRow.turn_id == turn_id).order_by(StepRow.revision, StepRow.position)
+    return list(db.scalars(query))

@@ -1,0 +1,46 @@
+"""Tenants: create, find."""
+
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models.errors import Conflict, NotFound
+from models.ids import new_id
+from models.tables.tenants import TenantRow
+
+
+def create(db: Session, name: str) -> UUID:
+    """Create a tenant.
+
+    Raises:
+        Conflict: the name is taken.
+    """
+    made: UUID | None = db.scalar(insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing().returning(TenantRow.id))
+    if made is None:
+        raise Conflict(f"there is a tenant named {name!r} already")
+    return made
+
+
+def ensure(db: Session, name: str) -> UUID:
+    """Return the tenant of that name, made now if need be."""
+    db.execute(insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing())
+    return find(db, name).id
+
+
+def find(db: Session, name: str) -> TenantRow:
+    """Return the tenant of that name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = db.scalar(select(TenantRow).where(TenantRow.name == name))
+    if row is None:
+        raise NotFound(f"there is no tenant {name!r}; `turnloom tenant list` shows those there are")
+    return row
+
+
+def listed(db: Session) -> list[TenantRow]:
+    """Return all tenants by name."""
+    return list(db.scalars(select(TenantRow).order_by(TenantRow.name)))

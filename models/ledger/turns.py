@@ -1,0 +1,232 @@
+"""Turns: open, claim, finish, read."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from models.contracts.event import Event, read_events
+from models.contracts.turn import Reply, TurnRequest, Usage
+from models.tables.replies import ReplyRow
+from models.tables.turns import TurnRow
+
+Outcome = Literal["opened", "repeated", "mismatched", "busy"]
+
+
+@dataclass(frozen=True)
+class NewTurn:
+    """A message as it comes in at a door."""
+
+    id: UUID
+    tenant_id: UUID
+    conversation_id: str
+    channel: str
+    body_hash: bytes
+    """SHA-256 of the canonical request."""
+    default_agent: str
+    """The agent of a new conversation, where the request names none."""
+    deadline_ms: int
+    request: TurnRequest
+
+
+@dataclass(frozen=True)
+class OpenedTurn:
+    """What became of a message at the door."""
+
+    outcome: Outcome
+    """`repeated`, `mismatched`: its id came before, with the same or another body. `busy`: refused."""
+    turn_id: UUID | None
+    conversation_id: str
+    seq: int | None
+    is_active: bool
+    """Whether it may be dispatched now; otherwise it follows the turns before it."""
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class ClaimedTurn:
+    """A turn that this process may plan, until its lease ends."""
+
+    id: UUID
+    tenant_id: UUID
+    conversation_id: str
+    seq: int
+    agent: str
+    mode: str | None
+    message: str
+    person: dict[str, Any]
+    submitted_plan: dict[str, Any] | None
+    attempt: int
+    """The fence of planning and responding."""
+    left_ms: int
+    """Time until its deadline."""
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a turn ends."""
+
+    status: Literal["succeeded", "failed"]
+    reply: Reply
+    trace: dict[str, Any]
+    """What wrote the reply."""
+    usage: Usage
+    """Of the whole turn."""
+    output: Any = None
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class FinishedTurn:
+    """What the end of a turn leads to."""
+
+    events: list[Event]
+    next_turn_id: UUID | None
+    """The conversation's next turn, now active: it is the caller's to dispatch."""
+
+
+def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
+    """Record a message durably as a turn of its conversation."""
+    request = new.request
+    fields = {
+        "id": str(new.id),
+        "conversation_id": new.conversation_id,
+        "channel": new.channel,
+        "message_id": request.message_id,
+        "body_hash": "\\x" + new.body_hash.hex(),
+        "agent": request.agent,
+        "mode": request.mode,
+        "on_error": request.on_error,
+        "on_busy": request.on_busy,
+        "message": request.message,
+        "person": request.user.model_dump(exclude_none=True) if request.user else {},
+        "extra": request.metadata,
+        "callback_url": request.callback_url,
+        "submitted_plan": request.plan,
+    }
+    row = db.execute(
+        "SELECT outcome, turn_id, conversation_id, seq, is_active, events FROM hot.open_turn(%s, %s, %s, %s, %s)",
+        (new.tenant_id, request.on_busy == "reject", new.default_agent, new.deadline_ms, Jsonb(fields)),
+        prepare=True,
+    ).fetchone()
+    assert row is not None
+    outcome, turn_id, conversation_id, seq, is_active, events = row
+    return OpenedTurn(outcome, turn_id, conversation_id, seq, is_active, read_events(events))
+
+
+def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn | None:
+    """Claim the planning of a turn. None: it is somebody else's, done, or not its conversation's turn yet."""
+    row = db.execute("SELECT hot.claim_turn(%s, %s)", (turn_id, lease_ms), prepare=True).fetchone()
+    found = row[0] if row else None
+    if found is None:
+        return None
+    return ClaimedTurn(
+        id=turn_id,
+        tenant_id=UUID(found["tenant_id"]),
+        conversation_id=found["conversation_id"],
+        seq=found["seq"],
+        agent=found["agent"],
+        mode=found["mode"],
+        message=found["message"],
+        person=found["person"],
+        submitted_plan=found["submitted_plan"],
+        attempt=found["attempt"],
+        left_ms=found["left_ms"],
+        events=read_events(found["events"]),
+    )
+
+
+def finish(db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending) -> FinishedTurn | None:
+    """End a turn with its reply. None: the fence is old and nothing was recorded."""
+    written = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
+    row = db.execute(
+        "SELECT hot.finish_turn(%s, %s, %s, %s, %s, %s, %s)",
+        (
+            turn_id,
+            attempt,
+            ending.status,
+            Jsonb(written),
+            None if ending.output is None else Jsonb(ending.output),
+            Jsonb(ending.usage.model_dump()),
+            None if ending.error is None else Jsonb(ending.error),
+        ),
+        prepare=True,
+    ).fetchone()
+    found = row[0] if row else None
+    if found is None:
+        return None
+    next_turn_id = UUID(found["next"]) if found["next"] else None
+    return FinishedTurn(events=read_events(found["events"]), next_turn_id=next_turn_id)
+
+
+def get(db: Session, turn_id: UUID, tenant_id: UUID | None = None) -> TurnRow | None:
+    """Return a turn; with a tenant, only one of that tenant's."""
+    query = select(TurnRow).where(TurnRow.id == turn_id)
+    return db.scalar(query if tenant_id is None else query.where(TurnRow.tenant_id == tenant_id))
+
+
+def get_reply(db: Session, turn_id: UUID) -> ReplyRow | None:
+    """Return the reply of a final turn."""
+    return db.scalar(select(ReplyRow).where(ReplyRow.turn_id == turn_id))
+
+
+def of_conversation(
+    db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, limit: int
+) -> list[tuple[TurnRow, ReplyRow | None]]:
+    """Return a page of a conversation's turns with their replies, oldest first."""
+    query = (
+        select(TurnRow, ReplyRow)
+        .outerjoin(ReplyRow, ReplyRow.turn_id == TurnRow.id)
+        .where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id, TurnRow.seq > after_seq)
+        .order_by(TurnRow.seq)
+        .limit(limit)
+    )
+    return [(turn, reply) for turn, reply in db.execute(query).tuples()]
+
+
+def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]:
+    """Return the last answered messages before a turn with their replies, oldest first."""
+    query = (
+        select(TurnRow.message, ReplyRow.text)
+        .join(ReplyRow, ReplyRow.turn_id == TurnRow.id)
+        .where(
+            TurnRow.tenant_id == turn.tenant_id,
+            TurnRow.conversation_id == turn.conversation_id,
+            TurnRow.seq < turn.seq,
+            TurnRow.seq >= turn.seq - limit,
+        )
+        .order_by(TurnRow.seq)
+    )
+    return [(message, reply) for message, reply in db.execute(query).tuples()]
+
+
+def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
+    """Take the active queued turns that no planner took within the grace, which doubles with each time."""
+    waited = grace * func.power(2, func.least(TurnRow.recoveries, 8))
+    overdue = (
+        select(TurnRow.id, TurnRow.tenant_id)
+        .where(TurnRow.status == "queued", TurnRow.sent_at < func.clock_timestamp() - waited)
+        .order_by(TurnRow.sent_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+        .cte()
+    )
+    query = (
+        update(TurnRow)
+        .where(TurnRow.id == overdue.c.id, TurnRow.tenant_id == overdue.c.tenant_id)
+        .values(sent_at=func.clock_timestamp(), recoveries=TurnRow.recoveries + 1)
+        .returning(TurnRow.id)
+    )
+    return list(db.scalars(query, execution_options={"synchronize_session": False}))
+
+
+def left_ms(db: Session, deadline_at: datetime) -> int:
+    """Return the time until a deadline by the database's clock, in milliseconds, at least 0."""
+    left = db.scalar(select(func.extract("epoch", deadline_at - func.clock_timestamp())))
+    return max(0, round(float(left or 0) * 1000))

@@ -1,0 +1,34 @@
+"""Structured logs: an event is `noun.past_participle`, the rest are fields.
+
+Ids are bound once, at the edge (`structlog.contextvars.bound_contextvars`). Never message text, phone numbers, secrets.
+"""
+
+import logging
+
+import structlog
+
+from models.settings import settings
+
+log = structlog.stdlib.get_logger("turnloom")
+
+
+def configure_logging() -> None:
+    """Send our logs and everybody else's to standard error, in one format."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+    ]
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer() if settings().log_format == "json" else structlog.dev.ConsoleRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
+    logging.basicConfig(level=settings().log_level, handlers=[handler], force=True)

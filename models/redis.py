@@ -1,0 +1,109 @@
+"""Redis: the live side of a turn's events, and nothing that the ledger could not rebuild.
+
+State changes are announced on one channel, so that a web process needs one subscription for all its readers.
+The text deltas of a reply are also kept in a capped, expiring stream per turn, for readers that resume.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, cast
+from uuid import UUID
+
+import orjson
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from models.contracts.event import Event
+from models.errors import Unavailable
+from models.logging import log
+from models.settings import settings
+
+CHANNEL = "turnloom:events"
+_DELTAS_KEPT = 5_000
+_DELTAS_TTL_S = 3_600
+_TIMEOUT_S = 2.0
+
+
+@lru_cache
+def redis() -> "Redis":
+    """Return this process's client for short commands; it gives up after two seconds instead of blocking its caller."""
+    return Redis.from_url(
+        settings().redis_url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 1)
+    )
+
+
+def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
+    """Tell live readers what has been committed. A lost announcement costs smoothness, no event: it is only logged."""
+    if not events:
+        return
+    try:
+        redis().publish(CHANNEL, _message(turn_id, [(str(event.seq), event.type, event.data) for event in events]))
+    except RedisError as error:
+        log.warning("events.unannounced", turn_id=str(turn_id), error=type(error).__name__)
+
+
+def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> None:
+    """Publish a piece of a reply's text: the `number`th (from 1) after the event `after`."""
+    item = (f"{after}.{number}", "reply.delta", {"text": text})
+    key = _deltas_key(turn_id)
+    try:
+        with redis().pipeline(transaction=False) as pipe:
+            pipe.xadd(key, {"event": orjson.dumps(item)}, maxlen=_DELTAS_KEPT)
+            pipe.expire(key, _DELTAS_TTL_S)
+            pipe.publish(CHANNEL, _message(turn_id, [item]))
+            pipe.execute()
+    except RedisError as error:
+        log.warning("delta.unannounced", turn_id=str(turn_id), error=type(error).__name__)
+
+
+def deltas(turn_id: UUID | str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the deltas kept of a turn, oldest first: (event id, type, data). Empty where Redis is out."""
+    try:
+        entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", redis().xrange(_deltas_key(turn_id)))
+    except RedisError:
+        return []
+    return [tuple(orjson.loads(fields[b"event"])) for _, fields in entries]
+
+
+def listen() -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
+    """Yield what is announced, for ever: (turn id, [(event id, type, data)]).
+
+    Raises:
+        Unavailable: the connection is lost; listen again.
+    """
+    client = Redis.from_url(settings().redis_url, socket_timeout=None, socket_connect_timeout=_TIMEOUT_S)
+    try:
+        subscription = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        with subscription:
+            subscription.subscribe(CHANNEL)
+            for message in subscription.listen():
+                turn_id, items = orjson.loads(message["data"])
+                yield turn_id, [tuple(item) for item in items]
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+    finally:
+        client.close()
+
+
+def ping(url: str) -> dict[str, Any]:
+    """Connect once and return the server's `INFO server` and its eviction policy under `maxmemory_policy`.
+
+    Raises:
+        Unavailable: the server does not answer, or refuses these credentials.
+    """
+    try:
+        with Redis.from_url(url, socket_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 0)) as client:
+            info = cast("dict[str, Any]", client.info("server"))
+            policy = cast("dict[str, str]", client.config_get("maxmemory-policy"))
+            return {**info, "maxmemory_policy": policy.get("maxmemory-policy")}
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+def _message(turn_id: UUID | str, items: Sequence[tuple[str, str, dict[str, Any]]]) -> bytes:
+    return orjson.dumps([str(turn_id), items])
+
+
+def _deltas_key(turn_id: UUID | str) -> str:
+    return f"turnloom:turn:{turn_id}:deltas"

@@ -1,0 +1,89 @@
+"""Every setting, read from the environment here and nowhere else.
+
+Defaults suit a laptop. Names are TURNLOOM_*, beside the customary DATABASE_URL, REDIS_URL and OPENAI_*.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AliasChoices, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ROOT = Path(__file__).resolve().parent.parent
+"""Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
+
+
+class Settings(BaseSettings):
+    """The settings of one process."""
+
+    model_config = SettingsConfigDict(env_prefix="TURNLOOM_", extra="ignore", env_ignore_empty=True)
+
+    database_url: str = Field(
+        "postgresql://turnloom@127.0.0.1:5432/turnloom", validation_alias=AliasChoices("database_url", "DATABASE_URL")
+    )
+    """Postgres, as the application's role, which owns nothing."""
+    owner_database_url: str | None = None
+    """Postgres, as the role that owns the tables; used by `turnloom migrate` only. Default: `DATABASE_URL`."""
+    redis_url: str = Field("redis://127.0.0.1:6379/0", validation_alias=AliasChoices("redis_url", "REDIS_URL"))
+    """The Redis-protocol server: Celery's broker, chord counters, live events."""
+    database_pool_size: int = Field(8, ge=1, le=200)
+    """Open Postgres connections per process, at most."""
+
+    openai_api_key: str | None = Field(None, validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"))
+    """Key of the language-model endpoint. Without it and without a base URL the offline model is used."""
+    openai_base_url: str | None = Field(None, validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"))
+    """Any endpoint that speaks the OpenAI protocol: vLLM, Ollama, llama.cpp, LiteLLM."""
+    llm_model: str = "gpt-4o"
+    """The language model, where neither the call nor the agent names one."""
+    llm_timeout_s: float = Field(30.0, gt=0)
+    """Time for one call to the language model."""
+    llm_retries: int = Field(2, ge=0, le=10)
+    """Further tries of a call to the language model after a transient failure."""
+    llm_max_tokens: int = Field(4096, ge=64)
+    """Upper bound of tokens in one answer of the language model."""
+    llm_max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """The name that the endpoint knows that bound by: OpenAI's newer models want `max_completion_tokens`."""
+
+    packs: list[str] = ["dates", "travel"]
+    """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
+    prompts_dir: Path = ROOT / "prompts"
+    """Agents, prompts, templates and the offline model's rules."""
+    default_agent: str = "generic"
+    """The agent of a turn that names none, in a new conversation."""
+    placement: Literal["spread"] = "spread"
+    """How steps are laid on workers. `spread`: independent tools run on separate workers."""
+    canvas_max_steps: int = Field(16, ge=1, le=200)
+    """Steps in one fragment, at most: each message carries the rest of its canvas."""
+    plan_max_steps: int = Field(200, ge=1, le=1000)
+    """Steps in one plan, at most."""
+    turn_deadline_ms: int = Field(600_000, ge=100)
+    """Deadline of a turn that names none, from its acceptance."""
+
+    api_max_body_bytes: int = Field(262_144, ge=1024)
+    """Largest accepted request body."""
+    dev_key: str | None = None
+    """The embedded stack's development key; made up at first start where unset."""
+    sweep_interval_s: float = Field(2.0, gt=0)
+    """How often beat asks for the sweep of recorded but unsent turns."""
+    sweep_grace_s: float = Field(2.0, ge=0)
+    """How long a dispatched turn may wait for a planner before it is sent again; doubles each time."""
+    task_events: bool = False
+    """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
+    sim_log: Path | None = None
+    """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Least severe level that is logged."""
+    log_format: Literal["json", "console"] = "json"
+    """JSON lines for machines, or columns for people."""
+
+    @property
+    def offline(self) -> bool:
+        """True where the offline model answers."""
+        return self.openai_api_key is None and self.openai_base_url is None
+
+
+@lru_cache
+def settings() -> Settings:
+    """Return this process's settings. Tests clear the cache: `settings.cache_clear()`."""
+    return Settings()

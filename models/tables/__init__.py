@@ -1,0 +1,18 @@
+"""The tables, one module per noun. Importing this package declares them all."""
+
+from models.tables import audit, conversations, events, fragments, plans, replies, sim, steps, tenants, turns
+from models.tables.base import Row
+
+__all__ = [
+    "Row",
+    "audit",
+    "conversations",
+    "events",
+    "fragments",
+    "plans",
+    "replies",
+    "sim",
+    "steps",
+    "tenants",
+    "turns",
+]

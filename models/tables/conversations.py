@@ -1,0 +1,34 @@
+"""Conversations: all messages between one person and us on one channel."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, Index, LargeBinary
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import HOT, Row, created_now
+
+
+class ConversationRow(Row):
+    """A conversation: whose turn is being worked on, and the end of its audit chain."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (Index(None, "tenant_id", "updated_at"), HOT)
+
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    """The caller's own id, or one of ours."""
+    channel: Mapped[str]
+    agent: Mapped[str]
+    person: Mapped[dict[str, Any]]
+    """The user as last told by the caller."""
+    last_seq: Mapped[int]
+    """Number of turns so far."""
+    active_turn_id: Mapped[UUID | None]
+    """The one turn that may run; set and cleared in the ledger's transactions."""
+    audit_seq: Mapped[int] = mapped_column(server_default="0")
+    audit_hash: Mapped[bytes] = mapped_column(LargeBinary, server_default="")
+    created_at: Mapped[datetime] = created_now()
+    updated_at: Mapped[datetime] = created_now()
+    erased_at: Mapped[datetime | None]

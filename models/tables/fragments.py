@@ -1,0 +1,27 @@
+"""Fragments: the parts of a plan that one canvas each can express exactly."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import HOT, Row
+
+
+class FragmentRow(Row):
+    """A fragment of one generation; it is sent when all of its `needs` are final."""
+
+    __tablename__ = "fragments"
+    __table_args__ = (HOT,)
+
+    turn_id: Mapped[UUID] = mapped_column(primary_key=True)
+    generation: Mapped[int] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    needs: Mapped[list[str]]
+    steps: Mapped[list[str]]
+    queue: Mapped[str | None]
+    """The queue of a fragment that is a single lane; None for one with branches."""
+    expression: Mapped[dict[str, Any]]
+    sent_at: Mapped[datetime | None]

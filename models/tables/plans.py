@@ -1,0 +1,28 @@
+"""Plans: each revision of a turn's graph, as it was validated."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import SmallInteger
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import Row, created_now
+
+
+class PlanRow(Row):
+    """One revision of the plan of a turn."""
+
+    __tablename__ = "plans"
+
+    turn_id: Mapped[UUID] = mapped_column(primary_key=True)
+    revision: Mapped[int] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    format: Mapped[int] = mapped_column(SmallInteger)
+    """Version of the plan format."""
+    source: Mapped[str]
+    """`llm` or `caller`."""
+    document: Mapped[dict[str, Any]]
+    trace: Mapped[dict[str, Any]]
+    """How it came about: prompts with versions, language model, repair, raw text where it was not valid."""
+    created_at: Mapped[datetime] = created_now()

@@ -1,0 +1,26 @@
+"""Replies: what was sent back for a turn."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import Row, created_now
+
+
+class ReplyRow(Row):
+    """The reply of a final turn."""
+
+    __tablename__ = "replies"
+
+    turn_id: Mapped[UUID] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    text: Mapped[str]
+    artifacts: Mapped[list[Any]]
+    question: Mapped[dict[str, Any] | None]
+    grounded: Mapped[bool | None]
+    sources: Mapped[list[Any]]
+    trace: Mapped[dict[str, Any]]
+    """What wrote it: template or language model, with the versions of the prompts."""
+    created_at: Mapped[datetime] = created_now()

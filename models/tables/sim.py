@@ -1,0 +1,34 @@
+"""What the sim pack keeps, so that load tests and drills can count across processes."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import Row, created_now
+
+
+class SimWriteRow(Row):
+    """A value that `sim.write` has written: once for each idempotency key."""
+
+    __tablename__ = "sim_writes"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    turn_id: Mapped[UUID]
+    step_id: Mapped[str]
+    value: Mapped[Any] = mapped_column(type_=JSONB(none_as_null=True), nullable=True)
+    created_at: Mapped[datetime] = created_now()
+
+
+class SimCallRow(Row):
+    """How often `sim.flaky` was called for a step."""
+
+    __tablename__ = "sim_calls"
+
+    turn_id: Mapped[UUID] = mapped_column(primary_key=True)
+    step_id: Mapped[str] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    calls: Mapped[int]

@@ -1,0 +1,47 @@
+"""Steps: one tool call each, with its claim and its outcome."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import HOT, JSON, Row
+
+
+class StepRow(Row):
+    """A step of a turn. `attempt` is its fence: only the claim that handed it out may record."""
+
+    __tablename__ = "steps"
+    __table_args__ = (Index("steps_leased_idx", "lease_until", postgresql_where=text("status = 'running'")), HOT)
+
+    turn_id: Mapped[UUID] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    revision: Mapped[int]
+    position: Mapped[int]
+    """Place in the plan's list."""
+    tool: Mapped[str]
+    args: Mapped[dict[str, Any]]
+    needs: Mapped[list[str]]
+    """Steps that must be final first, including those that references imply."""
+    inputs: Mapped[list[str]]
+    """Those of the needs whose results the arguments refer to."""
+    effect: Mapped[str]
+    queue: Mapped[str]
+    critical: Mapped[bool]
+    on_need_error: Mapped[str]
+    timeout_ms: Mapped[int]
+    status: Mapped[str] = mapped_column(server_default="pending")
+    attempt: Mapped[int] = mapped_column(server_default="0")
+    lease_until: Mapped[datetime | None]
+    not_before: Mapped[datetime | None]
+    worker: Mapped[str | None]
+    cache: Mapped[str | None]
+    ready_at: Mapped[datetime | None]
+    """When its last need had ended."""
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    result: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
+    error: Mapped[dict[str, Any] | None]

@@ -1,0 +1,35 @@
+"""Tenants and their keys."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, LargeBinary
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import Row, created_now
+
+
+class TenantRow(Row):
+    """A customer: everything else belongs to one."""
+
+    __tablename__ = "tenants"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[datetime] = created_now()
+
+
+class KeyRow(Row):
+    """A key to the API. Only its SHA-256 digest is kept."""
+
+    __tablename__ = "keys"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
+    scopes: Mapped[list[str]]
+    development: Mapped[bool] = mapped_column(server_default="false")
+    """The embedded stack's own key: neither rate nor backlog limit."""
+    created_at: Mapped[datetime] = created_now()
+    revoked_at: Mapped[datetime | None]

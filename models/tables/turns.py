@@ -1,0 +1,67 @@
+"""Turns: one message and the work of answering it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import HOT, JSON, Row, created_now
+
+
+class TurnRow(Row):
+    """A turn. While it is queued and has a `sent_at`, this row is also the outbox of its dispatch."""
+
+    __tablename__ = "turns"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "conversation_id", "seq"),
+        UniqueConstraint("tenant_id", "channel", "message_id"),
+        Index("turns_unsent_idx", "sent_at", postgresql_where=text("status = 'queued' AND sent_at IS NOT NULL")),
+        HOT,
+    )
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    conversation_id: Mapped[str]
+    seq: Mapped[int]
+    channel: Mapped[str]
+    message_id: Mapped[str | None]
+    body_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """SHA-256 of the canonical request: tells a repeated message from another one under the same id."""
+    agent: Mapped[str]
+    mode: Mapped[str | None]
+    on_error: Mapped[str]
+    on_busy: Mapped[str]
+    message: Mapped[str]
+    person: Mapped[dict[str, Any]]
+    extra: Mapped[dict[str, Any]]
+    """The caller's metadata."""
+    callback_url: Mapped[str | None]
+    submitted_plan: Mapped[dict[str, Any] | None]
+    status: Mapped[str]
+    deadline_at: Mapped[datetime]
+
+    attempt: Mapped[int] = mapped_column(server_default="0")
+    """The fence of planning and responding: only this attempt may record."""
+    lease_until: Mapped[datetime | None]
+    generation: Mapped[int] = mapped_column(server_default="0")
+    """The canvas generation whose messages may start steps."""
+    open_steps: Mapped[int] = mapped_column(server_default="0")
+    """Steps that are not final."""
+    last_event: Mapped[int] = mapped_column(server_default="0")
+    sent_at: Mapped[datetime | None]
+    """When it was handed to the planners' queue; None while another turn of the conversation is active."""
+    recoveries: Mapped[int] = mapped_column(server_default="0")
+
+    action: Mapped[str | None]
+    synthesis_hint: Mapped[str | None]
+    output: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
+    usage: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    error: Mapped[dict[str, Any] | None]
+    superseded_by: Mapped[UUID | None]
+    created_at: Mapped[datetime] = created_now()
+    planning_at: Mapped[datetime | None]
+    planned_at: Mapped[datetime | None]
+    responding_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]

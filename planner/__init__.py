@@ -1,0 +1,1 @@
+"""What to do, what to say. Pure, but for the language-model call."""

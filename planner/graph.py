@@ -1,0 +1,250 @@
+"""Reduce a plan's DAG to fragments that Celery chains and chords can express exactly.
+
+In: steps and what each needs.  Out: fragments, which depend on each other as a smaller DAG.
+
+Two rewrites on the transitively reduced graph, to a fixpoint: *series* (u's only follower is v, and v's only need is u)
+and *parallel* (same needs, same followers). Neither adds a constraint nor loses one, so that the order that the
+fragments impose is the DAG's own. What does not reduce (an N: one step that feeds two joins) stays several fragments,
+joined in the ledger. A fragment holds at most `max_steps`, because each message carries the rest of its canvas.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Node:
+    """What the reduction must know of a step."""
+
+    id: str
+    needs: tuple[str, ...]
+    queue: str
+    tool: str
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Steps that run one after another in one task."""
+
+    steps: tuple[str, ...]
+    queue: str
+    label: str
+    """What operators see: the first tool, and how many more."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Parts that run one after another."""
+
+    parts: "tuple[Lane | Parallel, ...]"
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Parts that run side by side."""
+
+    parts: "tuple[Lane | Series, ...]"
+
+
+Expression = Lane | Series | Parallel
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A part of the plan for one canvas; it is sent when all `needs` (steps of other fragments) are final."""
+
+    needs: tuple[str, ...]
+    steps: tuple[str, ...]
+    expression: Expression
+
+    @property
+    def queue(self) -> str | None:
+        """The queue of a fragment that is a single lane; None for one with branches."""
+        return self.expression.queue if isinstance(self.expression, Lane) else None
+
+
+def fragments(nodes: Iterable[Node], max_steps: int) -> list[Fragment]:
+    """Reduce the graph; every step is in exactly one fragment. With `max_steps` 1 every step is a fragment."""
+    by_id = {node.id: node for node in nodes}
+    graph = _Reduction({node.id: node.needs for node in by_id.values()}, max_steps)
+    graph.reduce()
+    exits = {unit: tuple(_exits(tree)) for unit, tree in graph.trees.items()}
+    return [
+        Fragment(
+            needs=tuple(sorted(step for need in graph.needs[unit] for step in exits[need])),
+            steps=tuple(_steps(tree)),
+            expression=_lanes(tree, by_id),
+        )
+        for unit, tree in graph.trees.items()
+    ]
+
+
+def transitive_closure(needs: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """Return for each step every step that must end before it."""
+    ancestors: dict[str, set[str]] = {}
+    for step in TopologicalSorter(needs).static_order():
+        direct = set(needs[step])
+        ancestors[step] = direct.union(*(ancestors[need] for need in direct))
+    return ancestors
+
+
+def transitive_reduction(needs: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """Return the fewest direct needs that imply the same order."""
+    ancestors = transitive_closure(needs)
+    return {
+        step: {need for need in direct if not any(need in ancestors[other] for other in direct if other != need)}
+        for step, direct in needs.items()
+    }
+
+
+def critical_path(needs: Mapping[str, Iterable[str]], duration: Mapping[str, float]) -> float:
+    """Return the length of the longest path, in the unit of the durations; 0 without steps."""
+    end: dict[str, float] = {}
+    for step in TopologicalSorter(needs).static_order():
+        end[step] = duration.get(step, 0.0) + max((end[need] for need in needs[step]), default=0.0)
+    return max(end.values(), default=0.0)
+
+
+def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> str:
+    """Draw the graph as a Mermaid flowchart, top down."""
+    names = {step: f"s{number}" for number, step in enumerate(needs)}
+    lines = ["flowchart TD"]
+    lines += [f'  {names[step]}["{_escape(labels[step])}"]' for step in needs]
+    lines += [f"  {names[need]} --> {names[step]}" for step, direct in needs.items() for need in direct]
+    return "\n".join(lines) + "\n"
+
+
+def dump_expression(expression: Expression) -> dict[str, Any]:
+    """Write an expression as JSON data."""
+    if isinstance(expression, Lane):
+        return {"lane": list(expression.steps), "queue": expression.queue, "label": expression.label}
+    kind = "series" if isinstance(expression, Series) else "parallel"
+    return {kind: [dump_expression(part) for part in expression.parts]}
+
+
+def load_expression(data: Mapping[str, Any]) -> Expression:
+    """Read what `dump_expression` wrote."""
+    if "lane" in data:
+        return Lane(tuple(data["lane"]), data["queue"], data["label"])
+    if "series" in data:
+        return Series(tuple(load_expression(part) for part in data["series"]))  # type: ignore[misc]
+    return Parallel(tuple(load_expression(part) for part in data["parallel"]))  # type: ignore[misc]
+
+
+_Tree = str | tuple[str, tuple[Any, ...]]
+"""While reducing: a step, or ("series" | "parallel", trees)."""
+
+
+class _Reduction:
+    """A graph of units that shrinks; `trees` tells what each unit consists of."""
+
+    def __init__(self, needs: Mapping[str, Iterable[str]], max_steps: int) -> None:
+        self.needs = transitive_reduction(needs)
+        self.followers: dict[str, set[str]] = {unit: set() for unit in self.needs}
+        for unit, direct in self.needs.items():
+            for need in direct:
+                self.followers[need].add(unit)
+        self.trees: dict[str, _Tree] = {unit: unit for unit in self.needs}
+        self.sizes = dict.fromkeys(self.needs, 1)
+        self.max_steps = max_steps
+
+    def reduce(self) -> None:
+        while self._merge_series() or self._merge_parallel():
+            pass
+
+    def _merge_series(self) -> bool:
+        merged = False
+        for unit in list(self.needs):
+            direct = self.needs[unit]
+            if len(direct) != 1:
+                continue
+            (need,) = direct
+            if len(self.followers[need]) == 1 and self._may_merge(need, unit):
+                self._combine("series", need, unit)
+                self.followers[need] = self.followers.pop(unit)
+                for follower in self.followers[need]:
+                    self.needs[follower].discard(unit)
+                    self.needs[follower].add(need)
+                del self.needs[unit]
+                merged = True
+        return merged
+
+    def _merge_parallel(self) -> bool:
+        groups: dict[tuple[frozenset[str], frozenset[str]], list[str]] = defaultdict(list)
+        for unit in self.needs:
+            groups[frozenset(self.needs[unit]), frozenset(self.followers[unit])].append(unit)
+        merged = False
+        for alike in groups.values():
+            into = alike[0]
+            for unit in alike[1:]:
+                if not self._may_merge(into, unit):
+                    into = unit
+                    continue
+                self._combine("parallel", into, unit)
+                for need in self.needs.pop(unit):
+                    self.followers[need].discard(unit)
+                for follower in self.followers.pop(unit):
+                    self.needs[follower].discard(unit)
+                merged = True
+        return merged
+
+    def _may_merge(self, first: str, second: str) -> bool:
+        return self.sizes[first] + self.sizes[second] <= self.max_steps
+
+    def _combine(self, kind: str, first: str, second: str) -> None:
+        """Put the tree of `second` behind that of `first`, flat where both are of this kind."""
+        self.trees[first] = (kind, (*_parts(self.trees[first], kind), *_parts(self.trees.pop(second), kind)))
+        self.sizes[first] += self.sizes.pop(second)
+
+
+def _parts(tree: _Tree, kind: str) -> tuple[_Tree, ...]:
+    return tree[1] if isinstance(tree, tuple) and tree[0] == kind else (tree,)
+
+
+def _steps(tree: _Tree) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    else:
+        for part in tree[1]:
+            yield from _steps(part)
+
+
+def _exits(tree: _Tree) -> Iterator[str]:
+    """Yield the steps that end a tree: when all of them are final, the whole tree is."""
+    if isinstance(tree, str):
+        yield tree
+    else:
+        for part in tree[1][-1:] if tree[0] == "series" else tree[1]:
+            yield from _exits(part)
+
+
+def _lanes(tree: _Tree, nodes: Mapping[str, Node]) -> Expression:
+    if isinstance(tree, str):
+        return _lane([nodes[tree]])
+    if tree[0] == "parallel":
+        return Parallel(tuple(_lanes(part, nodes) for part in tree[1]))  # type: ignore[misc]
+    parts: list[Any] = []
+    run: list[Node] = []
+    for part in tree[1]:
+        if run and not (isinstance(part, str) and nodes[part].queue == run[-1].queue):
+            parts.append(_lane(run))
+            run = []
+        if isinstance(part, str):
+            run.append(nodes[part])
+        else:
+            parts.append(_lanes(part, nodes))
+    if run:
+        parts.append(_lane(run))
+    return parts[0] if len(parts) == 1 else Series(tuple(parts))
+
+
+def _lane(run: list[Node]) -> Lane:
+    more = f" +{len(run) - 1}" if len(run) > 1 else ""
+    return Lane(tuple(node.id for node in run), run[0].queue, run[0].tool + more)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")

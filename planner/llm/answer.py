@@ -1,0 +1,101 @@
+"""Read an answer in the OpenAI protocol, whole or chunk by chunk, trusting nothing about its shape."""
+
+from typing import Any
+
+import httpx2
+
+from models.contracts.turn import Usage
+from planner.llm.protocol import FinishReason, Generation
+
+
+class Answer:
+    """One answer of a language model while it arrives."""
+
+    def __init__(self, model: str, cost: float | None) -> None:
+        """`model` counts until the endpoint gives a name of its own; `cost` as far as it is known."""
+        self._model = model
+        self._cost = cost
+        self._pieces: list[str] = []
+        self._refusal: list[str] = []
+        self._reason: object = None
+        self._usage: dict[str, Any] = {}
+
+    @property
+    def begun(self) -> bool:
+        """Whether any words have come."""
+        return bool(self._pieces or self._refusal)
+
+    def take(self, chunk: object) -> str:
+        """Take a chunk of a stream and return the piece of text in it."""
+        choice = self._take(chunk)
+        return self._add(choice.get("delta"))
+
+    def take_whole(self, data: object) -> None:
+        """Take an answer that was not streamed.
+
+        Raises:
+            httpx2.DecodingError: it is no answer at all.
+        """
+        choice = self._take(data)
+        if not choice:
+            raise httpx2.DecodingError("the answer has no `choices`")
+        self._add(choice.get("message"))
+        self._reason = self._reason or "stop"  # some servers leave it out; only a stream can be cut without an error
+
+    def finished(self) -> Generation:
+        """Return what has arrived."""
+        reason = self._finish_reason()
+        return Generation(
+            text=_storable("".join(self._refusal or self._pieces)),
+            usage=Usage(
+                llm_calls=1,
+                prompt_tokens=_count(self._usage.get("prompt_tokens")),
+                completion_tokens=_count(self._usage.get("completion_tokens")),
+                cost=self._cost,
+            ),
+            model=self._model,
+            finish_reason=reason,
+        )
+
+    def _take(self, data: object) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            return {}
+        if isinstance(data.get("model"), str) and data["model"]:
+            self._model = data["model"]
+        if isinstance(data.get("usage"), dict):
+            self._usage = data["usage"]
+        choices = data.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        if not isinstance(choice, dict):
+            return {}
+        self._reason = choice.get("finish_reason") or self._reason
+        return choice
+
+    def _add(self, part: object) -> str:
+        if not isinstance(part, dict):
+            return ""
+        text, refusal = part.get("content"), part.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            self._refusal.append(refusal)
+        if not isinstance(text, str) or not text:
+            return ""
+        self._pieces.append(text)
+        return text
+
+    def _finish_reason(self) -> FinishReason:
+        if self._refusal or self._reason == "content_filter":
+            return "refusal"
+        if self._reason is None:
+            return "cut"  # the SDK raises nothing for a stream that ends early
+        if not "".join(self._pieces).strip():
+            return "empty"
+        return "length" if self._reason == "length" else "stop"
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _storable(text: str) -> str:
+    """Drop what Postgres refuses in a text: NUL, and halves of surrogate pairs."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

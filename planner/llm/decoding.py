@@ -1,0 +1,125 @@
+"""From what a language model wrote to a plan's data: find the JSON, read it strictly, undo what strict mode asked for.
+
+Nothing is judged here beyond being JSON that can be stored; `planner.validation` says what is wrong with the plan.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from models.contracts.plan import Fault, is_reference
+from models.errors import InvalidPlan
+from planner.llm.schema import json_text_arguments
+from tools.registry import Registry, Tool
+
+_MAX_DEPTH = 64
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+def decode(text: str, tools: Registry) -> dict[str, Any]:
+    """Return the plan's data, with the nulls of absent arguments dropped and arguments in JSON text decoded.
+
+    Prose or a code fence around the JSON is ignored.
+
+    Raises:
+        InvalidPlan: the text holds no JSON object, or one that could not be stored.
+    """
+    plan = _read_object(text)
+    steps = plan.get("steps")
+    if isinstance(steps, list):
+        plan["steps"] = [_decode_step(step, tools) if isinstance(step, dict) else step for step in steps]
+    return plan
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    start = text.find("{")
+    if start < 0:
+        raise _unreadable("the answer holds no JSON object")
+    try:
+        data, _ = json.JSONDecoder(parse_constant=_refuse_constant).raw_decode(text, start)
+    except RecursionError:
+        raise _unreadable("the answer is nested too deeply") from None
+    except ValueError as error:
+        raise _unreadable(f"the answer is not JSON: {error}") from None
+    _check_storable(data)
+    assert isinstance(data, dict)
+    return data
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def _check_storable(data: Any) -> None:
+    """Refuse what Postgres could not keep, and what would exhaust the stack of whoever walks through it later."""
+    waiting = [(data, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > _MAX_DEPTH:
+            raise _unreadable("the answer is nested too deeply")
+        if isinstance(value, dict):
+            waiting += [(part, depth + 1) for item in value.items() for part in item]
+        elif isinstance(value, list):
+            waiting += [(item, depth + 1) for item in value]
+        elif isinstance(value, str) and _UNSTORABLE.search(value):
+            raise _unreadable("a string of the answer holds NUL or half of a surrogate pair")
+
+
+def _unreadable(message: str) -> InvalidPlan:
+    fault = Fault(step=None, code="not_json", message=message)
+    return InvalidPlan(message, faults=[fault.model_dump()])
+
+
+def _decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
+    step = {key: value for key, value in step.items() if value is not None}
+    name, args = step.get("tool"), step.get("args")
+    tool = tools.tools.get(name) if isinstance(name, str) else None
+    if isinstance(args, str):
+        args = step["args"] = _parsed(args)
+    if tool is None or not isinstance(args, dict):
+        return step
+    texts = json_text_arguments(tool)
+    given = {key: _parsed(value) if key in texts and isinstance(value, str) else value for key, value in args.items()}
+    return step | {"args": _without_nulls(given, tool.input_schema, tool, skip=texts)}
+
+
+def _parsed(text: str) -> Any:
+    """Read JSON text; a model that wrote the bare string instead meant that string."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _without_nulls(value: Any, schema: Any, tool: Tool, skip: frozenset[str] = frozenset()) -> Any:
+    """Drop the nulls of properties that may be absent: strict mode cannot leave them out."""
+    branches = list(_branches(schema, tool.input_schema))
+    if not branches:
+        return value
+    if isinstance(value, list):
+        items = {"anyOf": [branch["items"] for branch in branches if "items" in branch]}
+        return [_without_nulls(item, items, tool) for item in value]
+    if not isinstance(value, dict) or is_reference(value):
+        return value
+    required = {name for branch in branches for name in branch.get("required", ())}
+    kept = {}
+    for name, inner in value.items():
+        deeper = {"anyOf": [branch["properties"][name] for branch in branches if name in branch.get("properties", {})]}
+        if inner is not None or name in required:
+            kept[name] = inner if name in skip else _without_nulls(inner, deeper, tool)
+    return kept
+
+
+def _branches(schema: Any, root: Mapping[str, Any], depth: int = 8) -> Iterator[dict[str, Any]]:
+    """Yield the schemas that a value may be meant for, with references and alternatives unfolded."""
+    if not isinstance(schema, dict) or depth == 0:
+        return
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rsplit("/", 1)[-1]
+        yield from _branches(root.get("$defs", {}).get(name), root, depth - 1)
+    alternatives = [one for key in ("anyOf", "oneOf", "allOf") for one in schema.get(key, ())]
+    for alternative in alternatives:
+        yield from _branches(alternative, root, depth - 1)
+    if not alternatives and "$ref" not in schema:
+        yield schema

@@ -1,0 +1,132 @@
+"""References between steps: typed before anything runs, filled in before each call.
+
+Types are JSON schemas, as pydantic writes them: the producing tool's output against the consuming tool's input.
+The check errs on the side of running: what a schema leaves open passes, and the call itself validates again.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from models.contracts.plan import is_reference, parse_reference
+
+Schema = Mapping[str, Any]
+
+_DEPTH = 12
+"""Schemas nested deeper than this (recursive ones) count as compatible."""
+
+
+def resolve(value: Any, results: Mapping[str, Any]) -> Any:
+    """Return the value with every reference replaced by what it points to in `results` (step id -> result).
+
+    Raises:
+        LookupError: a reference points to nothing; the message names it.
+    """
+    if is_reference(value):
+        reference = parse_reference(value)
+        if reference is None or reference.step not in results:
+            raise LookupError(f"the reference {value['$from']!r} has no result to point to")
+        found = results[reference.step]
+        for part in reference.path:
+            found = _descend(found, part, str(reference))
+        return found
+    if isinstance(value, dict):
+        return {key: resolve(inner, results) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [resolve(inner, results) for inner in value]
+    return value
+
+
+def schema_at(schema: Schema, path: tuple[str | int, ...]) -> Schema | None:
+    """Return the schema of what lies at this path, {} where it is left open, None where nothing can lie there."""
+    alternatives = [(alternative, schema) for alternative in _alternatives(schema, schema)]
+    for part in path:
+        alternatives = [
+            (deeper, root)
+            for alternative, root in alternatives
+            if (inner := _child(alternative, part)) is not None
+            for deeper in _alternatives(inner, root)
+        ]
+    if not alternatives:
+        return None
+    return {"anyOf": [alternative for alternative, _ in alternatives], "$defs": schema.get("$defs", {})}
+
+
+def compatible(source: Schema, target: Schema) -> bool:
+    """Tell whether a value of one schema can stand where the other is wanted."""
+    return _fits(source, source, target, target, _DEPTH)
+
+
+def _descend(value: Any, part: str | int, reference: str) -> Any:
+    try:
+        if isinstance(value, list) and isinstance(part, str) and part.isdecimal():
+            return value[int(part)]
+        return value[part]
+    except (KeyError, IndexError, TypeError):
+        raise LookupError(f"the reference {reference!r} finds nothing at {part!r}") from None
+
+
+def _fits(source: Schema, source_root: Schema, target: Schema, target_root: Schema, depth: int) -> bool:
+    if depth == 0:
+        return True
+    wanted = list(_alternatives(target, target_root))
+    offered = [schema for schema in _alternatives(source, source_root) if schema.get("type") != "null"]
+    return any(_fits_one(one, source_root, other, target_root, depth) for one in offered for other in wanted)
+
+
+def _fits_one(source: Schema, source_root: Schema, target: Schema, target_root: Schema, depth: int) -> bool:
+    have, want = _type(source), _type(target)
+    if have is None or want is None:
+        return True
+    if have == "array" and want == "array":
+        return _fits(source.get("items", {}), source_root, target.get("items", {}), target_root, depth - 1)
+    if have == "object" and want == "object":
+        return _fits_object(source, source_root, target, target_root, depth)
+    return have == want or (have == "integer" and want == "number")
+
+
+def _fits_object(source: Schema, source_root: Schema, target: Schema, target_root: Schema, depth: int) -> bool:
+    offered, wanted = source.get("properties", {}), target.get("properties", {})
+    if "properties" not in source:
+        return True
+    if not set(target.get("required", ())) <= set(offered):
+        return False
+    if target.get("additionalProperties") is False and not set(offered) <= set(wanted):
+        return False
+    return all(
+        _fits(offered[name], source_root, wanted[name], target_root, depth - 1) for name in set(offered) & set(wanted)
+    )
+
+
+def _type(schema: Schema) -> str | None:
+    if "type" in schema:
+        return str(schema["type"])
+    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
+    kinds = {str: "string", bool: "boolean", int: "integer", float: "number"}
+    return kinds.get(type(values[0])) if values else None
+
+
+def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
+    """Yield what a schema may be, with `$ref`, `anyOf` and `oneOf` unfolded one level after the other."""
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rsplit("/", 1)[-1]
+        yield from _alternatives(root.get("$defs", {}).get(name, {}), root)
+    elif branches := schema.get("anyOf") or schema.get("oneOf"):
+        for branch in branches:
+            yield from _alternatives(branch, root)
+    else:
+        yield schema
+
+
+def _child(schema: Schema, part: str | int) -> Schema | None:
+    kind = _type(schema)
+    if kind is None:
+        return {}
+    if isinstance(part, str) and kind == "object":
+        properties = schema.get("properties", {})
+        if part in properties:
+            return dict(properties[part])
+        rest = schema.get("additionalProperties", "properties" not in schema)
+        return {} if rest is True else rest or None
+    if kind == "array" and (isinstance(part, int) or part.isdecimal()):
+        return dict(schema.get("items", {}))
+    return None

@@ -1,0 +1,205 @@
+"""Validate a plan: every fault is named, none hides another.
+
+In: what a model drafted or a caller posted, as JSON data.  Out: a `Plan`, or `InvalidPlan` with all faults.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from pydantic import ValidationError
+
+from models.contracts.plan import STEP_ID, Fault, Plan, Step, find_references, implied_needs, parse_reference
+from models.errors import InvalidPlan
+from planner.references import compatible, schema_at
+from tools.registry import Registry, Tool
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a plan; None is no bound."""
+
+    max_steps: int = 200
+    max_depth: int | None = None
+    """Steps on the longest path."""
+    max_fan_out: int | None = None
+    """Steps that need the same step directly."""
+
+
+def validate(data: Any, tools: Registry, limits: Limits | None = None) -> Plan:
+    """Return the plan that the data describes.
+
+    Raises:
+        InvalidPlan: with one fault for each thing wrong.
+    """
+    limits = limits or Limits()
+    if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
+        message = "a plan is an object with a list `steps`"
+        raise _invalid([Fault(step=None, code="bad_shape", message=message, path="steps")])
+    raw_steps = data["steps"]
+    faults = list(_shape_faults({**data, "steps": []}, Plan, None, ""))
+    steps: list[Step] = []
+    for index, raw in enumerate(raw_steps):
+        found = list(_shape_faults(raw, Step, _raw_id(raw), f"steps[{index}]."))
+        faults += found
+        if not found:
+            steps.append(Step.model_validate(raw))
+    known = {name for raw in raw_steps if (name := _raw_id(raw)) is not None}
+    faults += _faults_of_ids(raw_steps, limits)
+    faults += _faults_of_edges(steps, known)
+    by_id = {step.id: step for step in steps}
+    for step in steps:
+        faults += _faults_of_call(step, by_id, tools)
+    faults += _faults_of_shape(by_id, limits)
+    faults += _faults_of_assumptions(data, steps)
+    if faults:
+        raise _invalid(faults)
+    return Plan.model_validate(data)
+
+
+def _invalid(faults: list[Fault]) -> InvalidPlan:
+    first = faults[0].message
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    return InvalidPlan(f"the plan is refused: {first}{more}", faults=[fault.model_dump() for fault in faults])
+
+
+def _raw_id(raw: Any) -> str | None:
+    name = raw.get("id") if isinstance(raw, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _shape_faults(raw: Any, model: type[Plan | Step], step: str | None, prefix: str) -> Iterator[Fault]:
+    try:
+        model.model_validate(raw)
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_context=False, include_input=False):
+            where = ".".join(str(part) for part in found["loc"])
+            code = "unknown_field" if found["type"] == "extra_forbidden" else "bad_shape"
+            yield Fault(step=step, code=code, message=f"{prefix}{where}: {found['msg']}", path=prefix + where)
+
+
+def _faults_of_ids(raw_steps: list[Any], limits: Limits) -> Iterator[Fault]:
+    if len(raw_steps) > limits.max_steps:
+        message = f"{len(raw_steps)} steps are more than the limit of {limits.max_steps}"
+        yield Fault(step=None, code="too_many_steps", message=message, path="steps")
+    seen: set[str] = set()
+    for index, raw in enumerate(raw_steps):
+        name = _raw_id(raw)
+        if name is None:
+            continue
+        path = f"steps[{index}].id"
+        if not STEP_ID.fullmatch(name):
+            message = f"the id {name[:80]!r} does not match [A-Za-z0-9_-]{{1,64}}"
+            yield Fault(step=name, code="empty_id" if not name else "bad_id", message=message, path=path)
+        if name in seen:
+            yield Fault(step=name, code="duplicate_id", message=f"two steps have the id {name!r}", path=path)
+        seen.add(name)
+
+
+def _faults_of_edges(steps: list[Step], known: set[str]) -> Iterator[Fault]:
+    for step in steps:
+        for need in step.needs:
+            if need == step.id:
+                message = f"step {step.id!r} needs itself"
+                yield Fault(step=step.id, code="self_dependency", message=message, path=f"{step.id}.needs")
+            elif need not in known:
+                message = f"step {step.id!r} needs {need!r}, which is not a step of this plan"
+                yield Fault(step=step.id, code="dangling_need", message=message, path=f"{step.id}.needs")
+
+
+def _faults_of_call(step: Step, by_id: Mapping[str, Step], tools: Registry) -> Iterator[Fault]:
+    yield from _faults_of_support(step)
+    tool = tools.tools.get(step.tool)
+    if tool is None:
+        message = f"step {step.id!r} calls {step.tool!r}, which is unknown or not allowed here"
+        yield Fault(step=step.id, code="unknown_tool", message=message, path=f"{step.id}.tool")
+    else:
+        yield from _faults_of_arguments(step, tool)
+    for path, reference in find_references(step.args):
+        yield from _faults_of_reference(step, path, reference, tool, by_id, tools)
+
+
+def _faults_of_support(step: Step) -> Iterator[Fault]:
+    for name in ("run_if", "fallbacks"):
+        if getattr(step, name):
+            message = f"step {step.id!r} uses `{name}`, which this version does not carry out; leave it out"
+            yield Fault(step=step.id, code="unsupported", message=message, path=f"{step.id}.{name}")
+
+
+def _faults_of_arguments(step: Step, tool: Tool) -> Iterator[Fault]:
+    """Judge the literals: the input model reads the arguments, and what it says of a reference's place is dropped."""
+    places = [path for path, _ in find_references(step.args)]
+    try:
+        tool.input.model_validate(step.args)
+    except ValidationError as error:
+        for found in error.errors(include_url=False, include_context=False, include_input=False):
+            where = found["loc"]
+            if any(where[: len(place)] == place for place in places) or (not where and places):
+                continue
+            path = ".".join(["args", *(str(part) for part in where)])
+            message = f"step {step.id!r} ({tool.name}): {path}: {found['msg']}"
+            yield Fault(step=step.id, code="bad_argument", message=message, path=f"{step.id}.{path}")
+
+
+def _faults_of_reference(
+    step: Step,
+    path: tuple[str | int, ...],
+    raw: dict[str, Any],
+    tool: Tool | None,
+    by_id: Mapping[str, Step],
+    tools: Registry,
+) -> Iterator[Fault]:
+    where = ".".join([step.id, "args", *(str(part) for part in path)])
+    reference = parse_reference(raw)
+    code, message = "dangling_reference", None
+    if reference is None:
+        code, message = "bad_reference", f'{where}: write a reference as {{"$from": "step_id.path[0].field"}}'
+    elif reference.step == step.id:
+        code, message = "self_dependency", f"step {step.id!r} refers to its own result"
+    elif reference.step not in by_id:
+        message = f"{where} refers to {str(reference)!r}, but {reference.step!r} is not a (valid) step of this plan"
+    elif (producer := tools.tools.get(by_id[reference.step].tool)) is not None:
+        found = schema_at(producer.output_schema, reference.path)
+        if found is None:
+            message = f"{where} refers to {str(reference)!r}, which is no field of the result of {producer.name}"
+        elif tool is not None and (wanted := schema_at(tool.input_schema, path)) and not compatible(found, wanted):
+            code = "type_mismatch"
+            message = f"{where}: {str(reference)!r} is not of the type that {tool.name} wants here"
+    if message is not None:
+        yield Fault(step=step.id, code=code, message=message, path=where)
+
+
+def _faults_of_shape(by_id: Mapping[str, Step], limits: Limits) -> Iterator[Fault]:
+    needs = {
+        name: [need for need in implied_needs(step) if need in by_id and need != name] for name, step in by_id.items()
+    }
+    try:
+        order = list(TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        cycle = list(reversed(error.args[1]))
+        message = f"the steps wait for each other: {' -> '.join(cycle)}"
+        yield Fault(step=cycle[0], code="cycle", message=message, path="steps")
+        return
+    depth: dict[str, int] = {}
+    for name in order:
+        depth[name] = 1 + max((depth[need] for need in needs[name]), default=0)
+    deepest = max(depth.values(), default=0)
+    if limits.max_depth is not None and deepest > limits.max_depth:
+        message = f"the longest path has {deepest} steps, more than the limit of {limits.max_depth}"
+        yield Fault(step=None, code="too_deep", message=message, path="steps")
+    followers = {name: sum(name in wanted for wanted in needs.values()) for name in needs}
+    for name, count in followers.items():
+        if limits.max_fan_out is not None and count > limits.max_fan_out:
+            message = f"{count} steps need {name!r} directly, more than the limit of {limits.max_fan_out}"
+            yield Fault(step=name, code="too_wide", message=message, path="steps")
+
+
+def _faults_of_assumptions(data: Mapping[str, Any], steps: list[Step]) -> Iterator[Fault]:
+    listed = data.get("assumptions") or []
+    known = {entry.get("id") for entry in listed if isinstance(entry, Mapping)} if isinstance(listed, list) else set()
+    for step in steps:
+        for name in step.assumes:
+            if name not in known:
+                message = f"step {step.id!r} rests on the assumption {name!r}, which the plan does not list"
+                yield Fault(step=step.id, code="dangling_assumption", message=message, path=f"{step.id}.assumes")

@@ -1,0 +1,1 @@
+"""What a plan may call: the registry, the runner, and one folder per pack."""

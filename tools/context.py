@@ -1,0 +1,29 @@
+"""What every tool is told about the call, beside its arguments."""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolContext:
+    """Who asks, for which step, until when."""
+
+    tenant_id: UUID
+    conversation_id: str
+    turn_id: UUID
+    step_id: str
+    attempt: int
+    """The claim's number: the fence under which the result will be recorded."""
+    idempotency_key: str
+    """Same turn, step and arguments, same key: hand it to a backend that can tell repetitions."""
+    deadline: float
+    """End of the call on this process's monotonic clock, in seconds."""
+    user: dict[str, Any] = field(default_factory=dict)
+    """The person: `id, name, email, timezone, locale`, as far as known."""
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds left, never below zero: the timeout for the next wait or outside call."""
+        return max(0.0, self.deadline - time.monotonic())

@@ -1,0 +1,95 @@
+"""Read one day out of a phrase, seen from a given day. Day comes before month, as in most of the world.
+
+dateparser reads what it is right about; the rules here read what it does not know or gets wrong: weekdays with
+"this" and "next", days of the month without a month, and distances from another day than today.
+"""
+
+import re
+from datetime import date, datetime, time, timedelta
+
+import dateparser
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+NUMBER = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten"
+"""A count as the rules know it."""
+
+_WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_LANGUAGES = ["en", "he"]
+_HORIZON = timedelta(days=3653)
+_WEEKDAY = re.compile(
+    r"(?:(this|next)(?: coming)? |(?:the )?coming )?"
+    r"(mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
+    r"(?: (?:morning|evening|night))?"
+)
+_DISTANCE = re.compile(rf"(?:in )?(?P<number>{NUMBER}) (?P<unit>(?:day|week|month)s?)(?: (?:from|after) (?P<origin>.+))?")
+_DAY_OF_MONTH = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
+_NOT_A_DAY = re.compile(r"(?:this|next|last|coming|the|\W)* ?(?:weeks?|months?|years?)|\W*\d{1,3}\W*")
+"""Phrases that dateparser takes for a day although they name a longer time, or nothing."""
+
+
+def read_day(phrase: str, today: date) -> date | None:
+    """Return the day that a phrase in small letters names, or None where it names none within ten years."""
+    day = _iso(phrase) or _read(phrase, today)
+    return day if day and abs(day - today) <= _HORIZON else None
+
+
+def read_number(word: str) -> int:
+    """Return the value of a word that matches `NUMBER`."""
+    return _WORDS.get(word) or int(word)
+
+
+def _iso(phrase: str) -> date | None:
+    try:
+        return date.fromisoformat(phrase)
+    except ValueError:
+        return None
+
+
+def _read(phrase: str, today: date) -> date | None:
+    if match := _WEEKDAY.fullmatch(phrase):
+        return _weekday(match[1], match[2], today)
+    if match := _DISTANCE.fullmatch(phrase):
+        return _distance(match, today)
+    if match := _DAY_OF_MONTH.fullmatch(phrase):
+        return _day_of_month(int(match[1]), today)
+    if _NOT_A_DAY.fullmatch(phrase):
+        return None
+    return _parse(phrase, today)
+
+
+def _weekday(which: str | None, name: str, today: date) -> date:
+    """`this`: from today on. `next`: in the week after this one, which ends on Sunday. Else: after today."""
+    index = next(i for i, weekday in enumerate(WEEKDAYS) if weekday.startswith(name[:3]))
+    if which == "next":
+        return today + timedelta(days=7 - today.weekday() + index)
+    earliest = today if which == "this" else today + timedelta(days=1)
+    return earliest + timedelta(days=(index - earliest.weekday()) % 7)
+
+
+def _distance(match: re.Match[str], today: date) -> date | None:
+    start = today if match["origin"] in (None, "now") else read_day(match["origin"], today)
+    return _parse(f"in {read_number(match['number'])} {match['unit']}", start) if start else None
+
+
+def _day_of_month(number: int, today: date) -> date | None:
+    """Return the next day with this number, in this month or the first later one that has it."""
+    days = (today + timedelta(days=offset) for offset in range(62))
+    return next((day for day in days if day.day == number), None)
+
+
+def _parse(phrase: str, today: date) -> date | None:
+    found = dateparser.parse(
+        phrase,
+        languages=_LANGUAGES,
+        settings={
+            # Noon, not now: dateparser keeps every set of settings it has seen.
+            "RELATIVE_BASE": datetime.combine(today, time(12)),
+            "PREFER_DATES_FROM": "future",
+            "DATE_ORDER": "DMY",
+            "PARSERS": ["relative-time", "absolute-time"],
+            "REQUIRE_PARTS": ["day"],
+            "RETURN_AS_TIMEZONE_AWARE": False,
+            "TIMEZONE": "UTC",
+        },
+    )
+    return found.date() if found else None

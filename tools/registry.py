@@ -1,0 +1,160 @@
+"""The registry: a tool is one decorated function.
+
+    @tool("travel.lookup_weather", effect="read", timeout_s=10)
+    def lookup_weather(query: WeatherQuery, context: ToolContext) -> Weather:
+        '''Look up the weather of a city for some days.'''
+
+The first argument's annotation is the input model, the return annotation the output model, the docstring's first
+line what the language model reads. A pack is a package under `tools/`; every module of an enabled pack is loaded.
+"""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, get_type_hints
+
+from pydantic import BaseModel
+
+from models.contracts.artifact import Artifact
+from models.contracts.plan import Effect
+from models.errors import NotFound
+from tools.context import ToolContext
+
+Queue = Literal["tools.io", "tools.cpu"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A declared tool: everything that planner, runner and documentation know about it."""
+
+    name: str
+    description: str
+    input: type[BaseModel]
+    output: type[BaseModel]
+    call: Callable[[Any, ToolContext], BaseModel]
+    effect: Effect
+    timeout_s: float = 10.0
+    retries: int = 2
+    """Further tries inside one claim after a transient failure (`Unavailable`)."""
+    inline: bool = False
+    """Pure and about a millisecond long."""
+    isolation: Literal["thread", "process"] = "thread"
+    """`process`: may block or burn CPU; runs in a pool of processes with hard limits."""
+    formatter: bool = False
+    """Its result is the canonical output of a plan that ends in it."""
+    artifact: Callable[[Any], Artifact] | None = None
+    """Makes the reply's structured part from the output model."""
+    redact: frozenset[str] = frozenset()
+    """Names of argument and result fields that logs and events never show."""
+    errors: tuple[str, ...] = ()
+    """Codes it may fail with, beside those of the runner."""
+
+    @property
+    def queue(self) -> Queue:
+        """The queue its steps are sent to."""
+        return "tools.cpu" if self.isolation == "process" else "tools.io"
+
+    @property
+    def pack(self) -> str:
+        """First part of the name."""
+        return self.name.split(".", 1)[0]
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments."""
+        return self.input.model_json_schema()
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """JSON schema of the result, as it is stored and referred to."""
+        return self.output.model_json_schema(mode="serialization")
+
+
+_declared: dict[str, Tool] = {}
+
+
+def tool(name: str, *, effect: Effect, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function as a tool. `options` are the further fields of `Tool`.
+
+    Raises:
+        TypeError: the function lacks a model annotation, a docstring, or its name is taken.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        hints = get_type_hints(function)
+        parameters = list(inspect.signature(function).parameters)
+        input_model, output_model = hints.get(parameters[0]), hints.get("return")
+        for model in (input_model, output_model):
+            if not (isinstance(model, type) and issubclass(model, BaseModel)):
+                raise TypeError(f"tool {name}: the first argument and the result need pydantic models as annotations")
+        if not function.__doc__:
+            raise TypeError(f"tool {name}: needs a docstring; its first line is what the language model reads")
+        if name in _declared and _declared[name].call.__module__ != function.__module__:
+            raise TypeError(f"tool {name} is declared twice")
+        description = inspect.cleandoc(function.__doc__).split("\n\n")[0].replace("\n", " ")
+        assert isinstance(input_model, type)
+        assert isinstance(output_model, type)
+        _declared[name] = Tool(
+            name=name,
+            description=description,
+            input=input_model,
+            output=output_model,
+            call=function,
+            effect=effect,
+            **options,
+        )
+        return function
+
+    return declare
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The tools of some packs, by name."""
+
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+
+    def get(self, name: str) -> Tool:
+        """Return the tool of that name.
+
+        Raises:
+            NotFound: there is none, or its pack is not enabled.
+        """
+        if name not in self.tools:
+            raise NotFound(f"there is no tool {name!r}; `turnloom tools list` shows those of the enabled packs")
+        return self.tools[name]
+
+    def allowed(self, patterns: Iterable[str]) -> "Registry":
+        """Return those tools that some pattern names: a tool, `pack.*`, or `*` for all."""
+        names = {name for pattern in patterns for name in self.tools if _matches(pattern, name)}
+        return Registry({name: self.tools[name] for name in sorted(names)})
+
+
+def load_registry(packs: Iterable[str]) -> Registry:
+    """Import every module of these packs and return their tools.
+
+    Raises:
+        NotFound: there is no such pack.
+    """
+    wanted = list(packs)
+    for pack in wanted:
+        _import_pack(pack)
+    return Registry({name: found for name, found in sorted(_declared.items()) if found.pack in wanted})
+
+
+def _import_pack(pack: str) -> None:
+    try:
+        package = importlib.import_module(f"tools.{pack}")
+    except ModuleNotFoundError as error:
+        if error.name != f"tools.{pack}":
+            raise
+        raise NotFound(f"there is no tool pack {pack!r}; look at TURNLOOM_PACKS") from None
+    for module in pkgutil.iter_modules(package.__path__, prefix=f"tools.{pack}."):
+        importlib.import_module(module.name)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return pattern in ("*", name) or (pattern.endswith(".*") and name.startswith(pattern[:-1]))

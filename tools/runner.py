@@ -1,0 +1,153 @@
+"""Run one tool call and say how it went.
+
+In: a tool, its arguments as JSON, the context.  Out: an envelope whose `data` Postgres can store.
+Always: nothing that a tool raises gets past `run`; only `Unavailable` is tried again, and only inside the deadline.
+"""
+
+import math
+import re
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity.wait import wait_exponential_jitter
+
+from models.contracts.envelope import Envelope, ErrorCode, ToolError
+from models.errors import NeedsInput, ToolFailed, Unavailable
+from models.logging import log
+from tools.context import ToolContext
+from tools.registry import Tool
+
+MAX_RESULT_BYTES = 1_048_576
+"""Largest result, as JSON: it is stored with its step, and read by the steps that refer to it."""
+
+OnRetry = Callable[[int, str, float], None]
+"""Told before each further try: tries so far, code of the failure, seconds of the pause."""
+
+_ERROR_CODES = frozenset(get_args(ErrorCode))
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LONGEST_RETRY_AFTER_S = 86_400.0
+_backoff = wait_exponential_jitter(initial=0.05, max=1, jitter=0.05)
+
+
+def run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None = None) -> Envelope:
+    """Check the arguments, call the tool, check its result. Never raises.
+
+    A tool raises `ToolFailed` for what will not get better, `NeedsInput` for what only the user can say, and
+    `Unavailable` for what may: it is called again up to `tool.retries` times, after the pause that the exception
+    asks for or a short growing one, and not at all where that pause would cross the deadline. A tool with the effect
+    `write` or `spend` may raise `Unavailable` only when it has done nothing, or when its backend knows the
+    idempotency key. Everything else it raises, exits of the interpreter included, becomes INTERNAL_ERROR.
+
+    In results, NUL and lone surrogates become U+FFFD, because outside text has them and jsonb does not; NaN, infinite
+    numbers and whatever else is not JSON are refused, because nothing stands for them.
+
+    The call runs in this thread. Who must stop a tool that blocks runs it in one that can be given up.
+    """
+    try:
+        return _run(tool, args, context, on_retry)
+    except BaseException as error:  # noqa: BLE001 - foreign code: sys.exit() in a tool must not end a worker
+        # Frames only: the text of a foreign exception may hold the arguments.
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("tool.crashed", tool=tool.name, step_id=context.step_id, error=type(error).__name__, frames=frames)
+        return _failure("INTERNAL_ERROR", f"{tool.name} broke with {type(error).__name__}; the log has the place")
+
+
+def _run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None) -> Envelope:
+    try:
+        query = tool.input.model_validate(args)
+    except ValidationError as error:
+        return _failure("BAD_ARGS", f"{tool.name}: {_faults(error)}")
+    if context.remaining_s == 0:
+        return _failure("TOOL_TIMEOUT", f"{tool.name} was not called: its deadline had passed")
+    try:
+        result = _call(tool, query, context, on_retry)
+    except NeedsInput as error:
+        return Envelope(ok=False, needs=_storable(error.needs))
+    except ToolFailed as error:
+        return _failure(error.code, str(error), error.retry_at)
+    except Unavailable as error:
+        return _failure(error.code, str(error), _retry_at(error), unknown="UPSTREAM_5XX")
+    except TimeoutError as error:
+        return _failure("TOOL_TIMEOUT", str(error) or f"{tool.name} waited too long")
+    return _checked(tool, result)
+
+
+def _call(tool: Tool, query: BaseModel, context: ToolContext, on_retry: OnRetry | None) -> BaseModel:
+    def announce(state: RetryCallState) -> None:
+        if on_retry:
+            code = _known(_transient(state).code, "UPSTREAM_5XX")
+            on_retry(state.attempt_number, code, state.upcoming_sleep)
+
+    retrying = Retrying(
+        retry=retry_if_exception_type(Unavailable),
+        stop=stop_after_attempt(1 + tool.retries) | stop_before_delay(context.remaining_s),
+        wait=_pause,
+        before_sleep=announce,
+        reraise=True,
+    )
+    return retrying(tool.call, query, context)
+
+
+def _pause(state: RetryCallState) -> float:
+    asked = _transient(state).retry_after_s
+    return _backoff(state) if asked is None else max(0.0, asked)
+
+
+def _transient(state: RetryCallState) -> Unavailable:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, Unavailable)
+    return error
+
+
+def _checked(tool: Tool, result: object) -> Envelope:
+    """Compare a result with the output model and bring it to JSON."""
+    try:
+        # Through a dump, because an instance alone proves nothing: `model_construct` checks no field.
+        plain = result.model_dump(warnings="error") if isinstance(result, BaseModel) else result
+        data = _storable(tool.output.model_validate(plain, by_name=True).model_dump(mode="json"))
+        size = len(orjson.dumps(data))
+    except ValidationError as error:
+        return _failure("INTERNAL_ERROR", f"{tool.name} returned what its output model refuses: {_faults(error)}")
+    except (ValueError, TypeError, RecursionError) as error:
+        return _failure("INTERNAL_ERROR", f"{tool.name} returned what JSON cannot hold: {error}")
+    if size > MAX_RESULT_BYTES:
+        message = f"{tool.name} returned {size} bytes of JSON; {MAX_RESULT_BYTES} are allowed: return less, or a link"
+        return _failure("INTERNAL_ERROR", message)
+    return Envelope(ok=True, data=data)
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_storable(key): _storable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a number in JSON")
+    return value
+
+
+def _faults(error: ValidationError) -> str:
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
+
+
+def _failure(code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR") -> Envelope:
+    error = ToolError(code=_known(code, unknown), message=_storable(message), retry_at=retry_at)
+    return Envelope(ok=False, error=error)
+
+
+def _known(code: str, unknown: ErrorCode) -> ErrorCode:
+    return code if code in _ERROR_CODES else unknown  # type: ignore[return-value]
+
+
+def _retry_at(error: Unavailable) -> datetime | None:
+    if error.retry_after_s is None:
+        return None
+    return datetime.now(UTC) + timedelta(seconds=min(max(0.0, error.retry_after_s), _LONGEST_RETRY_AFTER_S))

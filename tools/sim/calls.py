@@ -1,0 +1,56 @@
+"""What the sim tools share: bounds, pausing within a deadline, and the log of calls."""
+
+import os
+import time
+from typing import Annotated
+
+from pydantic import Field
+
+from models.errors import ToolFailed
+from models.settings import settings
+from tools.context import ToolContext
+
+Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
+
+SIM_TIMEOUT_S = 610.0
+"""Longer than the longest wait, so that only a step's or a turn's own deadline ends one early."""
+
+
+def pause(ms: int, context: ToolContext) -> None:
+    """Sleep, as a slow provider would make us wait.
+
+    Raises:
+        ToolFailed: TOOL_TIMEOUT at the deadline, where the wait is longer than the time left.
+    """
+    left_s = context.remaining_s
+    time.sleep(min(ms / 1000, left_s))
+    if ms / 1000 > left_s:
+        raise timed_out(ms)
+
+
+def timed_out(ms: int) -> ToolFailed:
+    """Return the failure of a call that its deadline has ended."""
+    return ToolFailed(f"{ms} ms did not fit before the deadline", code="TOOL_TIMEOUT")
+
+
+def log_start(context: ToolContext) -> None:
+    """Record that a call has begun."""
+    _append("S", context)
+
+
+def log_effect(context: ToolContext) -> None:
+    """Record that a call's effect has happened."""
+    _append("E", context)
+
+
+def _append(mark: str, context: ToolContext) -> None:
+    path = settings().sim_log
+    if path is None:
+        return
+    line = f"{mark} {context.turn_id} {context.step_id} {context.attempt} {time.time():.6f}\n"
+    # One write on O_APPEND: lines of many processes stay whole.
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(file, line.encode())
+    finally:
+        os.close(file)

@@ -1,0 +1,60 @@
+"""Tools that fail as told: `sim.flaky`, `sim.fail`."""
+
+from pydantic import Field
+
+from models.contracts.base import Contract
+from models.contracts.envelope import ErrorCode
+from models.database import transaction
+from models.errors import ToolFailed, Unavailable
+from models.ledger.sim import count_call
+from tools.context import ToolContext
+from tools.registry import tool
+from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
+
+
+class Flaky(Contract):
+    """How often to fail first."""
+
+    fail_times: int = Field(ge=0, le=1000)
+    """Calls of this step that fail before one succeeds, over all its tries and attempts."""
+    ms: Milliseconds = 0
+    """Milliseconds that each call takes, 0-600000."""
+
+
+class Recovered(Contract):
+    """A call that succeeded in the end."""
+
+    calls: int
+    """Calls of this step so far, this one included."""
+
+
+class Fail(Contract):
+    """How to fail."""
+
+    code: ErrorCode
+    """The error code to fail with."""
+
+
+class Nothing(Contract):
+    """Never returned."""
+
+
+@tool("sim.flaky", effect="read", timeout_s=SIM_TIMEOUT_S, errors=("UPSTREAM_5XX",))
+def flaky(query: Flaky, context: ToolContext) -> Recovered:
+    """Fail a number of times as a provider with a bad day would, then succeed. For load tests and drills."""
+    log_start(context)
+    # Counted in the ledger: the next try may come in another process.
+    with transaction() as db:
+        calls = count_call(db, tenant_id=context.tenant_id, turn_id=context.turn_id, step_id=context.step_id)
+    pause(query.ms, context)
+    if calls <= query.fail_times:
+        raise Unavailable(f"call {calls} of {query.fail_times} that fail", code="UPSTREAM_5XX")
+    log_effect(context)
+    return Recovered(calls=calls)
+
+
+@tool("sim.fail", effect="read")
+def fail(query: Fail, context: ToolContext) -> Nothing:
+    """Fail for good with the given error code. For load tests and drills."""
+    log_start(context)
+    raise ToolFailed(f"failed with {query.code}, as asked", code=query.code)

@@ -1,0 +1,84 @@
+"""Tools that take time or hand things back: `sim.wait`, `sim.echo`, `sim.burn`."""
+
+import time
+from typing import Any
+
+from models.contracts.base import Contract
+from tools.context import ToolContext
+from tools.registry import tool
+from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause, timed_out
+
+
+class Wait(Contract):
+    """How long to wait, and what to hand back."""
+
+    ms: Milliseconds
+    """Milliseconds to wait, 0-600000."""
+    payload: Any = None
+    """Any JSON; returned unchanged."""
+
+
+class Waited(Contract):
+    """What came back after the wait."""
+
+    ms: int
+    """Milliseconds asked for."""
+    payload: Any
+    """The payload that was passed in."""
+
+
+class Echo(Contract):
+    """What to hand back."""
+
+    value: Any
+    """Any JSON; returned unchanged."""
+
+
+class Echoed(Contract):
+    """What was passed in."""
+
+    value: Any
+    """The value that was passed in."""
+
+
+class Burn(Contract):
+    """How much CPU to use."""
+
+    ms: Milliseconds
+    """Milliseconds of CPU time to use, 0-600000."""
+
+
+class Burned(Contract):
+    """How much CPU was used."""
+
+    ms: int
+    """Milliseconds asked for."""
+
+
+@tool("sim.wait", effect="read", timeout_s=SIM_TIMEOUT_S)
+def wait(query: Wait, context: ToolContext) -> Waited:
+    """Wait for some milliseconds, then return the payload. For load tests and drills."""
+    log_start(context)
+    pause(query.ms, context)
+    log_effect(context)
+    return Waited(ms=query.ms, payload=query.payload)
+
+
+@tool("sim.echo", effect="read", inline=True)
+def echo(query: Echo, context: ToolContext) -> Echoed:
+    """Return the value at once. For load tests and drills."""
+    log_start(context)
+    log_effect(context)
+    return Echoed(value=query.value)
+
+
+@tool("sim.burn", effect="read", isolation="process", timeout_s=SIM_TIMEOUT_S)
+def burn(query: Burn, context: ToolContext) -> Burned:
+    """Use the CPU for some milliseconds. For load tests and drills."""
+    log_start(context)
+    end = time.thread_time() + query.ms / 1000
+    while time.thread_time() < end:
+        if context.remaining_s == 0:
+            raise timed_out(query.ms)
+    log_effect(context)
+    return Burned(ms=query.ms)

@@ -1,0 +1,49 @@
+"""A tool with an effect that can be counted: `sim.write`."""
+
+from typing import Any
+
+from models.contracts.base import Contract
+from models.database import transaction
+from models.ledger.sim import write_once
+from tools.context import ToolContext
+from tools.registry import tool
+from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
+
+
+class Write(Contract):
+    """What to write."""
+
+    value: Any
+    """Any JSON."""
+    ms: Milliseconds = 0
+    """Milliseconds that pass before the write, 0-600000."""
+
+
+class Written(Contract):
+    """What stands written under the idempotency key."""
+
+    value: Any
+    """The value of the first call with this key."""
+    key: str
+    """The idempotency key."""
+    first: bool
+    """Whether this call wrote it; false where an earlier one had."""
+
+
+@tool("sim.write", effect="write", timeout_s=SIM_TIMEOUT_S)
+def write(query: Write, context: ToolContext) -> Written:
+    """Write a value once, however often the same step is called. For load tests and drills."""
+    log_start(context)
+    pause(query.ms, context)
+    with transaction() as db:
+        value, first = write_once(
+            db,
+            key=context.idempotency_key,
+            tenant_id=context.tenant_id,
+            turn_id=context.turn_id,
+            step_id=context.step_id,
+            value=query.value,
+        )
+    if first:
+        log_effect(context)
+    return Written(value=value, key=context.idempotency_key, first=first)

@@ -1,0 +1,70 @@
+"""The cities we know, from `data/`."""
+
+import json
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from models.contracts.base import Contract
+from models.errors import ToolFailed
+
+_DATA = Path(__file__).parent / "data"
+
+CityName = Annotated[str, Field(min_length=1, max_length=100)]
+"""What a person calls a city."""
+
+
+class Climate(Contract):
+    """Normals of the twelve months."""
+
+    about: str
+    t_min_c: list[float] = Field(min_length=12, max_length=12)
+    t_max_c: list[float] = Field(min_length=12, max_length=12)
+    precipitation_pct: list[float] = Field(min_length=12, max_length=12)
+    """Share of days with rain or snow."""
+
+
+class City(Contract):
+    """One file of the data set."""
+
+    name: str
+    country: str
+    aliases: list[str]
+    timezone: str
+    currency: str
+    climate: Climate
+    attractions: list[dict[str, Any]]
+    """Without `source`; the best known first."""
+    hotels_about: str
+    hotels: list[dict[str, Any]]
+    """Without `currency` and `source`."""
+
+
+def find_city(name: str) -> City:
+    """Return the city of that name: case, accents and a country behind a comma do not matter.
+
+    Raises:
+        ToolFailed: NOT_FOUND, naming the cities there are.
+    """
+    cities = _cities()
+    city = cities.get(_key(name)) or cities.get(_key(name.split(",", 1)[0]))
+    if city is None:
+        known = ", ".join(sorted({city.name for city in cities.values()}))
+        raise ToolFailed(f"there is no data for {name!r}; known cities: {known}", code="NOT_FOUND")
+    return city
+
+
+@lru_cache
+def _cities() -> dict[str, City]:
+    files = sorted(_DATA.glob("*.json"))
+    cities = [City.model_validate(json.loads(file.read_text(encoding="utf-8"))) for file in files]
+    return {_key(name): city for city in cities for name in (city.name, *city.aliases)}
+
+
+def _key(name: str) -> str:
+    """Return the letters of a name, without case and Latin accents."""
+    letters = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())

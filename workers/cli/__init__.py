@@ -1,0 +1,46 @@
+"""The command line: `turnloom COMMAND`. Exit codes: 0 done, 1 the work failed, 2 wrong usage."""
+
+import importlib
+from typing import Any
+
+import click
+
+from models.errors import TurnloomError
+
+COMMANDS = {
+    "up": "workers.cli.up:up",
+    "web": "workers.cli.processes:web",
+    "worker": "workers.cli.processes:worker",
+    "beat": "workers.cli.processes:beat",
+    "migrate": "workers.cli.admin:migrate",
+    "tenant": "workers.cli.admin:tenant",
+    "key": "workers.cli.admin:key",
+    "doctor": "workers.cli.doctor:doctor",
+}
+"""Name -> module:command. A command's module is imported when it is wanted, so that each starts quickly."""
+
+
+class _Commands(click.Group):
+    """Finds commands in `COMMANDS`, and turns our errors into a sentence and exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except TurnloomError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="turnloom")
+def main() -> None:
+    """Answer messages at high volume: planned by a language model, run on Celery workers, recorded in Postgres."""

@@ -1,0 +1,107 @@
+"""`turnloom migrate`, `tenant …`, `key …`: what an operator does before the first turn."""
+
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import click
+
+from models.contracts.turn import SCOPES
+from models.database import transaction
+from models.ledger import keys, tenants
+from models.migration import APPLICATION_ROLE, upgrade
+from models.settings import settings
+from workers.cli.printing import json_option, print_json, print_rows
+
+
+@click.command
+@click.option("--with-dev-key", is_flag=True, hidden=True, help="Also make TURNLOOM_DEV_KEY a key with all scopes.")
+def migrate(with_dev_key: bool) -> None:
+    """Bring the database up to date. Needs TURNLOOM_OWNER_DATABASE_URL, where the owner is another role."""
+    application_role = urlsplit(settings().database_url).username or APPLICATION_ROLE
+    upgrade(settings().owner_database_url or settings().database_url, application_role)
+    dev_key = settings().dev_key
+    if with_dev_key and dev_key:
+        with transaction() as db:
+            keys.ensure_dev_key(db, dev_key)
+    click.echo("the database is up to date")
+
+
+@click.group
+def tenant() -> None:
+    """Manage tenants: each sees only what is its own."""
+
+
+@tenant.command("create")
+@click.argument("name")
+@json_option
+def create_tenant(name: str, as_json: bool) -> None:
+    """Create a tenant."""
+    with transaction() as db:
+        tenant_id = tenants.create(db, name)
+    if as_json:
+        print_json({"id": tenant_id, "name": name})
+    else:
+        click.echo(f"created tenant {name} ({tenant_id})")
+
+
+@tenant.command("list")
+@json_option
+def list_tenants(as_json: bool) -> None:
+    """List all tenants."""
+    with transaction() as db:
+        rows = [{"id": row.id, "name": row.name, "created_at": row.created_at} for row in tenants.listed(db)]
+    print_rows(["id", "name", "created_at"], rows, as_json=as_json)
+
+
+@click.group
+def key() -> None:
+    """Manage the keys of the API."""
+
+
+def _scopes(_context: click.Context, _parameter: click.Parameter, value: str) -> list[str]:
+    wanted = [scope.strip() for scope in value.split(",") if scope.strip()]
+    if unknown := sorted(set(wanted) - set(SCOPES)):
+        raise click.BadParameter(f"there is no scope {', '.join(unknown)}; there are {', '.join(SCOPES)}")
+    if not wanted:
+        raise click.BadParameter(f"name at least one of {', '.join(SCOPES)}")
+    return wanted
+
+
+@key.command("create")
+@click.option("--tenant", "tenant_name", required=True, help="Whose key it is.")
+@click.option("--scopes", required=True, callback=_scopes, help=f"What it may do, with commas: {', '.join(SCOPES)}.")
+@click.option("--name", default="key", show_default=True, help="What you call it.")
+@json_option
+def create_key(tenant_name: str, scopes: list[str], name: str, as_json: bool) -> None:
+    """Create a key. It is shown once: only its digest is kept."""
+    with transaction() as db:
+        key_id, plain = keys.create(db, tenants.find(db, tenant_name).id, name, scopes)
+    if as_json:
+        print_json({"id": key_id, "key": plain, "tenant": tenant_name, "name": name, "scopes": scopes})
+    else:
+        click.echo(f"{plain}\n(id {key_id}; keep it now, it cannot be shown again)")
+
+
+@key.command("list")
+@click.option("--tenant", "tenant_name", required=True, help="Whose keys.")
+@json_option
+def list_keys(tenant_name: str, as_json: bool) -> None:
+    """List a tenant's keys, the revoked ones too."""
+    columns = ["id", "name", "scopes", "created_at", "revoked_at"]
+    with transaction() as db:
+        found = keys.of_tenant(db, tenants.find(db, tenant_name).id)
+        rows = [{column: getattr(row, column) for column in columns} for row in found]
+    print_rows(columns, rows, as_json=as_json)
+
+
+@key.command("revoke")
+@click.argument("key_id", type=click.UUID)
+@json_option
+def revoke_key(key_id: UUID, as_json: bool) -> None:
+    """Make a key worthless from now on."""
+    with transaction() as db:
+        keys.revoke(db, key_id)
+    if as_json:
+        print_json({"id": key_id, "revoked": True})
+    else:
+        click.echo(f"revoked {key_id}")

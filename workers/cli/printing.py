@@ -1,0 +1,38 @@
+"""How commands show data: tables for people, JSON for programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document; ids and times as strings."""
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
+    """Print rows of the same columns."""
+    if as_json:
+        print_json([{column: row[column] for column in columns} for row in rows])
+        return
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    console = Console()
+    if not console.is_terminal:
+        # Whole values, one row a line, for `cut` and `awk`.
+        click.echo("\n".join("\t".join(row) for row in [columns, *cells]))
+        return
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+

@@ -1,0 +1,46 @@
+"""`turnloom web`, `worker`, `beat`: become a production process. Each replaces this one, so that signals reach it."""
+
+import os
+from collections.abc import Sequence
+
+import click
+
+from workers.commands import beat_command, web_command, worker_command
+
+
+@click.command
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen at.")
+@click.option("--processes", default=2, show_default=True, help="Worker processes of the web server.")
+def web(host: str, port: int, processes: int) -> None:
+    """Serve the API and the console."""
+    _become(web_command(host=host, port=port, processes=processes))
+
+
+@click.command
+@click.option("--queues", required=True, help="Queues to work on, with commas between.")
+@click.option(
+    "--pool",
+    type=click.Choice(["threads", "prefork"]),
+    default="threads",
+    show_default=True,
+    help="Threads for what waits, processes for what computes.",
+)
+@click.option("--concurrency", default=16, show_default=True, help="Tasks at a time.")
+@click.option("--name", help="Name of this worker among those on this machine. Default: the first queue.")
+def worker(queues: str, pool: str, concurrency: int, name: str | None) -> None:
+    """Work on tasks of some queues."""
+    wanted = [queue.strip() for queue in queues.split(",") if queue.strip()]
+    if not wanted:
+        raise click.BadParameter("name at least one queue", param_hint="--queues")
+    _become(worker_command(wanted, name=name or wanted[0], pool=pool, concurrency=concurrency))
+
+
+@click.command
+def beat() -> None:
+    """Send the periodic tasks. Run one of it."""
+    _become(beat_command())
+
+
+def _become(command: Sequence[str]) -> None:
+    os.execv(command[0], command)  # noqa: S606 - our own command

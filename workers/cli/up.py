@@ -1,0 +1,60 @@
+"""`turnloom up`: the embedded stack in the foreground."""
+
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from models.logging import configure_logging
+from models.settings import settings
+from workers.embedded import Stack, StackOptions, foreground
+
+
+@click.command
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port of the API.")
+@click.option(
+    "--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Where data is kept.  [default: .turnloom]"
+)
+@click.option("--ephemeral", is_flag=True, help="Keep nothing: use a temporary directory and remove it at the end.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Worker processes for tools that wait on others.",
+)
+def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int) -> None:
+    """Run everything on this machine: Postgres, Valkey, the API, the workers."""
+    if ephemeral and data_dir:
+        raise click.UsageError("--ephemeral keeps nothing, so it goes without --data-dir")
+    configure_logging()
+    began = time.monotonic()
+    home = None if ephemeral else data_dir or Path(".turnloom")
+    options = StackOptions(data_dir=home, port=port, tool_workers=workers)
+    with suppress(KeyboardInterrupt), foreground(options) as stack:
+        Console().print(banner(stack, ready_in_s=time.monotonic() - began), soft_wrap=True)
+        while True:
+            signal.pause()
+
+
+def banner(stack: Stack, *, ready_in_s: float) -> Table:
+    """Show where the stack answers, and what a person needs to use it."""
+    table = Table.grid(padding=(0, 2))
+    home = stack.servers.home
+    llm = "the offline model; set OPENAI_API_KEY or OPENAI_BASE_URL for a real one"
+    for name, value in {
+        "Turnloom": f"ready in {ready_in_s:.1f} s, Ctrl-C stops it",
+        "console": f"{stack.url}/",
+        "API": f"{stack.url}/docs",
+        "key": stack.dev_key,
+        "language model": llm if settings().offline else settings().openai_base_url or settings().llm_model,
+        "data": f"{home.path}{' (removed at the end)' if home.ephemeral else ''}",
+        "logs": str(home.logs),
+        "other commands": f". {home.path / 'environment'}",
+    }.items():
+        table.add_row(f"[bold]{name}", value, style=None)
+    return table

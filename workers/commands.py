@@ -1,0 +1,47 @@
+"""The command lines of our processes, the same in production and in the embedded stack."""
+
+import sys
+from collections.abc import Sequence
+
+PLANNING_QUEUES = ("plan", "respond", "deliver", "maintenance")
+_CLIENTS_PER_PROCESS = 4_000
+_GRACE_S = 5
+
+
+def web_command(*, host: str, port: int, processes: int) -> list[str]:
+    """Serve HTTP by gunicorn: gevent workers, because an open event stream must not hold a thread.
+
+    The grace is short, because streams do not end by themselves; their readers come back and resume.
+    """
+    return [
+        *(sys.executable, "-m", "gunicorn", "web.app:create_app()"),
+        *("--bind", f"{host}:{port}"),
+        *("--workers", str(processes)),
+        *("--worker-class", "gevent"),
+        *("--worker-connections", str(_CLIENTS_PER_PROCESS)),
+        *("--graceful-timeout", str(_GRACE_S)),
+        *("--keep-alive", "75"),
+        "--no-control-socket",
+    ]
+
+
+def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
+    """Run tasks of these queues. Workers do not watch each other: recovery and the ledger do."""
+    return [
+        *(sys.executable, "-m", "celery", "-A", "workers.app", "worker"),
+        *("--queues", ",".join(queues)),
+        *("--pool", pool),
+        *("--concurrency", str(concurrency)),
+        *("--hostname", f"{name}@%h"),
+        *("--loglevel", "WARNING"),
+        *("--without-gossip", "--without-mingle"),
+    ]
+
+
+def beat_command() -> list[str]:
+    """Send the periodic tasks. The schedule is in the code, so that no file of it is kept."""
+    return [
+        *(sys.executable, "-m", "celery", "-A", "workers.app", "beat"),
+        *("--scheduler", "celery.beat:Scheduler"),
+        *("--loglevel", "WARNING"),
+    ]

@@ -1,0 +1,95 @@
+"""Where a stack keeps what is its own: data, logs, records of its processes, passwords. One stack per directory."""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from models.errors import Conflict
+from workers.embedded.records import sweep
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Made up at the first start, kept in the data directory for its owner's eyes only."""
+
+    superuser: str
+    owner: str
+    application: str
+    redis: str
+    dev_key: str
+
+
+class Home:
+    """A data directory while a stack holds it.
+
+    A directory given is kept; without one a temporary directory is made, and removed at the end.
+    """
+
+    def __init__(self, data_dir: Path | None) -> None:
+        self.ephemeral = data_dir is None
+        self.path = Path(tempfile.mkdtemp(prefix="turnloom-")) if data_dir is None else data_dir.resolve()
+        self.logs = self.path / "logs"
+        self.records = self.path / "run"
+        self._lock = self._take()
+        try:
+            sweep(self.records)
+            self.secrets = self._secrets()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Give the directory back; an ephemeral one is removed."""
+        if self.ephemeral:
+            shutil.rmtree(self.path, ignore_errors=True)
+        self._lock.close()
+
+    def _take(self) -> IO[str]:
+        """Create the directories and hold the lock. The kernel frees it when we end, however we end.
+
+        Raises:
+            Conflict: another stack holds it.
+        """
+        # Others may pass, not read: Postgres may have to run as another user than we do.
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o711)
+        for folder in (self.logs, self.records):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        lock = (self.path / "lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            lock.close()
+            raise Conflict(
+                f"another stack (process {holder}) runs in {self.path}; stop it, or choose another --data-dir"
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        return lock
+
+    def _secrets(self) -> Secrets:
+        path = self.path / "secrets.json"
+        if not path.exists():
+            names = Secrets.__slots__
+            made = {name: secrets.token_urlsafe(24) for name in names}
+            made["dev_key"] = f"tl_dev_{made['dev_key']}"
+            write_private(path, json.dumps(made))
+        return Secrets(**json.loads(path.read_text()))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    new = path.with_name(f"{path.name}.new")
+    new.unlink(missing_ok=True)
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - Path.open cannot set the mode
+        file.write(text)
+    new.replace(path)

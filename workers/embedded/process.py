@@ -1,0 +1,167 @@
+"""One operating-system process that is kept alive: started again when it dies, ended with us, logged to a file."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from models.errors import Unavailable
+from models.logging import log
+from workers.embedded.records import record, signal_group
+
+_LAUNCH = Path(__file__).with_name("launch.py")
+_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0
+_STEADY_S = 10.0
+_TRIES_AT_START = 3
+_PAUSE_S = 0.02
+_LOG_TAIL_LINES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What to run, and how it wants to be ended."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Added to our own environment."""
+    stop_signal: signal.Signals = signal.SIGTERM
+    """Asks it to finish what it does and end."""
+    death_signal: signal.Signals = signal.SIGKILL
+    """Sent by the kernel when we are gone; must end its children too."""
+    unprivileged: Path | None = None
+    """Never run as root, but as the owner of this directory."""
+
+
+class Process:
+    """Keeps one program running, from `start` to `stop`.
+
+    A thread per process starts it and waits for it, and starts it again when it dies, with growing delays. The same
+    thread does both, because the parent-death signal of Linux follows the thread, not the process.
+    """
+
+    def __init__(self, program: Program, *, records: Path, logs: Path) -> None:
+        self.name = program.name
+        self.log_path = logs / f"{program.name}.log"
+        self.restarts = 0
+        self._program = program
+        self._record = records / f"{program.name}.pid"
+        # Re-entrant: a second Ctrl-C kills from a signal handler, maybe while we hold it.
+        self._lock = threading.RLock()
+        self._stopping = threading.Event()
+        self._keeper: threading.Thread | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; None while it does not run."""
+        child = self._child
+        return child.pid if child else None
+
+    def start(self) -> None:
+        """Start the program and return at once; `wait_until` tells when it is ready."""
+        self._stopping.clear()
+        self.restarts = 0
+        self._keeper = threading.Thread(target=self._keep, name=f"keeper of {self.name}", daemon=True)
+        self._keeper.start()
+
+    def wait_until(self, check: Callable[[], object], *, timeout_s: float) -> None:
+        """Wait until `check` no longer raises Unavailable.
+
+        Raises:
+            Unavailable: it is not ready in time, or dies again and again; the end of its log is in the message.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                check()
+            except Unavailable as error:
+                if time.monotonic() > deadline or self.restarts >= _TRIES_AT_START:
+                    raise Unavailable(f"{self.name} did not start: {error}\n{self._log_tail()}") from error
+                time.sleep(_PAUSE_S)
+            else:
+                return
+
+    def ask_to_stop(self) -> None:
+        """Ask the program to finish, and start it no more. Returns at once."""
+        with self._lock:
+            self._stopping.set()
+            if self._child:
+                # Popen's own send_signal, so that a number that has been freed is never signalled.
+                self._child.send_signal(self._program.stop_signal)
+
+    def stop(self, timeout_s: float) -> None:
+        """Ask the program to finish and wait for its end; after `timeout_s` kill it."""
+        self.ask_to_stop()
+        if self._keeper is None:
+            return
+        self._keeper.join(timeout_s)
+        if self._keeper.is_alive():
+            log.warning("process.killed", process=self.name, waited_s=timeout_s)
+            self.kill()
+            self._keeper.join()
+
+    def kill(self) -> None:
+        """End the program and what it started, at once. It comes back, unless it has been asked to stop."""
+        with self._lock:
+            if self._child:
+                signal_group(self._child.pid, signal.SIGKILL)
+
+    def _keep(self) -> None:
+        delay_s = _FIRST_DELAY_S
+        while (child := self._spawn()) is not None:
+            started = time.monotonic()
+            exit_code = child.wait()
+            self._forget(child)
+            if self._stopping.is_set():
+                return
+            delay_s = _FIRST_DELAY_S if time.monotonic() - started > _STEADY_S else delay_s
+            self.restarts += 1
+            log.warning("process.died", process=self.name, exit_code=exit_code, restart_in_s=delay_s)
+            self._stopping.wait(delay_s)
+            delay_s = min(delay_s * 2, _LONGEST_DELAY_S)
+
+    def _spawn(self) -> subprocess.Popen[bytes] | None:
+        """Start the program; None where it is to stop. Under the lock: a stop comes before it, or finds the child."""
+        program = self._program
+        with self._lock, self.log_path.open("ab") as output:
+            if self._stopping.is_set():
+                return None
+            self._child = subprocess.Popen(  # noqa: S603 - our own command
+                launch_command(program.command, program.death_signal, program.unprivileged),
+                # The children see our environment: their settings are the user's.
+                env={**os.environ, **program.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            record(self._record, self._child.pid, program.death_signal)
+            return self._child
+
+    def _forget(self, child: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            # What a killed parent left behind in its group must not work beside its successor.
+            signal_group(child.pid, signal.SIGKILL)
+            self._child = None
+            with suppress(FileNotFoundError):
+                self._record.unlink()
+
+    def _log_tail(self) -> str:
+        with suppress(OSError):
+            return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:])
+        return ""
+
+
+def launch_command(
+    command: Sequence[str], death_signal: signal.Signals = signal.SIGKILL, unprivileged: Path | None = None
+) -> list[str]:
+    """Return the command line that runs `command` as long as we live, and not as root where `unprivileged` is given."""
+    launcher = [sys.executable, "-I", "-S", str(_LAUNCH)]
+    return [*launcher, str(int(death_signal)), str(os.getpid()), str(unprivileged or ""), *command]

@@ -1,0 +1,133 @@
+"""A real Postgres and a real Valkey, as children of ours."""
+
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from models import database
+from models import redis as live
+from models.errors import Unavailable
+from workers.embedded.binaries import postgres_folder, redis_server
+from workers.embedded.home import Home, write_private
+from workers.embedded.process import Process, Program, launch_command
+
+_LOWEST_PORT, _PORTS = 20_000, 12_000
+"""Below 32768, where Linux begins to hand out ports for outgoing connections."""
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 15.0
+_MAX_CONNECTIONS = 300
+_BUILTIN_LOCALE_SINCE = 17
+
+
+class Server:
+    """A server program with the address it answers at."""
+
+    def __init__(self, program: Program, home: Home, url: str, check: Callable[[str], object]) -> None:
+        self.url = url
+        self.process = Process(program, records=home.records, logs=home.logs)
+        self._check = check
+
+    def start(self) -> None:
+        """Start the server and return when it answers.
+
+        Raises:
+            Unavailable: it does not answer in time; the end of its log is in the message.
+        """
+        self.process.start()
+        self.process.wait_until(lambda: self._check(self.url), timeout_s=_START_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """Stop the server and return when it has ended. It can be started again, at the same address."""
+        self.process.stop(_STOP_TIMEOUT_S)
+
+
+def postgres(home: Home) -> Server:
+    """Return this home's Postgres, its data directory made where there is none. `url` is the superuser's."""
+    folder, data = postgres_folder(), home.path / "postgres"
+    if not data.exists():
+        _initdb(folder, data, home)
+    # Nobody holds it: we have the directory's lock, and ended what was left. Its process number may be somebody
+    # else's after a reboot, which Postgres would take for itself.
+    (data / "postmaster.pid").unlink(missing_ok=True)
+    port = free_port()
+    options = {
+        "listen_addresses": "127.0.0.1",
+        "port": port,
+        "unix_socket_directories": "",
+        "max_connections": _MAX_CONNECTIONS,
+    }
+    if home.ephemeral:
+        options["fsync"] = "off"  # survives kill -9; only a crash of the machine would need it
+    command = [str(folder / "postgres"), "-D", str(data)]
+    command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    program = Program(
+        name="postgres",
+        command=command,
+        stop_signal=signal.SIGINT,
+        death_signal=signal.SIGINT,
+        unprivileged=data,
+    )
+    url = f"postgresql://postgres:{home.secrets.superuser}@127.0.0.1:{port}/postgres"
+    return Server(program, home, url, database.ping)
+
+
+def redis(home: Home) -> Server:
+    """Return this home's Valkey."""
+    data, port = home.path / "redis", free_port()
+    data.mkdir(mode=0o700, exist_ok=True)
+    config = home.path / "redis.conf"
+    # In a file, because a command line is readable by everybody.
+    write_private(
+        config,
+        f"bind 127.0.0.1\nport {port}\nrequirepass {home.secrets.redis}\ndir {_quoted(data)}\n"
+        'appendonly yes\nappendfsync everysec\nsave ""\nmaxmemory-policy noeviction\n',
+    )
+    program = Program(name="redis", command=[str(redis_server()), str(config)], death_signal=signal.SIGTERM)
+    return Server(program, home, f"redis://:{home.secrets.redis}@127.0.0.1:{port}/0", live.ping)
+
+
+def free_port() -> int:
+    """Return a port of this machine that is free now, below those that outgoing connections get."""
+    while True:
+        port = _LOWEST_PORT + secrets.randbelow(_PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def _initdb(folder: Path, data: Path, home: Home) -> None:
+    """Make a data directory, whole or not at all: it gets its name when it is ready."""
+    nursery = home.path / "postgres.new"
+    shutil.rmtree(nursery, ignore_errors=True)
+    nursery.mkdir(mode=0o700)
+    password, new = nursery / "password", nursery / "data"
+    write_private(password, home.secrets.superuser)
+    command = [str(folder / "initdb"), "-D", str(new), "-U", "postgres", "--encoding=UTF8", *_locale(folder)]
+    command += ["--auth=scram-sha-256", f"--pwfile={password}", *(["--no-sync"] if home.ephemeral else [])]
+    done = subprocess.run(  # noqa: S603 - the command is our own
+        launch_command(command, unprivileged=nursery), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise Unavailable(f"initdb failed: {done.stderr.strip() or done.stdout.strip()}")
+    new.rename(data)
+    shutil.rmtree(nursery)
+
+
+def _locale(folder: Path) -> list[str]:
+    """Choose a locale that sorts alike on every machine; Postgres 17 brought one that also knows all letters."""
+    command = [str(folder / "postgres"), "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own
+    if int(version.split()[2].split(".")[0]) < _BUILTIN_LOCALE_SINCE:
+        return ["--locale=C"]
+    return ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'

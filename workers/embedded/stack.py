@@ -1,0 +1,204 @@
+"""Everything in one command: Postgres, Valkey, the API, the workers, beat; up together, down together."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+from models.errors import Unavailable
+from models.migration import provision
+from models.settings import settings
+from workers.commands import PLANNING_QUEUES, beat_command, web_command, worker_command
+from workers.embedded.home import Home, write_private
+from workers.embedded.process import Process, Program, launch_command
+from workers.embedded.servers import Server, free_port, postgres, redis
+
+DATABASE = "turnloom"
+_HOST = "127.0.0.1"
+_READY_TIMEOUT_S = 60.0
+_FINISH_TIMEOUT_S = 30.0
+_PROBE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackOptions:
+    """What a stack is made of."""
+
+    data_dir: Path | None = Path(".turnloom")
+    """Where data is kept; None: in a temporary directory that is removed at the end."""
+    port: int = 8000
+    """Where the API answers; 0 chooses a free one."""
+    tool_workers: int = 2
+    """Worker processes for `tools.io`."""
+
+
+class Servers:
+    """Postgres and Valkey with our database in it. A URL given takes the place of a server.
+
+    Attributes: `home`; `postgres` and `redis`, None where a URL was given; `database_url` (the application's role),
+    `owner_url` (the role that migrates), `redis_url`.
+    """
+
+    def __init__(self, data_dir: Path | None, *, database_url: str | None = None, redis_url: str | None = None) -> None:
+        self.home = Home(data_dir)
+        self.postgres: Server | None = None
+        self.redis: Server | None = None
+        try:
+            self.redis_url = redis_url or self._start_redis()
+            self.database_url = database_url or self._start_postgres()
+            if database_url:
+                self.owner_url = settings().owner_database_url or database_url
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop the servers, Valkey first, and give the directory back."""
+        for server in (self.redis, self.postgres):
+            if server:
+                server.stop()
+        self.home.release()
+
+    def _start_redis(self) -> str:
+        self.redis = redis(self.home)
+        self.redis.start()
+        return self.redis.url
+
+    def _start_postgres(self) -> str:
+        self.postgres = postgres(self.home)
+        self.postgres.start()
+        secrets = self.home.secrets
+        self.owner_url, application_url = provision(
+            self.postgres.url, database=DATABASE, owner_password=secrets.owner, application_password=secrets.application
+        )
+        return application_url
+
+
+class Stack:
+    """The whole service as child processes, while the context is open.
+
+    Attributes: `url`, `dev_key`, `servers`, `processes` (by name: web, beat, worker-plan, worker-io-1 …, worker-cpu)
+    and `environment`, which makes another process of ours use this stack.
+    """
+
+    def __init__(self, options: StackOptions) -> None:
+        self.options = options
+        self.processes: dict[str, Process] = {}
+        self.closing = False
+
+    def __enter__(self) -> Self:
+        given = settings().model_fields_set
+        self.servers = Servers(
+            self.options.data_dir,
+            database_url=settings().database_url if "database_url" in given else None,
+            redis_url=settings().redis_url if "redis_url" in given else None,
+        )
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let every process finish what it runs, then stop the servers. Leaves no process and no pid file."""
+        self.closing = True
+        deadline = time.monotonic() + _FINISH_TIMEOUT_S
+        for process in self.processes.values():
+            process.ask_to_stop()
+        for process in self.processes.values():
+            process.stop(max(deadline - time.monotonic(), 0.0))
+        self.servers.close()
+
+    def hurry(self) -> None:
+        """While `close` waits: let nothing finish. May be called from a signal handler."""
+        for process in self.processes.values():
+            process.kill()
+
+    @property
+    def database_url(self) -> str:
+        """Postgres, as the application's role."""
+        return self.servers.database_url
+
+    @property
+    def redis_url(self) -> str:
+        """Valkey."""
+        return self.servers.redis_url
+
+    @property
+    def postgres(self) -> Server:
+        """The embedded Postgres, to be stopped and started."""
+        assert self.servers.postgres, "DATABASE_URL names another server"
+        return self.servers.postgres
+
+    @property
+    def redis(self) -> Server:
+        """The embedded Valkey, to be stopped and started."""
+        assert self.servers.redis, "REDIS_URL names another server"
+        return self.servers.redis
+
+    def _start(self) -> None:
+        port = self.options.port or free_port()
+        self.url = f"http://{_HOST}:{port}"
+        self.dev_key = settings().dev_key or self.servers.home.secrets.dev_key
+        self.environment = {
+            "DATABASE_URL": self.database_url,
+            "REDIS_URL": self.redis_url,
+            "TURNLOOM_DEV_KEY": self.dev_key,
+            "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
+        }
+        self._migrate()
+        for program in self._programs(port):
+            process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
+            self.processes[program.name] = process
+            process.start()
+        self.processes["web"].wait_until(self._check_ready, timeout_s=_READY_TIMEOUT_S)
+        exports = [f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items()]
+        write_private(self.servers.home.path / "environment", "".join(exports))
+
+    def _migrate(self) -> None:
+        """Bring the database up to date, in a process that has this stack's settings."""
+        done = subprocess.run(  # noqa: S603 - our own command
+            launch_command([sys.executable, "-m", "workers.cli", "migrate", "--with-dev-key"]),
+            env={**os.environ, **self.environment, "TURNLOOM_OWNER_DATABASE_URL": self.servers.owner_url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
+
+    def _programs(self, port: int) -> list[Program]:
+        threads = {
+            "worker-plan": PLANNING_QUEUES,
+            **{f"worker-io-{number}": ("tools.io",) for number in range(1, self.options.tool_workers + 1)},
+        }
+        commands = {
+            "web": web_command(host=_HOST, port=port, processes=1),
+            "beat": beat_command(),
+            "worker-cpu": worker_command(["tools.cpu"], name="worker-cpu", pool="prefork", concurrency=2),
+        }
+        for name, queues in threads.items():
+            commands[name] = worker_command(queues, name=name, pool="threads", concurrency=16)
+        return [Program(name=name, command=line, environment=self.environment) for name, line in commands.items()]
+
+    def _check_ready(self) -> None:
+        try:
+            answer = httpx2.get(f"{self.url}/readyz", timeout=_PROBE_TIMEOUT_S)
+        except httpx2.HTTPError as error:
+            raise Unavailable(f"{self.url} does not answer: {error}") from error
+        if answer.status_code != httpx2.codes.OK:
+            raise Unavailable(f"{self.url}/readyz says {answer.status_code}: {answer.text[:300]}")
