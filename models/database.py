@@ -6,8 +6,9 @@ One pool per process serves both. Nothing here waits for ever, and a server that
 import select
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import psycopg
@@ -117,6 +118,14 @@ def ping(url: str) -> None:
             connection.execute("select 1")
     except psycopg.Error as error:
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+
+
+def clock(url: str) -> datetime:
+    """Return the time of the server's clock."""
+    with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        row = connection.execute("select clock_timestamp()").fetchone()
+        assert row is not None
+        return cast(datetime, row[0])
 
 
 def driver_url(url: str) -> str:

@@ -29,6 +29,8 @@ def configure_logging() -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
+    for chatty in ("celery", "kombu", "httpx2", "httpcore2"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)  # a line per task or call says nothing that ours do not
     handler = logging.StreamHandler()
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(level=settings().log_level, handlers=[handler], force=True)

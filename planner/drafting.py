@@ -16,7 +16,7 @@ from models.contracts.turn import Usage
 from models.errors import InvalidPlan
 from models.settings import settings
 from planner.context import PlanningContext, history_messages
-from planner.llm.decoding import decode
+from planner.llm.decoding import decode, decode_step
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
 from planner.llm.schema import json_text_arguments, plan_schema
 from planner.prompts import Rendered, render
@@ -140,7 +140,10 @@ def _ask(
     schema, model, left_s = plan_schema(context.tools), context.agent.llm, end - time.monotonic()
     if on_step is None:
         return llm.generate(messages, model=model, schema=schema, timeout_s=left_s)
-    return llm.stream(messages, _StepWatch(on_step, context.tools), model=model, schema=schema, timeout_s=left_s)
+    watch = _StepWatch(on_step, context.tools)
+    generation = llm.stream(messages, watch, model=model, schema=schema, timeout_s=left_s)
+    watch.tell(complete=True)
+    return generation
 
 
 def _judge(generation: Generation, context: PlanningContext) -> _Judged:
@@ -197,17 +200,19 @@ class _StepWatch:
 
     def __call__(self, piece: str) -> None:
         self._text += piece
-        if "}" not in piece or (start := self._text.find("{")) < 0:
-            return
+        if "}" in piece:
+            self.tell()
+
+    def tell(self, *, complete: bool = False) -> None:
+        """Tell of the steps that are complete: while the text grows, the last one may be half a step."""
         try:
-            plan = from_json(self._text[start:], allow_partial=True)
+            plan = from_json(self._text[max(self._text.find("{"), 0) :], allow_partial=True)
         except ValueError:
             return
         steps = plan.get("steps") if isinstance(plan, dict) else None
         if not isinstance(steps, list):
             return
-        # The last one may still grow: it counts as complete when the next has begun, or the plan has been judged.
-        for step in steps[self._told : -1]:
+        for step in steps[self._told : None if complete else -1]:
             self._told += 1
             if isinstance(step, dict):
-                self._on_step(step)
+                self._on_step(decode_step(step, self._tools))

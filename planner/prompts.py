@@ -4,6 +4,7 @@ In: a name such as `planning/message` and its inputs.  Out: text, and the `name@
 The same inputs give the same bytes. Templates are sandboxed: they see their inputs and nothing else.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,6 +48,11 @@ class Prompt:
         return Rendered(self.template.render(inputs).strip(), f"{self.name}@{self.version}")
 
 
+def _readable(value: Any) -> str:
+    """Write a value for people: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 class Prompts:
     """The prompts of one folder, read when first asked for."""
 
@@ -58,6 +64,7 @@ class Prompts:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        self._environment.filters["readable"] = _readable
         # JSON is how data is delimited: the filter escapes < and >, so no value can close the tag around it.
         self._environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "sort_keys": True, "default": str}
 
@@ -111,6 +118,11 @@ def prompts_in(folder: Path) -> Prompts:
     return Prompts(folder)
 
 
+def shipped() -> Prompts:
+    """Return the prompts that the settings point to."""
+    return prompts_in(settings().prompts_dir)
+
+
 def render(name: str, **inputs: Any) -> Rendered:
     """Return the text of a shipped prompt; see `Prompts.render`."""
-    return prompts_in(settings().prompts_dir).render(name, **inputs)
+    return shipped().render(name, **inputs)

@@ -86,7 +86,7 @@ def tool(name: str, *, effect: Effect, **options: Any) -> Callable[[Callable[...
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         hints = get_type_hints(function)
         parameters = list(inspect.signature(function).parameters)
-        input_model, output_model = hints.get(parameters[0]), hints.get("return")
+        input_model, output_model = hints.get(parameters[0] if parameters else ""), hints.get("return")
         for model in (input_model, output_model):
             if not (isinstance(model, type) and issubclass(model, BaseModel)):
                 raise TypeError(f"tool {name}: the first argument and the result need pydantic models as annotations")

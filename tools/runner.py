@@ -31,7 +31,7 @@ OnRetry = Callable[[int, str, float], None]
 _ERROR_CODES = frozenset(get_args(ErrorCode))
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LONGEST_RETRY_AFTER_S = 86_400.0
-_backoff = wait_exponential_jitter(initial=0.05, max=1, jitter=0.05)
+_backoff = wait_exponential_jitter(multiplier=0.05, max=1, jitter=0.05)
 
 
 def run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None = None) -> Envelope:
@@ -62,8 +62,6 @@ def _run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRet
         query = tool.input.model_validate(args)
     except ValidationError as error:
         return _failure("BAD_ARGS", f"{tool.name}: {_faults(error)}")
-    if context.remaining_s == 0:
-        return _failure("TOOL_TIMEOUT", f"{tool.name} was not called: its deadline had passed")
     try:
         result = _call(tool, query, context, on_retry)
     except NeedsInput as error:
@@ -78,6 +76,9 @@ def _run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRet
 
 
 def _call(tool: Tool, query: BaseModel, context: ToolContext, on_retry: OnRetry | None) -> BaseModel:
+    if context.remaining_s == 0:
+        raise ToolFailed(f"{tool.name} was not called: its deadline had passed", code="TOOL_TIMEOUT")
+
     def announce(state: RetryCallState) -> None:
         if on_retry:
             code = _known(_transient(state).code, "UPSTREAM_5XX")
@@ -109,7 +110,9 @@ def _checked(tool: Tool, result: object) -> Envelope:
     try:
         # Through a dump, because an instance alone proves nothing: `model_construct` checks no field.
         plain = result.model_dump(warnings="error") if isinstance(result, BaseModel) else result
-        data = _storable(tool.output.model_validate(plain, by_name=True).model_dump(mode="json"))
+        # Before the JSON dump, which writes null for NaN, and after it, because it makes text of other types.
+        checked = tool.output.model_validate(_storable(plain), by_name=True)
+        data = _storable(checked.model_dump(mode="json"))
         size = len(orjson.dumps(data))
     except ValidationError as error:
         return _failure("INTERNAL_ERROR", f"{tool.name} returned what its output model refuses: {_faults(error)}")
@@ -138,7 +141,9 @@ def _faults(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
 
 
-def _failure(code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR") -> Envelope:
+def _failure(
+    code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR"
+) -> Envelope:
     error = ToolError(code=_known(code, unknown), message=_storable(message), retry_at=retry_at)
     return Envelope(ok=False, error=error)
 

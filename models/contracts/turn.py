@@ -1,13 +1,13 @@
 """A turn: what a caller posts, what we answer, what can be read later."""
 
-from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field
 
 from models.contracts.artifact import Artifact
-from models.contracts.base import Contract
+from models.contracts.base import Contract, Moment
 from models.contracts.plan import Effect, StepStatus
 
 TurnStatus = Literal[
@@ -26,9 +26,15 @@ Scope = Literal["turns:write", "turns:read", "plans:submit", "admin"]
 SCOPES: tuple[Scope, ...] = ("turns:write", "turns:read", "plans:submit", "admin")
 
 
+@lru_cache
+def _timezones() -> frozenset[str]:
+    # The standard library reads the whole directory of time zones with every call.
+    return frozenset(available_timezones())
+
+
 def _known_timezone(name: str) -> str:
-    if name not in available_timezones():
-        raise ValueError(f"{name!r} is not an IANA time zone; write one such as 'Asia/Jerusalem'")
+    if name not in _timezones():
+        raise ValueError("not an IANA time zone; write one such as 'Asia/Jerusalem'")
     return name
 
 
@@ -152,9 +158,9 @@ class StepView(Contract):
     """Claims so far; retries inside a claim are events."""
     worker: str | None
     cache: str | None
-    queued_at: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
+    queued_at: Moment | None
+    started_at: Moment | None
+    finished_at: Moment | None
     duration_ms: float | None
     queue_ms: float | None
     result: Any = None
@@ -198,5 +204,5 @@ class TurnView(Contract):
     timings: Timings
     error: dict[str, Any] | None
     metadata: dict[str, Any]
-    created_at: datetime
+    created_at: Moment
     trace_id: str

@@ -254,11 +254,11 @@ end $$;
 
 -- Records finished steps, each under its fence, and goes on: one commit.
 --   p_finished  [{id, attempt, status, result, error}]
---   p_lane      the rest of the caller's lane; its next step is claimed here if it only reads
+--   p_lanes     [[step ids]]: the rest of each lane that the caller is on; a next step that only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for
 -- Out: {fenced: [step ids], claimed: [{lane, step}], fragments: [expression], respond: attempt or null, events}.
 -- `claimed[].step` is null where the caller must claim by itself (a write). `fragments` are the caller's to publish.
-create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_lane text[], p_queue text,
+create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_lanes jsonb, p_queue text,
                             p_take int, p_lease_ms int) returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -274,12 +274,13 @@ declare
   v_fragments jsonb := '[]';
   v_respond int;
   v_taken int := 0;
+  v_lane text[];
 begin
   select * into t from turns where id = p_turn for no key update;
   with ended as (
-    update steps x set status = f.status, result = f.result, error = f.error, finished_at = v_at, lease_until = null
-      from jsonb_to_recordset(p_finished) as f(id text, attempt int, status text, result jsonb, error jsonb)
-     where x.turn_id = p_turn and x.id = f.id and x.attempt = f.attempt and x.status = 'running'
+    update steps x set status = e.status, result = e.result, error = e.error, finished_at = v_at, lease_until = null
+      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb)
+     where x.turn_id = p_turn and x.id = e.id and x.attempt = e.attempt and x.status = 'running'
     returning x.*
   )
   select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical),
@@ -297,18 +298,19 @@ begin
   v_ended := array(select e #>> '{data,step}' from jsonb_array_elements(v_events) e);
 
   if t.status = 'running' then
-    if t.generation = p_generation then
-      s := hot.next_of_lane(p_turn, p_lane);
-      if s.id is not null then
-        v_step := null;
-        if s.effect = 'read' and s.status = 'pending' and not exists (
-             select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)) then
-          v_step := hot.start_step(t, s.id, p_worker, p_lease_ms, v_at);
-          v_events := v_events || hot.started(v_step, p_worker);
-        end if;
-        v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(p_lane), 'step', v_step);
+    for v_lane in
+      select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane where t.generation = p_generation
+    loop
+      s := hot.next_of_lane(p_turn, v_lane);
+      continue when s.id is null;
+      v_step := null;
+      if s.effect = 'read' and s.status = 'pending' and not exists (
+           select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)) then
+        v_step := hot.start_step(t, s.id, p_worker, p_lease_ms, v_at);
+        v_events := v_events || hot.started(v_step, p_worker);
       end if;
-    end if;
+      v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_step);
+    end loop;
     for f in
       update fragments x set sent_at = v_at
        where x.turn_id = p_turn and x.generation = t.generation and x.sent_at is null and x.needs && v_ended

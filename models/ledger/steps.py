@@ -13,6 +13,9 @@ from sqlalchemy.orm import Session
 from models.contracts.event import Event, read_events
 from models.tables.steps import StepRow
 
+Ended = Literal["succeeded", "needs_input", "failed", "cancelled", "unknown"]
+"""How a step that ran can end."""
+
 Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
 
 
@@ -59,7 +62,7 @@ class FinishedStep:
 
     id: str
     attempt: int
-    status: Literal["succeeded", "needs_input", "failed", "cancelled"]
+    status: Ended
     result: Any = None
     error: dict[str, Any] | None = None
 
@@ -98,8 +101,8 @@ class Holder:
 class Wanted:
     """What an executor can go on with after a commit."""
 
-    lane: Sequence[str]
-    """The rest of the lane that it is on."""
+    lanes: Sequence[Sequence[str]]
+    """The rest of each lane that it is on."""
     queue: str
     take: int
     """Free slots for further lanes of this queue."""
@@ -129,7 +132,7 @@ def advance(
     wanted: Wanted,
     holder: Holder,
 ) -> Advance:
-    """Record what finished and take what became ready: the rest of the lane, then up to `take` lanes of the queue."""
+    """Record what finished and take what became ready: the rest of the lanes, then up to `take` lanes of the queue."""
     row = db.execute(
         "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s)",
         (
@@ -137,7 +140,7 @@ def advance(
             generation,
             holder.worker,
             Jsonb([vars(step) for step in finished]),
-            list(wanted.lane),
+            Jsonb(wanted.lanes),
             wanted.queue,
             wanted.take,
             holder.lease_ms,

@@ -28,7 +28,7 @@ def decode(text: str, tools: Registry) -> dict[str, Any]:
     plan = _read_object(text)
     steps = plan.get("steps")
     if isinstance(steps, list):
-        plan["steps"] = [_decode_step(step, tools) if isinstance(step, dict) else step for step in steps]
+        plan["steps"] = [decode_step(step, tools) if isinstance(step, dict) else step for step in steps]
     return plan
 
 
@@ -71,7 +71,8 @@ def _unreadable(message: str) -> InvalidPlan:
     return InvalidPlan(message, faults=[fault.model_dump()])
 
 
-def _decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
+def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
+    """Return one step of a plan as data, its shape unchecked."""
     step = {key: value for key, value in step.items() if value is not None}
     name, args = step.get("tool"), step.get("args")
     tool = tools.tools.get(name) if isinstance(name, str) else None

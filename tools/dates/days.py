@@ -9,11 +9,14 @@ from datetime import date, datetime, time, timedelta
 
 import dateparser
 
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 NUMBER = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten"
 """A count as the rules know it."""
 
-_WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+_WORDS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5,
+    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+}  # fmt: skip
 _LANGUAGES = ["en", "he"]
 _HORIZON = timedelta(days=3653)
 _WEEKDAY = re.compile(
@@ -21,7 +24,9 @@ _WEEKDAY = re.compile(
     r"(mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?"
     r"(?: (?:morning|evening|night))?"
 )
-_DISTANCE = re.compile(rf"(?:in )?(?P<number>{NUMBER}) (?P<unit>(?:day|week|month)s?)(?: (?:from|after) (?P<origin>.+))?")
+_DISTANCE = re.compile(
+    rf"(?:in )?(?P<number>{NUMBER}) (?P<unit>(?:day|week|month)s?)(?: (?:from|after) (?P<origin>.+))?"
+)
 _DAY_OF_MONTH = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
 _NOT_A_DAY = re.compile(r"(?:this|next|last|coming|the|\W)* ?(?:weeks?|months?|years?)|\W*\d{1,3}\W*")
 """Phrases that dateparser takes for a day although they name a longer time, or nothing."""
@@ -58,8 +63,8 @@ def _read(phrase: str, today: date) -> date | None:
 
 
 def _weekday(which: str | None, name: str, today: date) -> date:
-    """`this`: from today on. `next`: in the week after this one, which ends on Sunday. Else: after today."""
-    index = next(i for i, weekday in enumerate(WEEKDAYS) if weekday.startswith(name[:3]))
+    """Return the first one after today; with `this`, today counts; with `next`, its week is the next one."""
+    index = next(i for i, weekday in enumerate(_WEEKDAYS) if weekday.startswith(name[:3]))
     if which == "next":
         return today + timedelta(days=7 - today.weekday() + index)
     earliest = today if which == "this" else today + timedelta(days=1)

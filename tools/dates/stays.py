@@ -36,7 +36,7 @@ _FILLER = re.compile(r"(?:please|for|on|at|around|about|maybe|arriving|starting|
 def read_stays(hint: str, today: date) -> list[Stay]:
     """Return the stays that a phrase may mean, the likeliest first; none where it means no stay from today on."""
     phrase = _normalise(hint)
-    candidates = [phrase, _FILLER.sub("", phrase).strip()]
+    candidates = [phrase, _FILLER.sub("", phrase).strip(" ,")]
     for candidate in candidates:
         for pattern, read in _RULES:
             match = pattern.fullmatch(candidate)
@@ -153,6 +153,6 @@ _RULES: list[tuple[re.Pattern[str], Callable[[re.Match[str], date], Iterator[Sta
     (re.compile(rf"(?:from |between )?(?:the )?{_DAYS}(?: of)? (?P<month>[^\W\d]+.*)"), _days_of_month),
     (re.compile(rf"(?:from |between )?(?P<month>[^\W\d]+) {_DAYS}"), _days_of_month),
     (re.compile(r"(?:from |between )?(?P<first>.+?)(?: (?:to|and|-) | ?/ ?(?=\d{4}-))(?P<last>.+)"), _range),
-    (re.compile(rf"(?:at )?(?:the )?(?P<part>{_PART})[ -](?:of )?(?:the )?(?P<month>[a-z]+(?: month)?)"), _part_of_month),
+    (re.compile(rf"(?:the )?(?P<part>{_PART})[ -](?:of )?(?:the )?(?P<month>[a-z]+(?: month)?)"), _part_of_month),
     (re.compile(r".+"), _one_day),
 ]

@@ -2,6 +2,7 @@
 
 import math
 from datetime import date, timedelta
+from itertools import pairwise
 
 from pydantic import Field
 
@@ -37,7 +38,7 @@ def _artifact(trip: Itinerary) -> ItineraryArtifact:
 
 @tool("travel.format_itinerary", effect="read", inline=True, formatter=True, artifact=_artifact)
 def format_itinerary(request: ItineraryRequest, _context: ToolContext) -> Itinerary:
-    """Lay attractions, weather and hotels out as a trip, day by day. Works with what there is and notes what is missing."""
+    """Lay attractions, weather and hotels out as a trip, day by day. What is missing is left open and noted."""
     attractions = request.attractions.results if isinstance(request.attractions, Attractions) else request.attractions
     weather = request.weather.days if isinstance(request.weather, Weather) else request.weather
     hotels = request.hotels.results if isinstance(request.hotels, Hotels) else request.hotels
@@ -68,7 +69,7 @@ def _split(places: list[Attraction], parts: int) -> list[list[Attraction]]:
     """Cut a list into parts that differ by one in length, the longer ones first."""
     size, longer = divmod(len(places), parts)
     ends = [size * part + min(part, longer) for part in range(parts + 1)]
-    return [places[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [places[start:end] for start, end in pairwise(ends)]
 
 
 def _day(offset: int, places: list[Attraction], weather: list[WeatherDay]) -> ItineraryDay:

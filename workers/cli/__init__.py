@@ -16,6 +16,7 @@ COMMANDS = {
     "tenant": "workers.cli.admin:tenant",
     "key": "workers.cli.admin:key",
     "doctor": "workers.cli.doctor:doctor",
+    "offline-llm": "workers.cli.offline:offline_llm",
 }
 """Name -> module:command. A command's module is imported when it is wanted, so that each starts quickly."""
 

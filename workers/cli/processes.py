@@ -1,7 +1,6 @@
 """`turnloom web`, `worker`, `beat`: become a production process. Each replaces this one, so that signals reach it."""
 
 import os
-from collections.abc import Sequence
 
 import click
 
@@ -42,5 +41,5 @@ def beat() -> None:
     _become(beat_command())
 
 
-def _become(command: Sequence[str]) -> None:
+def _become(command: list[str]) -> None:
     os.execv(command[0], command)  # noqa: S606 - our own command

@@ -115,17 +115,28 @@ class Process:
 
     def _keep(self) -> None:
         delay_s = _FIRST_DELAY_S
-        while (child := self._spawn()) is not None:
+        while not self._stopping.is_set():
             started = time.monotonic()
-            exit_code = child.wait()
-            self._forget(child)
+            end = self._run_once()
             if self._stopping.is_set():
                 return
             delay_s = _FIRST_DELAY_S if time.monotonic() - started > _STEADY_S else delay_s
             self.restarts += 1
-            log.warning("process.died", process=self.name, exit_code=exit_code, restart_in_s=delay_s)
+            log.warning("process.died", process=self.name, end=end, restart_in_s=delay_s)
             self._stopping.wait(delay_s)
             delay_s = min(delay_s * 2, _LONGEST_DELAY_S)
+
+    def _run_once(self) -> str:
+        """Run the program until it ends; return how it ended."""
+        try:
+            child = self._spawn()
+        except OSError as error:  # no process, no file, no space: try again, as after a death
+            return str(error)
+        if child is None:
+            return "asked to stop"
+        exit_code = child.wait()
+        self._forget(child)
+        return f"exit code {exit_code}"
 
     def _spawn(self) -> subprocess.Popen[bytes] | None:
         """Start the program; None where it is to stop. Under the lock: a stop comes before it, or finds the child."""
@@ -133,7 +144,7 @@ class Process:
         with self._lock, self.log_path.open("ab") as output:
             if self._stopping.is_set():
                 return None
-            self._child = subprocess.Popen(  # noqa: S603 - our own command
+            child = subprocess.Popen(  # noqa: S603 - our own command
                 launch_command(program.command, program.death_signal, program.unprivileged),
                 # The children see our environment: their settings are the user's.
                 env={**os.environ, **program.environment},
@@ -142,8 +153,14 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            record(self._record, self._child.pid, program.death_signal)
-            return self._child
+            try:
+                record(self._record, child.pid, program.death_signal)
+            except OSError:
+                child.kill()
+                child.wait()
+                raise
+            self._child = child
+            return child
 
     def _forget(self, child: subprocess.Popen[bytes]) -> None:
         with self._lock:

@@ -1,0 +1,56 @@
+# What a developer does here, one word each. `make` alone lists them.
+#   PYTHON=python3.12   the interpreter that .venv is made with
+#   ONCE=1              with `demo`: end after the conversations
+#   ARGS=…              with `test`, `up`, `demo`: more arguments
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo up check fix test docs migrate
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
+
+setup: $(READY) ## create .venv with every dependency, pinned
+
+demo: $(READY) ## start everything, hold a conversation with each agent, serve until Ctrl-C
+	$(BIN)/turnloom demo $(if $(ONCE),--once) $(ARGS)
+
+up: $(READY) ## start everything and serve until Ctrl-C
+	$(BIN)/turnloom up $(ARGS)
+
+check: $(READY) ## lint, types, imports, spelling, limits, generated documents
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python -m pytest tests/test_limits.py
+	$(BIN)/python docs/generate.py --check
+
+fix: $(READY) ## mend what the linter can mend
+	$(BIN)/ruff check --fix .
+
+test: $(READY) ## run the tests on a Postgres and a Valkey of their own
+	$(BIN)/python -m pytest $(ARGS)
+
+docs: $(READY) ## write docs/reference/ anew
+	$(BIN)/python docs/generate.py
+
+migrate: $(READY) ## bring the database of DATABASE_URL up to date
+	$(BIN)/turnloom migrate
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	if command -v uv >/dev/null; then \
+	  uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV) && \
+	  uv pip install --quiet --python $(BIN)/python -r requirements.txt && \
+	  uv pip install --quiet --python $(BIN)/python --no-deps -e .; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .; \
+	fi
+	@touch $(READY)

@@ -1,0 +1,126 @@
+"""Listings: conversations, audit records, tools and agents as a caller sees them."""
+
+from typing import Any, Literal
+
+from models.contracts.base import Contract, Moment
+from models.contracts.plan import Effect
+from models.contracts.turn import Mode, Reply, TurnStatus
+
+
+class ConversationView(Contract):
+    """A conversation as it stands."""
+
+    conversation_id: str
+    channel: str
+    agent: str
+    user: dict[str, Any]
+    """The person as last told by the caller."""
+    turns: int
+    """How many there are."""
+    active_turn_id: str | None
+    """The turn that is worked on."""
+    created_at: Moment
+    updated_at: Moment
+    erased_at: Moment | None
+
+
+class ConversationPage(Contract):
+    """Conversations, the last touched first."""
+
+    items: list[ConversationView]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
+
+
+class TurnSummary(Contract):
+    """One exchange of a conversation."""
+
+    turn_id: str
+    seq: int
+    agent: str
+    status: TurnStatus
+    message: str
+    reply: Reply | None
+    created_at: Moment
+    finished_at: Moment | None
+
+
+class TurnPage(Contract):
+    """Turns of a conversation, oldest first."""
+
+    items: list[TurnSummary]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
+
+
+class AuditView(Contract):
+    """A record of the audit chain; the formula of `hash` is in docs/reference/audit.md."""
+
+    seq: int
+    turn_id: str | None
+    kind: str
+    content: dict[str, Any] | None
+    """None once erased."""
+    digest: str
+    """SHA-256 of the content, in hex."""
+    hash: str
+    """SHA-256 over the record and the hash before it, in hex."""
+    at: Moment
+
+
+class AuditPage(Contract):
+    """Audit records of a conversation, oldest first."""
+
+    items: list[AuditView]
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""
+
+
+class ToolView(Contract):
+    """A tool that plans may call."""
+
+    name: str
+    description: str
+    effect: Effect
+    queue: str
+    timeout_s: float
+    inline: bool
+    isolation: Literal["thread", "process"]
+    input_schema: dict[str, Any]
+    """JSON schema of the arguments."""
+    output_schema: dict[str, Any]
+    """JSON schema of the result."""
+
+
+class ToolList(Contract):
+    """The tools of the enabled packs, by name."""
+
+    items: list[ToolView]
+
+
+class AgentView(Contract):
+    """An agent that turns may name."""
+
+    name: str
+    version: int
+    description: str
+    mode: Mode
+    """The mode of a turn that asks for none."""
+    modes: list[Mode]
+    tools: list[str]
+    """Names of the tools it may call here."""
+    max_parallel: int | None
+    max_depth: int | None
+    max_fan_out: int | None
+
+
+class AgentList(Contract):
+    """The agents, by name."""
+
+    items: list[AgentView]
+
+
+class Health(Contract):
+    """Word of a process about itself."""
+
+    status: Literal["ok", "ready"]

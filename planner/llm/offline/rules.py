@@ -1,0 +1,120 @@
+"""The offline model's rules, as data: prompts/offline/*.yaml.
+
+A domain knows some slots (values it can find in a message), some wants (things it can do) and a skeleton of steps.
+Slots that were found and wants that were heard are the facts which `if` and `unless` speak of.
+"""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BeforeValidator, Field
+
+from models.contracts.base import Contract
+
+
+def _compiled(pattern: Any) -> Any:
+    return re.compile(pattern, re.IGNORECASE) if isinstance(pattern, str) else pattern
+
+
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+
+
+class Slot(Contract):
+    """A value that a message may give."""
+
+    type: Literal["text", "integer"] = "text"
+    patterns: list[Pattern]
+    """Tried in order; the first group that took part in the match is the value."""
+    title: bool = False
+    """Write it with capitals, as names are."""
+    replaces: list[str] = Field(default_factory=list)
+    """Older values that this one makes obsolete."""
+    defaults: list[Any] = Field(default_factory=list)
+    """What stands in for it: literals, or `$slot`; the first that is known."""
+    max: int | None = None
+
+
+class Action(Contract):
+    """The phrase for what is being done, where all of `if` is known."""
+
+    conditions: list[str] = Field(default_factory=list, alias="if")
+    text: str
+
+
+class Skeleton(Contract):
+    """A step to be, where all of `if` and none of `unless` is known."""
+
+    id: str
+    tool: str
+    conditions: list[str] = Field(default_factory=list, alias="if")
+    unless: list[str] = Field(default_factory=list)
+    args: dict[str, Any]
+    """Literals, `$slot`, `{$from: step.path}`, `{$each: step}` (all its repetitions), or a list of these: the first
+    that is known."""
+    repeat: str | None = None
+    """A slot that says how often."""
+    in_sequence: str | None = None
+    """A fact that makes repetitions wait for each other."""
+    on_need_error: Literal["skip", "run"] | None = None
+    reason: str
+
+
+class Domain(Contract):
+    """What the offline model understands of one matter."""
+
+    name: str
+    version: int
+    can: str
+    """Examples, to tell users what it understands."""
+    remembers: bool = False
+    """Whether earlier messages of the conversation count."""
+    slots: dict[str, Slot]
+    wants: dict[str, Pattern]
+    whole: dict[str, list[str]] = Field(default_factory=dict)
+    """A want that stands for several."""
+    needs: list[str] = Field(default_factory=list)
+    """Wants of which one must be known; all where empty."""
+    requires: dict[str, str] = Field(default_factory=dict)
+    """Slots that must be known, each with the question for it."""
+    thought: str
+    actions: list[Action]
+    steps: list[Skeleton]
+
+
+class Courtesy(Contract):
+    """Something polite, and what to say to it."""
+
+    pattern: Pattern
+    reply: str
+
+
+class Manners(Contract):
+    """What is the same in all domains."""
+
+    version: int
+    numbers: dict[str, int]
+    only: Pattern
+    also: Pattern
+    without: str
+    courtesies: list[Courtesy]
+
+
+class Rules(Contract):
+    """All rules."""
+
+    manners: Manners
+    domains: list[Domain]
+    """In the order in which they are asked."""
+
+
+@lru_cache
+def load_rules(folder: Path) -> Rules:
+    """Read the rules in a folder such as prompts/offline."""
+    read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    manners = read.pop("conversation")
+    # A question about a date could also be a new date for a trip: the narrow domains are asked first.
+    domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: domain.remembers)
+    return Rules(manners=manners, domains=domains)

@@ -1,0 +1,156 @@
+"""A program that is kept alive."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from models.errors import Unavailable
+from tests.facts import is_alive, wait_for
+from workers.embedded.process import Process, Program
+from workers.embedded.records import record, sweep
+
+SLEEP = [sys.executable, "-c", "import signal; signal.pause()"]
+STUBBORN = [sys.executable, "-c", """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""]
+PARENT = [sys.executable, "-c", f"""
+import signal, subprocess
+print(subprocess.Popen({SLEEP!r}).pid, flush=True)
+signal.pause()
+"""]
+KEEPER = f"""
+import signal, sys
+from pathlib import Path
+from workers.embedded.process import Process, Program
+here = Path(sys.argv[1])
+process = Process(Program(name="p", command={SLEEP!r}), records=here, logs=here)
+process.start()
+while not process.pid:
+    pass
+print(process.pid, flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def keep(tmp_path: Path) -> Iterator[Callable[[list[str]], Process]]:
+    """Make processes that do not outlive the test."""
+    kept: list[Process] = []
+
+    def make(command: list[str]) -> Process:
+        kept.append(Process(Program(name=f"p{len(kept)}", command=command), records=tmp_path, logs=tmp_path))
+        return kept[-1]
+
+    yield make
+    for process in kept:
+        process.stop(0)
+
+
+def test_killed_process_comes_back(keep, tmp_path):
+    """A process that dies is started again, and its record names the new one."""
+    process = keep(SLEEP)
+    process.start()
+    wait_for(lambda: process.pid)
+    first = process.pid
+
+    process.kill()
+
+    wait_for(lambda: process.pid not in (None, first))
+    assert process.restarts == 1
+    assert (tmp_path / "p0.pid").read_text().startswith(f"{process.pid} ")
+
+
+def test_stopped_process_stays_away(keep, tmp_path):
+    """A process that was asked to stop ends, and leaves no record."""
+    process = keep(SLEEP)
+    process.start()
+    wait_for(lambda: process.pid)
+    pid = process.pid
+
+    process.stop(5)
+
+    assert process.pid is None
+    assert not is_alive(pid)
+    assert list(tmp_path.glob("*.pid")) == []
+
+
+def test_process_that_ignores_the_request_is_killed(keep):
+    """The wait for a process that does not want to stop is bounded."""
+    process = keep(STUBBORN)
+    process.start()
+    wait_for(lambda: process.log_path.exists() and "ready" in process.log_path.read_text())
+    pid = process.pid
+
+    process.stop(0.1)
+
+    assert not is_alive(pid)
+
+
+def test_children_of_a_killed_process_do_not_work_beside_its_successor(keep):
+    """What a killed process had started ends with it."""
+    process = keep(PARENT)
+    process.start()
+    wait_for(lambda: process.log_path.exists() and process.log_path.read_text().strip())
+    grandchild = int(process.log_path.read_text().split()[0])
+
+    os.kill(process.pid, signal.SIGKILL)
+
+    wait_for(lambda: not is_alive(grandchild))
+
+
+def test_process_that_cannot_start_says_why(keep):
+    """A process that dies at once fails the start, with the end of its log in the message."""
+    process = keep([sys.executable, "-c", "raise SystemExit('the reason')"])
+
+    def never_ready() -> None:
+        raise Unavailable("no answer")
+
+    process.start()
+
+    with pytest.raises(Unavailable, match=r"(?s)p0 did not start: no answer.*the reason"):
+        process.wait_until(never_ready, timeout_s=8)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
+def test_processes_end_with_a_parent_that_is_killed(tmp_path):
+    """kill -9 of the parent ends its processes, without any help."""
+    with subprocess.Popen([sys.executable, "-c", KEEPER, str(tmp_path)], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout
+        pid = int(parent.stdout.readline())
+
+        parent.kill()
+
+    wait_for(lambda: not is_alive(pid))
+
+
+def test_sweep_ends_what_was_left(tmp_path):
+    """A recorded process that is still alive is ended at the next start."""
+    with subprocess.Popen(SLEEP, start_new_session=True) as left:
+        record(tmp_path / "left.pid", left.pid, signal.SIGKILL)
+
+        sweep(tmp_path)
+
+        assert left.wait(5) == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sweep_spares_a_stranger_with_the_same_number(tmp_path):
+    """A process that has a recorded number but started at another time is not ours."""
+    with subprocess.Popen(SLEEP, start_new_session=True) as stranger:
+        (tmp_path / "old.pid").write_text(f"{stranger.pid} 9 another-boot:1")
+        (tmp_path / "torn.pid").write_text("12")
+
+        sweep(tmp_path)
+
+        assert stranger.poll() is None
+        stranger.kill()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,25 @@
+"""Waiting for facts, with a deadline, instead of sleeping."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def wait_for(fact: Callable[[], object], within_s: float = 8.0) -> None:
+    """Wait until `fact` is true."""
+    deadline = time.monotonic() + within_s
+    while not fact():
+        assert time.monotonic() < deadline, "it did not become true in time"
+        threading.Event().wait(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is not yet reaped does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/status")
+    return not status.exists() or "\nState:\tZ" not in status.read_text()

@@ -1,0 +1,58 @@
+"""What planner tests share: a scripted endpoint, the offline model, the shipped agents and tools."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from models.settings import Settings, settings
+from planner.agents import load_agents
+from planner.context import PlanningContext
+from planner.llm.openai import OpenAIModel, connect
+from tests.planner.llm.scripted import Script, scripted_server
+from tools.registry import Registry, load_registry
+
+
+@pytest.fixture(scope="session")
+def tools() -> Registry:
+    """Every shipped tool."""
+    return load_registry(["dates", "sim", "travel"])
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    """An endpoint that does as it is told."""
+    with scripted_server() as script:
+        yield script
+
+
+@pytest.fixture
+def llm(script: Script) -> Iterator[OpenAIModel]:
+    """The adapter, connected to the script."""
+    model = connect(Settings(openai_base_url=script.url, llm_retries=2, llm_timeout_s=5))
+    assert isinstance(model, OpenAIModel)
+    yield model
+    model.close()
+
+
+@pytest.fixture(scope="session")
+def offline(clean_environment: None) -> Iterator[OpenAIModel]:
+    """The adapter, connected to the offline model."""
+    model = connect(Settings())
+    assert isinstance(model, OpenAIModel)
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def context(tools: Registry) -> Callable[..., PlanningContext]:
+    """Make a planning context: `context("message", agent="travel", mode=…, history=…)`."""
+
+    def make(message: str, *, agent: str = "travel", **more: Any) -> PlanningContext:
+        profile = load_agents(settings().prompts_dir / "agents").get(agent)
+        now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+        given: dict[str, Any] = {"mode": profile.mode, "now": now, "timeout_s": 10.0} | more
+        return PlanningContext(agent=profile, tools=tools.allowed(profile.tools), message=message, **given)
+
+    return make

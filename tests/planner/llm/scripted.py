@@ -1,0 +1,113 @@
+"""A local server that speaks the OpenAI protocol from a script: one behaviour per call, in order."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Request, Response
+
+Behaviour = Callable[[dict[str, Any]], Response]
+
+
+def says(text: str | None, *, finish: str | None = "stop", **message: Any) -> Behaviour:
+    """Answer with a text, whole or in pieces, as the request wants it; `finish` None ends a stream early."""
+
+    def behave(body: dict[str, Any]) -> Response:
+        usage = {"prompt_tokens": 11, "completion_tokens": 7}
+        if not body.get("stream"):
+            choice = {"message": {"content": text, **message}, "finish_reason": finish}
+            return _json({"model": "scripted", "choices": [choice], "usage": usage})
+        deltas: list[dict[str, Any]] = [{"content": piece} for piece in _pieces(text or "")] + ([message] if message else [])
+        chunks = [{"model": "scripted", "choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
+        if finish is not None:
+            chunks += [{"choices": [{"delta": {}, "finish_reason": finish}]}, {"choices": [], "usage": usage}]
+        return _stream(chunks, done=finish is not None)
+
+    return behave
+
+
+def fails(status: int, message: str = "out of order", code: str | None = None, **headers: str) -> Behaviour:
+    """Answer with an error object."""
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda _: _json({"error": {"message": message, "code": code}}, status, names)
+
+
+def raw(content: str, mimetype: str = "application/json") -> Behaviour:
+    """Answer with these bytes."""
+    return lambda _: Response(content, mimetype=mimetype)
+
+
+def hangs(released: threading.Event) -> Behaviour:
+    """Answer nothing until released."""
+
+    def behave(_: dict[str, Any]) -> Response:
+        released.wait(20)
+        return Response("", 500)
+
+    return behave
+
+
+def drips(released: threading.Event) -> Behaviour:
+    """Begin a stream, then send a piece now and then until released: no single read ever waits long."""
+
+    def chunks() -> Iterator[str]:
+        while not released.wait(0.02):
+            yield f"data: {json.dumps({'choices': [{'delta': {'content': 'and '}, 'finish_reason': None}]})}\n\n"
+
+    return lambda _: Response(chunks(), mimetype="text/event-stream")
+
+
+class Script:
+    """What the server does, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.behaviours: list[Behaviour] = []
+        self.requests: list[dict[str, Any]] = []
+        self.released = threading.Event()
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        request = Request(environ)
+        if request.method == "GET":
+            return _json({"data": []})(environ, start_response)
+        self.requests.append(json.loads(request.data))
+        behave = self.behaviours.pop(0) if self.behaviours else fails(500, "the script is over")
+        return behave(self.requests[-1])(environ, start_response)
+
+
+@contextmanager
+def scripted_server() -> Iterator[Script]:
+    """Serve a script on a free port."""
+
+    class Quiet(WSGIRequestHandler):
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    script = Script()
+    with make_server("127.0.0.1", 0, script, threaded=True, request_handler=Quiet) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        script.url = f"http://127.0.0.1:{server.server_port}/v1"
+        try:
+            yield script
+        finally:
+            script.released.set()
+            server.shutdown()
+            thread.join()
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[start : start + 12] for start in range(0, len(text), 12)]
+
+
+def _stream(chunks: list[dict[str, Any]], *, done: bool) -> Response:
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + (["data: [DONE]\n\n"] if done else [])
+    return Response(iter(lines), mimetype="text/event-stream")
+
+
+def _json(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(json.dumps(data), status, headers, mimetype="application/json")

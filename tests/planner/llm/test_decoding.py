@@ -1,0 +1,38 @@
+"""Reading a plan out of what a language model wrote."""
+
+import json
+
+import pytest
+
+from models.errors import InvalidPlan
+from planner.llm.decoding import decode
+from tools.registry import Registry
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I cannot do that.",
+        "[1, 2]",
+        '{"steps": [',
+        '{"steps": [NaN]}',
+        '{"reply": "\\u0000", "steps": []}',
+        '{"reply": "\\ud800", "steps": []}',
+        '{"a":' * 500 + "1" + "}" * 500,
+        '{"a":' * 100_000,
+    ],
+    ids=["empty", "prose", "list", "cut", "nan", "nul", "surrogate", "deep", "bottomless"],
+)
+def test_what_cannot_be_read_or_stored_is_an_invalid_plan(text: str) -> None:
+    """No answer, however odd, raises anything but `InvalidPlan` with a named fault."""
+    with pytest.raises(InvalidPlan) as caught:
+        decode(text, Registry())
+
+    assert [fault["code"] for fault in caught.value.faults] == ["not_json"]
+
+
+@pytest.mark.parametrize("steps", [None, 3, "x", [1], [{"tool": 3, "args": 5}], [{"tool": "no.such", "args": {"a": None}}]])
+def test_a_wrong_shape_is_left_to_validation(steps: object) -> None:
+    """Decoding judges no shapes: whatever `steps` is, it comes through for the validator to name."""
+    assert "steps" in decode(json.dumps({"steps": steps}), Registry())

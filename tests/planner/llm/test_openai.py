@@ -1,0 +1,213 @@
+"""The adapter, against an endpoint that misbehaves by script."""
+
+import time
+
+import pytest
+
+from models.errors import Unavailable
+from models.settings import Settings
+from planner.llm.openai import OpenAIModel, connect
+from planner.llm.protocol import Message
+from tests.planner.llm.scripted import Script, drips, fails, hangs, raw, says
+
+HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+
+
+def test_an_answer_has_text_usage_and_the_endpoints_name(script: Script, llm: OpenAIModel) -> None:
+    """An answer comes with its text, its tokens and the name of who answered; its price is not known."""
+    script.behaviours = [says("good day")]
+
+    answer = llm.generate(HELLO, model="some-model")
+
+    assert (answer.text, answer.model, answer.finish_reason) == ("good day", "scripted", "stop")
+    assert (answer.usage.llm_calls, answer.usage.prompt_tokens, answer.usage.completion_tokens) == (1, 11, 7)
+    assert answer.usage.cost is None
+    assert script.requests == [{"model": "some-model", "messages": HELLO, "max_tokens": 4096}]
+
+
+def test_a_stream_hands_on_every_piece_and_its_usage(script: Script, llm: OpenAIModel) -> None:
+    """The pieces of a stream make up the answer, and the usage arrives with its end."""
+    script.behaviours = [says("a somewhat longer answer, in pieces")]
+    pieces: list[str] = []
+
+    answer = llm.stream(HELLO, pieces.append)
+
+    assert len(pieces) > 1
+    assert "".join(pieces) == answer.text == "a somewhat longer answer, in pieces"
+    assert answer.usage.completion_tokens == 7
+    assert script.requests[0]["stream_options"] == {"include_usage": True}
+
+
+def test_retry_after_is_waited_for(script: Script, llm: OpenAIModel) -> None:
+    """A rate limit that says when is tried again then, not earlier."""
+    script.behaviours = [fails(429, Retry_After="0.4"), says("now")]
+    started = time.monotonic()
+
+    answer = llm.generate(HELLO)
+
+    assert answer.text == "now"
+    assert time.monotonic() - started >= 0.4
+    assert len(script.requests) == 2
+
+
+def test_a_wait_beyond_the_budget_is_not_begun(script: Script, llm: OpenAIModel) -> None:
+    """Where Retry-After lies beyond the caller's time, the error comes at once and carries it."""
+    script.behaviours = [fails(429, Retry_After="60")]
+
+    with pytest.raises(Unavailable) as caught:
+        llm.generate(HELLO, timeout_s=3)
+
+    assert (caught.value.code, caught.value.retry_after_s) == ("llm_rate_limited", 60)
+    assert len(script.requests) == 1
+
+
+def test_an_outage_is_tried_again_a_bounded_number_of_times(script: Script, llm: OpenAIModel) -> None:
+    """Two further tries after HTTP 500, then `Unavailable`; a fourth call never happens."""
+    script.behaviours = [fails(500), fails(502), fails(503), says("too late")]
+
+    with pytest.raises(Unavailable, match="HTTP 503"):
+        llm.generate(HELLO)
+
+    assert len(script.requests) == 3
+
+
+def test_an_outage_that_passes_is_not_noticed(script: Script, llm: OpenAIModel) -> None:
+    """One HTTP 500 and then an answer is an answer, streamed or not."""
+    script.behaviours = [fails(500), says("back"), fails(500), says("again")]
+
+    answers = [llm.generate(HELLO).text, llm.stream(HELLO, lambda _: None).text]
+
+    assert answers == ["back", "again"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "code"),
+    [(401, "wrong key", None), (400, "the prompt is too long", None), (429, "no money left", "insufficient_quota")],
+)
+def test_what_will_not_pass_is_not_tried_again(
+    script: Script, llm: OpenAIModel, status: int, message: str, code: str | None
+) -> None:
+    """A request that the endpoint rejects for good is sent once, and its reason is in the error."""
+    script.behaviours = [fails(status, message, code)]
+
+    with pytest.raises(Unavailable, match=message) as caught:
+        llm.generate(HELLO)
+
+    assert caught.value.code == "llm_rejected"
+    assert len(script.requests) == 1
+
+
+def test_silence_ends_at_the_timeout(script: Script, llm: OpenAIModel) -> None:
+    """An endpoint that never answers costs no more than the time the caller gave."""
+    script.behaviours = [hangs(script.released)]
+    started = time.monotonic()
+
+    with pytest.raises(Unavailable) as caught:
+        llm.generate(HELLO, timeout_s=0.3)
+
+    assert caught.value.code == "llm_timeout"
+    assert time.monotonic() - started < 2
+
+
+def test_a_dripping_stream_ends_at_the_timeout(script: Script, llm: OpenAIModel) -> None:
+    """A stream that never pauses long and never ends is cut when its time is over."""
+    script.behaviours = [drips(script.released)]
+
+    answer = llm.stream(HELLO, lambda _: None, timeout_s=0.3)
+
+    assert answer.finish_reason == "cut"
+    assert answer.text.startswith("and and")
+
+
+def test_a_cut_stream_is_told_from_a_finished_one(script: Script, llm: OpenAIModel) -> None:
+    """A stream without an end keeps its words, is marked, and is not asked for again: they are out already."""
+    script.behaviours = [says("half of the", finish=None)]
+
+    answer = llm.stream(HELLO, lambda _: None)
+
+    assert (answer.text, answer.finish_reason) == ("half of the", "cut")
+    assert len(script.requests) == 1
+
+
+def test_a_stream_that_never_begins_is_tried_again(script: Script, llm: OpenAIModel) -> None:
+    """A stream cut before its first word is asked for again."""
+    script.behaviours = [says("", finish=None), says("here it is")]
+
+    answer = llm.stream(HELLO, lambda _: None)
+
+    assert answer.text == "here it is"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "text", "reason"),
+    [
+        (says(""), "", "empty"),
+        (says(None), "", "empty"),
+        (says(None, refusal="I would rather not."), "I would rather not.", "refusal"),
+        (says("a long", finish="length"), "a long", "length"),
+        (says("filtered", finish="content_filter"), "filtered", "refusal"),
+        (says("nul \0 and half \ud800 a pair"), "nul  and half ? a pair", "stop"),
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_every_kind_of_end_is_told_apart(
+    script: Script, llm: OpenAIModel, behaviour: object, text: str, reason: str, streamed: bool
+) -> None:
+    """Empty, refused, too long, filtered: each has its own `finish_reason`, and a text that can be stored."""
+    script.behaviours = [behaviour]  # type: ignore[list-item]
+
+    answer = llm.stream(HELLO, lambda _: None) if streamed else llm.generate(HELLO)
+
+    assert (answer.text, answer.finish_reason) == (text, reason)
+
+
+@pytest.mark.parametrize("content", ["<html>please log in</html>", "[]", '{"choices": []}', '{"choices": 3', "null"])
+def test_what_is_no_answer_at_all_is_unavailable(script: Script, llm: OpenAIModel, content: str) -> None:
+    """A page of a proxy, or JSON of another shape, is an outage and not a crash."""
+    script.behaviours = [raw(content)] * 3
+
+    with pytest.raises(Unavailable) as caught:
+        llm.generate(HELLO)
+
+    assert caught.value.code == "llm_failed"
+
+
+def test_an_endpoint_without_structured_output_is_asked_without(script: Script, llm: OpenAIModel) -> None:
+    """Where the response format is rejected, the prompt alone must do; that is remembered."""
+    script.behaviours = [fails(400, "unknown field response_format"), says("{}"), says("{}")]
+    schema = {"type": "object"}
+
+    llm.generate(HELLO, schema=schema)
+    llm.generate(HELLO, schema=schema)
+
+    assert ["response_format" in request for request in script.requests] == [True, False, False]
+    assert not llm.supports_structured_output
+
+
+def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: OpenAIModel) -> None:
+    """What goes wrong in `on_delta` reaches the caller, and nothing is asked again."""
+    script.behaviours = [says("some words")]
+
+    def broken(_: str) -> None:
+        raise ValueError("not ours")
+
+    with pytest.raises(ValueError, match="not ours"):
+        llm.stream(HELLO, broken)
+
+    assert len(script.requests) == 1
+
+
+def test_available_says_whether_anybody_is_there(llm: OpenAIModel) -> None:
+    """`available` is true for an endpoint that answers, false where nobody listens."""
+    nobody = connect(Settings(openai_base_url="http://127.0.0.1:9/v1"))
+
+    assert llm.available()
+    assert not nobody.available()
+
+
+def test_without_key_and_url_the_offline_model_answers(offline: OpenAIModel) -> None:
+    """Without a key and a base URL the offline model answers, in this process, for nothing."""
+    answer = offline.generate(HELLO)
+
+    assert (answer.model, answer.usage.cost) == ("offline", 0.0)
+    assert offline.available()

@@ -1,0 +1,171 @@
+"""The response schema of a plan obeys strict mode for every tool, also for unkind ones."""
+
+import json
+from collections.abc import Iterator
+from datetime import date
+from typing import Any, Literal
+
+import jsonschema_rs
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from planner.llm.decoding import decode
+from planner.llm.schema import JSON_TEXT, json_text_arguments, plan_schema
+from tools.registry import Registry, Tool
+
+FORBIDDEN = {"oneOf", "allOf", "not", "if", "then", "else", "default", "patternProperties", "prefixItems", "title"}
+
+
+class Leaf(BaseModel):
+    when: date | None = None
+    size: Literal["s", "m"] = "m"
+
+
+class Tree(BaseModel):
+    """Recursive."""
+
+    children: list["Tree"] = []
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    toys: dict[str, int]
+
+
+class Nasty(BaseModel):
+    """What strict mode cannot say, beside what it can."""
+
+    anything: Any
+    mapping: dict[str, int] = {}
+    pair: tuple[int, str] = (1, "a")
+    tree: Tree | None = None
+    pet: Cat | Dog | None = Field(None, discriminator="kind")
+    leaves: list[Leaf] = Field(default_factory=list, max_length=3)
+    leaf: Leaf = Leaf()
+    count: int = Field(5, ge=1, le=9)
+    must: str | None
+
+
+class Open(BaseModel):
+    """Free-form as a whole."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Bare(BaseModel):
+    """No arguments."""
+
+
+def _tool(name: str, model: type[BaseModel]) -> Tool:
+    return Tool(name=name, description="…", input=model, output=Bare, call=lambda *_: Bare(), effect="read")
+
+
+NASTY = Registry({tool.name: tool for tool in (_tool("t.nasty", Nasty), _tool("t.open", Open), _tool("t.bare", Bare))})
+
+
+def _violations(schema: Any, path: str = "$", depth: int = 0) -> Iterator[str]:
+    """Yield each thing that strict structured output would refuse."""
+    if isinstance(schema, list):
+        for index, inner in enumerate(schema):
+            yield from _violations(inner, f"{path}[{index}]", depth)
+        return
+    if not isinstance(schema, dict):
+        return
+    yield from (f"{path}: {word}" for word in schema.keys() & FORBIDDEN)
+    if not schema.keys() & {"type", "anyOf", "$ref"}:
+        yield f"{path}: says nothing"
+    if schema.get("type") == "object":
+        depth += 1
+        names = list(schema.get("properties", {}))
+        if schema.get("additionalProperties") is not False or schema.get("required") != names:
+            yield f"{path}: not closed, or not all required"
+        if depth > 10:
+            yield f"{path}: too deep"
+    for name, inner in schema.get("properties", {}).items():
+        yield from _violations(inner, f"{path}.{name}", depth)
+    for word in ("items", "anyOf"):
+        yield from _violations(schema.get(word), f"{path}.{word}", depth)
+    for name, inner in schema.get("$defs", {}).items():
+        yield from _violations(inner, f"{path}.$defs.{name}")
+
+
+@pytest.mark.parametrize("kind", ["shipped", "nasty", "none"])
+def test_the_schema_is_strict(tools: Registry, kind: str) -> None:
+    """Every object is closed, every property required, nothing free-form, at any depth."""
+    schema = plan_schema({"shipped": tools, "nasty": NASTY, "none": Registry()}[kind])
+
+    assert list(_violations(schema)) == []
+    assert schema["type"] == "object"
+    jsonschema_rs.validator_for(schema)
+
+
+def test_thought_comes_before_steps_and_the_tool_first(tools: Registry) -> None:
+    """A model writes fields in the schema's order: it thinks before it plans, and names a tool before its arguments."""
+    schema = plan_schema(tools)
+
+    variants = schema["properties"]["steps"]["items"]["anyOf"]
+    assert [next(iter(schema["properties"])), list(schema["properties"])[-1]] == ["thought", "steps"]
+    assert {next(iter(variant["properties"])) for variant in variants} == {"tool"}
+    assert [variant["properties"]["tool"]["const"] for variant in variants] == sorted(tools.tools)
+
+
+def test_every_argument_may_be_a_reference(tools: Registry) -> None:
+    """Each argument of each tool, and each item of a list, may come from another step."""
+    reference = {"$ref": "#/$defs/reference"}
+    variants = plan_schema(tools)["properties"]["steps"]["items"]["anyOf"]
+
+    arguments = [argument for variant in variants for argument in variant["properties"]["args"]["properties"].values()]
+    lists = [branch for argument in arguments for branch in argument["anyOf"] if branch.get("type") == "array"]
+
+    assert all(reference in argument["anyOf"] for argument in arguments)
+    assert lists
+    assert all(reference in array["items"]["anyOf"] for array in lists)
+
+
+def test_what_strict_mode_cannot_say_is_asked_for_as_text() -> None:
+    """`Any`, dicts, tuples and recursive models are strings that hold JSON; the rest keeps its type."""
+    properties = plan_schema(NASTY)["properties"]["steps"]["items"]["anyOf"][0]["properties"]["args"]["properties"]
+
+    assert json_text_arguments(NASTY.get("t.nasty")) == {"anything", "mapping", "pair", "tree", "pet"}
+    assert properties["anything"]["anyOf"][0]["description"].startswith(JSON_TEXT)
+    assert {"type": "integer", "minimum": 1, "maximum": 9} in properties["count"]["anyOf"]
+
+
+def test_decoding_undoes_what_strict_mode_asked_for() -> None:
+    """Nulls of absent arguments go, a required null stays, JSON text becomes its value, a bare string stays one."""
+    args = {
+        "anything": '[1, {"$from": "a.x"}]',
+        "mapping": None,
+        "pair": "not JSON",
+        "leaves": [{"when": None, "size": "s"}, {"$from": "a.y"}],
+        "leaf": None,
+        "must": None,
+    }
+    steps = [
+        {"tool": "t.nasty", "id": "n", "args": args, "on_need_error": None},
+        {"tool": "t.open", "id": "o", "args": '{"x": null}'},
+    ]
+
+    plan = decode(f"Here you are:\n```json\n{_json({'reply': None, 'steps': steps})}\n```\nDone.", NASTY)
+
+    assert plan["steps"] == [
+        {
+            "tool": "t.nasty",
+            "id": "n",
+            "args": {
+                "anything": [1, {"$from": "a.x"}],
+                "pair": "not JSON",
+                "leaves": [{"size": "s"}, {"$from": "a.y"}],
+                "must": None,
+            },
+        },
+        {"tool": "t.open", "id": "o", "args": {"x": None}},
+    ]
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data)

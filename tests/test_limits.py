@@ -1,0 +1,79 @@
+"""Limits that keep the project readable, beyond those that the linter knows."""
+
+import ast
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("models", "tools", "planner", "workers", "web")
+TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".j2", ".json", ".sql", ".js", ".css", ".html", ".txt", ".ini", ""}
+MODULE_LINES = 300
+HOMELESS = {"utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"}
+# Put together here, so that this file does not contain what it looks for.
+REGISTRIES = re.compile("|".join([r"pypi\." + "org", "python" + "hosted", r"registry\.npm" + "js", "/simp" + "le/"]))
+UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
+MACHINE = re.compile(r"(?<![\w.~-])/(?:ro" + "ot|wo" + "rk|Us" + r"ers)/\w|/ho" + r"me/\w")
+
+
+@cache
+def _files() -> list[Path]:
+    """Return the project's own text files: what git knows, or would."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("only a git checkout knows which files are the project's")
+    paths = [ROOT / line for line in listed.stdout.splitlines()]
+    return [path for path in paths if path.suffix in TEXT and path.is_file() and "vendor" not in path.parts]
+
+
+def _modules() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def _hits(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in _files()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def test_no_module_is_longer_than_a_sitting():
+    """A module that does not fit into one sitting is two modules."""
+    lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in _files() if path.suffix == ".py"}
+
+    assert {path: lines for path, lines in lengths.items() if lines > MODULE_LINES} == {}
+
+
+def test_every_module_opens_with_its_purpose():
+    """Whoever opens a module reads first what it is for."""
+    trees = {path: ast.parse(path.read_text()) for path in _modules()}
+    silent = [path for path, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
+
+    assert silent == []
+
+
+def test_no_module_is_a_drawer():
+    """A function without a home is a missing noun, not a utility."""
+    drawers = [path for path in _modules() if HOMELESS.intersection([path.stem, path.parent.name])]
+
+    assert drawers == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        (REGISTRIES, "a package registry's host stands in no file: where packages come from is the machine's affair"),
+        (UNFINISHED, "what is left to do stands in an issue, not in the code"),
+        (MACHINE, "a path of somebody's machine works on that machine only"),
+    ],
+    ids=["registry", "unfinished", "machine"],
+)
+def test_no_file_says_what_does_not_belong_here(pattern, why):
+    """Neither a registry's host, nor unfinished work, nor a path of a machine is in any file."""
+    assert _hits(pattern) == [], why

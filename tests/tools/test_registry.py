@@ -1,0 +1,145 @@
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from models.errors import NotFound
+from tools import registry
+from tools.context import ToolContext
+from tools.registry import load_registry, tool
+
+
+class Query(BaseModel):
+    city: str
+
+
+class Found(BaseModel):
+    name: str
+
+
+@pytest.fixture(autouse=True)
+def own_declarations(monkeypatch: pytest.MonkeyPatch) -> None:
+    load_registry(["sim", "dates", "travel"])
+    monkeypatch.setattr(registry, "_declared", dict(registry._declared))
+
+
+def test_a_decorated_function_becomes_a_tool() -> None:
+    """Models, description and defaults come from the function itself."""
+
+    @tool("sample.find", effect="read")
+    def find(query: Query, context: ToolContext) -> Found:
+        """Find a thing
+        in a city.
+
+        The rest is for programmers.
+        """
+        return Found(name=query.city)
+
+    found = registry._declared["sample.find"]
+
+    assert (found.input, found.output, found.pack) == (Query, Found, "sample")
+    assert found.description == "Find a thing in a city."
+    assert (found.queue, found.timeout_s, found.retries) == ("tools.io", 10.0, 2)
+    assert "city" in found.input_schema["properties"]
+    assert "name" in found.output_schema["properties"]
+
+
+def test_a_tool_in_a_process_goes_to_its_own_queue() -> None:
+    """What may block or burn CPU does not share workers with what waits."""
+    assert load_registry(["sim"]).get("sim.burn").queue == "tools.cpu"
+
+
+def test_a_function_without_models_is_no_tool() -> None:
+    """The first argument and the result must be pydantic models."""
+
+    def find(query: dict[str, str], context: ToolContext) -> Found:
+        """Find a thing."""
+        return Found(name="x")
+
+    def nothing() -> Found:
+        """Find a thing."""
+        return Found(name="x")
+
+    with pytest.raises(TypeError, match=r"sample\.find.*pydantic models"):
+        tool("sample.find", effect="read")(find)
+    with pytest.raises(TypeError, match="pydantic models"):
+        tool("sample.nothing", effect="read")(nothing)
+
+
+def test_a_function_without_a_docstring_is_no_tool() -> None:
+    """The language model would not know what it is for."""
+
+    def find(query: Query, context: ToolContext) -> Found:
+        return Found(name="x")
+
+    with pytest.raises(TypeError, match="docstring"):
+        tool("sample.find", effect="read")(find)
+
+
+def test_a_name_is_taken_once() -> None:
+    """A second module cannot replace a tool."""
+
+    def wait(query: Query, context: ToolContext) -> Found:
+        """Find a thing."""
+        return Found(name="x")
+
+    with pytest.raises(TypeError, match="declared twice"):
+        tool("sim.wait", effect="read")(wait)
+
+
+def test_only_enabled_packs_are_there() -> None:
+    """A tool of a pack that is not enabled is unknown."""
+    dates = load_registry(["dates"])
+
+    assert list(dates.tools) == ["dates.resolve_hint"]
+    with pytest.raises(NotFound, match=r"sim\.wait"):
+        dates.get("sim.wait")
+
+
+def test_an_unknown_pack_is_named() -> None:
+    """A misspelt pack stops the start with its name."""
+    with pytest.raises(NotFound, match="'travle'"):
+        load_registry(["travle"])
+
+
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        (["sim.echo"], ["sim.echo"]),
+        (["dates.*"], ["dates.resolve_hint"]),
+        (["dates.*", "sim.fail"], ["dates.resolve_hint", "sim.fail"]),
+        (["sim"], []),
+        (["sim.ec*"], []),
+        (["*cho"], []),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_patterns_choose_tools(patterns: list[str], names: list[str]) -> None:
+    """A pattern is a whole name, a pack, or everything; nothing else matches."""
+    everything = load_registry(["sim", "dates", "travel"])
+
+    assert list(everything.allowed(patterns).tools) == names
+
+
+def test_a_star_means_all() -> None:
+    """`*` allows every tool of the enabled packs."""
+    everything = load_registry(["sim", "dates", "travel"])
+
+    assert everything.allowed(["*"]).tools == everything.tools
+
+
+def test_every_shipped_tool_explains_itself() -> None:
+    """Tool, arguments and results carry the sentences that a planner reads."""
+    shipped = load_registry(["sim", "dates", "travel"]).tools.values()
+
+    bare = [
+        f"{found.name}.{field}"
+        for found in shipped
+        for schema in (found.input_schema, found.output_schema)
+        for field, property_schema in schema.get("properties", {}).items()
+        if "description" not in property_schema and found.name != "travel.format_itinerary"
+    ]
+
+    assert bare == []
+    assert all(len(found.description) > 20 for found in shipped)
+    assert all(Path(found.call.__code__.co_filename).parent.name == found.pack for found in shipped)

@@ -1,0 +1,74 @@
+"""The Celery application, and the settings that experience with Redis as a broker has shown to be necessary.
+
+docs/decisions/0003-worker-pools.md gives the reasons; docs/decisions/0001-ledger-and-canvas.md says why a lost message
+is no lost work.
+"""
+
+from typing import Any
+
+import structlog
+from celery import Celery, Task
+from celery.signals import setup_logging, worker_process_init
+from kombu import Exchange, Queue
+
+from models.database import forget_connections
+from models.logging import configure_logging, log
+from models.settings import settings
+
+QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "replay", "maintenance")
+"""Apart from each other, so that a full tool queue never blocks planning."""
+
+
+class RoadTask(Task):  # type: ignore[type-arg]
+    """The base of our tasks: what escapes from one is logged with its ids; no argument is more than an id."""
+
+    abstract = True
+
+    def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:  # noqa: ARG002 - Celery's signature
+        """Log what Celery has caught at the edge."""
+        log.error("task.failed", task=self.name, turn_id=args[0] if args else None, exc_info=exc)
+
+
+def _make_app() -> "Celery[Task[Any, Any]]":
+    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=settings().redis_url, backend=settings().redis_url, task_cls=RoadTask)
+    made.conf.update(
+        include=["workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"],
+        task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
+        task_default_queue="maintenance",
+        task_create_missing_queues=False,
+        # One BRPOP a message instead of nine commands; what a killed worker held is found by its leases.
+        broker_transport_options={"ack_emulation": False, "socket_connect_timeout": 2, "socket_keepalive": True},
+        broker_connection_retry_on_startup=True,
+        broker_pool_limit=32,
+        task_publish_retry_policy={"max_retries": 10, "interval_start": 0, "interval_step": 0.1, "interval_max": 1},
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_soft_shutdown_timeout=20,
+        worker_send_task_events=settings().task_events,
+        task_send_sent_event=settings().task_events,
+        task_track_started=False,
+        # Results live in the ledger. Chord counters are Redis keys, which must outlive the longest chord.
+        task_ignore_result=True,
+        result_expires=3_600,
+        result_chord_expires=86_400,
+        beat_schedule={
+            "sweep": {"task": "sweep", "schedule": settings().sweep_interval_s, "options": {"queue": "maintenance"}}
+        },
+    )
+    return made
+
+
+app = _make_app()
+
+
+@setup_logging.connect
+def _log_our_way(**_: Any) -> None:
+    configure_logging()
+
+
+@worker_process_init.connect
+def _after_fork(**_: Any) -> None:
+    """Let a pool's child open connections of its own."""
+    forget_connections()
+    structlog.contextvars.clear_contextvars()

@@ -1,0 +1,212 @@
+"""`turnloom doctor`: look at everything a process of ours depends on, and say how to mend what fails."""
+
+import importlib.metadata
+import re
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+import click
+import httpx2
+from pydantic import ValidationError
+from rich.console import Console
+
+from models import database, migration
+from models import redis as live
+from models.errors import TurnloomError, Unavailable
+from models.settings import settings
+from workers.cli.printing import json_option, print_json
+from workers.embedded.binaries import postgres_folder, redis_server
+
+_PYTHON = (3, 11)
+_REDIS = (7, 0)
+_OPEN_FILES = 4_096
+_SKEW_S = 1.0
+_TIMEOUT_S = 5.0
+_OPENAI = "https://api.openai.com/v1"
+_SIGNS = {"ok": "[green]ok  ", "warning": "[yellow]warn", "failed": "[red]FAIL", "skipped": "[dim]skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing to look at. `look` returns what it saw, or raises one of our errors."""
+
+    name: str
+    look: Callable[[], str]
+    mend: str
+    needs: str | None = None
+    """Another check, without which this one cannot be made."""
+    optional: bool = False
+    """What fails is worth a word, not exit code 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came out of a check."""
+
+    check: str
+    status: Literal["ok", "warning", "failed", "skipped"]
+    detail: str
+    mend: str | None = None
+
+
+@click.command
+@json_option
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Check every dependency and setting, and say how to mend what fails."""
+    findings = examine(CHECKS)
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        _print(findings)
+    context.exit(1 if any(finding.status == "failed" for finding in findings) else 0)
+
+
+def examine(checks: Sequence[Check]) -> list[Finding]:
+    """Make the checks in their order; one that needs a check that failed is skipped."""
+    found: dict[str, Finding] = {}
+    for check in checks:
+        if check.needs and found[check.needs].status != "ok":
+            found[check.name] = Finding(check.name, "skipped", f"cannot be checked without: {check.needs}")
+        else:
+            found[check.name] = _finding(check)
+    return list(found.values())
+
+
+def _finding(check: Check) -> Finding:
+    try:
+        return Finding(check.name, "ok", check.look())
+    except TurnloomError as error:
+        return Finding(check.name, "warning" if check.optional else "failed", str(error), check.mend)
+
+
+def _print(findings: Sequence[Finding]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for finding in findings:
+        console.print(f"{_SIGNS[finding.status]}[/]", end=" ")
+        console.print(f"{finding.check}: {finding.detail}", markup=False)
+        if finding.mend:
+            console.print(f"     mend: {finding.mend}", markup=False)
+
+
+def _python() -> str:
+    if sys.version_info < _PYTHON:
+        raise Unavailable(f"Python {sys.version.split()[0]} is too old")
+    return sys.version.split()[0]
+
+
+def _packages() -> str:
+    try:
+        wanted = [line for line in importlib.metadata.requires("turnloom") or [] if "extra ==" not in line]
+    except importlib.metadata.PackageNotFoundError:
+        raise Unavailable("turnloom itself is not installed") from None
+    missing = [name for line in wanted if not _installed(name := re.split(r"[\[<>=!~; ]", line)[0])]
+    if missing:
+        raise Unavailable(f"not installed: {', '.join(missing)}")
+    return f"{len(wanted)} installed"
+
+
+def _installed(name: str) -> bool:
+    return any(importlib.metadata.distributions(name=name))
+
+
+def _settings() -> str:
+    try:
+        return f"{len(settings().model_fields_set)} set, all others at their defaults"
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+        raise Unavailable("; ".join(faults)) from None
+
+
+def _open_files() -> str:
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _OPEN_FILES:
+        raise Unavailable(f"a process may open {soft} files; each open event stream is one")
+    return str(soft)
+
+
+def _database() -> str:
+    database.ping(settings().database_url)
+    return "answers"
+
+
+def _schema() -> str:
+    if missing := migration.pending(settings().database_url):
+        raise Unavailable(missing)
+    return "up to date"
+
+
+def _role() -> str:
+    is_superuser, is_owner = migration.role_rights(settings().database_url)
+    if is_superuser or is_owner:
+        raise Unavailable(f"the application's role {'is a superuser' if is_superuser else 'owns the tables'}")
+    return "owns nothing"
+
+
+def _clock() -> str:
+    skew_s = abs((database.clock(settings().database_url) - datetime.now(UTC)).total_seconds())
+    if skew_s > _SKEW_S:
+        raise Unavailable(f"this clock and the database's differ by {skew_s:.1f} s")
+    return f"within {_SKEW_S:.0f} s of the database's"
+
+
+def _redis() -> str:
+    info = live.ping(settings().redis_url)
+    version = str(info["redis_version"])
+    if tuple(int(part) for part in version.split(".")[:2]) < _REDIS:
+        raise Unavailable(f"it speaks Redis {version}; we need {_REDIS[0]}.{_REDIS[1]}")
+    return f"answers, speaks Redis {version}"
+
+
+def _eviction() -> str:
+    policy = live.ping(settings().redis_url)["maxmemory_policy"]
+    if policy != "noeviction":
+        raise Unavailable(f"maxmemory-policy is {policy}: a full server would throw queued tasks away")
+    return "noeviction"
+
+
+def _llm() -> str:
+    if settings().offline:
+        return "the offline model answers, for demos and tests"
+    url = f"{(settings().openai_base_url or _OPENAI).rstrip('/')}/models"
+    headers = {"Authorization": f"Bearer {settings().openai_api_key}"} if settings().openai_api_key else {}
+    try:
+        answer = httpx2.get(url, headers=headers, timeout=_TIMEOUT_S)
+    except httpx2.HTTPError as error:
+        raise Unavailable(f"{url} does not answer: {error}") from error
+    if answer.is_error:
+        raise Unavailable(f"{url} answers {answer.status_code}")
+    return f"{url} answers"
+
+
+def _prompts() -> str:
+    folder = settings().prompts_dir
+    agents = sorted(path.stem for path in folder.glob("agents/*.yaml"))
+    if not agents:
+        raise Unavailable(f"{folder} has no agents/*.yaml that we can read")
+    return f"agents {', '.join(agents)} in {folder}"
+
+
+def _embedded() -> str:
+    return f"{postgres_folder() / 'postgres'} and {redis_server()}"
+
+
+CHECKS = (
+    Check("python", _python, "install Python 3.11 or newer"),
+    Check("packages", _packages, "run `make setup`, or `pip install turnloom`"),
+    Check("settings", _settings, "mend or unset the variable; docs/reference/settings.md has them all"),
+    Check("open files", _open_files, "`ulimit -n 65536` before the start, or LimitNOFILE= of the unit", optional=True),
+    Check("embedded servers", _embedded, "needed by `turnloom up`, the demo and the tests only", optional=True),
+    Check("database", _database, "set DATABASE_URL, or run `turnloom up`, which brings its own", needs="settings"),
+    Check("schema", _schema, "run `turnloom migrate`", needs="database"),
+    Check("role", _role, "let DATABASE_URL name the role `turnloom`, TURNLOOM_OWNER_DATABASE_URL the owner", "schema"),
+    Check("clock", _clock, "let NTP set both clocks", needs="database"),
+    Check("redis", _redis, "set REDIS_URL, or run `turnloom up`, which brings its own", needs="settings"),
+    Check("redis eviction", _eviction, "set `maxmemory-policy noeviction` in the server's configuration", "redis"),
+    Check("language model", _llm, "look at OPENAI_BASE_URL and OPENAI_API_KEY", needs="settings"),
+    Check("prompts", _prompts, "let TURNLOOM_PROMPTS_DIR name the folder prompts/", needs="settings"),
+)

@@ -1,0 +1,20 @@
+"""`turnloom offline-llm`: the offline model as a server of its own."""
+
+import click
+
+from models.settings import settings
+from planner.llm.offline.server import serve
+
+
+@click.command("offline-llm")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8900, show_default=True, type=click.IntRange(1, 65535), help="Port to listen on.")
+def offline_llm(host: str, port: int) -> None:
+    """Serve the offline model over the OpenAI protocol, for demonstrations, tests and benchmarks."""
+    click.echo(f"The offline model listens on http://{host}:{port}/v1 (OPENAI_BASE_URL); Ctrl-C ends it.")
+    try:
+        serve(settings().prompts_dir, host, port)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error}") from error
+    except KeyboardInterrupt:
+        click.echo("Stopped.")

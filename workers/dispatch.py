@@ -1,0 +1,44 @@
+"""Hand work to a queue, after the commit that recorded it. The recorded row is the outbox.
+
+A broker that is out delays a turn and loses nothing: the failure is logged, and the sweep sends again.
+"""
+
+from uuid import UUID
+
+from kombu.exceptions import OperationalError
+
+from models.logging import log
+from workers.app import app
+
+PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError)
+"""What publishing fails with when the broker is out."""
+
+
+def dispatch_turn(turn_id: UUID) -> None:
+    """Put a turn on the planners' queue."""
+    send("plan_turn", turn_id, queue="plan")
+
+
+def send(task: str, turn_id: UUID, *arguments: int, queue: str) -> None:
+    """Send one task by name. Its result is never asked for."""
+    try:
+        app.send_task(
+            task,
+            (str(turn_id), *arguments),
+            queue=queue,
+            retry=False,
+            ignore_result=True,
+            argsrepr=str(turn_id),
+            kwargsrepr="{}",
+        )
+    except PUBLISH_ERRORS as error:
+        log.warning("dispatch.failed", task=task, turn_id=str(turn_id), error=type(error).__name__)
+
+
+def workers_alive(timeout_s: float = 1.0) -> bool:
+    """Tell whether a worker that takes turns answers a ping."""
+    try:
+        replies = app.control.inspect(timeout=timeout_s).active_queues() or {}
+    except PUBLISH_ERRORS:
+        return False
+    return any(queue["name"] == "plan" for queues in replies.values() for queue in queues)

@@ -1,0 +1,238 @@
+"""Run steps: claim, act, record. The one executor of every placement.
+
+A task brings a lane: steps that run one after another. The executor keeps up to `slots` lanes of its turn going at a
+time. Whatever finished together is one commit, which also claims what became ready for the free slots; only the
+surplus is published; when nothing of the plan is left, the turn is answered. What runs together wants the same queue.
+
+Tools run in threads of their own, so that one that overruns its deadline can be given up.
+"""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+from uuid import UUID
+
+import orjson
+from celery import Task
+from celery.exceptions import Ignore
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from models.contracts.envelope import Envelope, ToolError
+from models.database import statement
+from models.errors import NotFound, Unavailable
+from models.ledger import events, steps
+from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, Ended, FinishedStep, Holder, TurnFacts, Wanted
+from models.logging import log
+from models.redis import announce
+from planner.graph import load_expression
+from planner.references import resolve
+from tools import runner
+from tools.context import ToolContext
+from workers import canvas
+from workers.app import app
+from workers.dispatch import send
+from workers.parts import registry
+from workers.responding import respond
+
+LEASE_MS = 6_000
+"""How long a lease outlives the step's own timeout."""
+_SLOTS = 1
+"""Placement `spread`: one lane a task, so that independent tools run on separate workers."""
+_GRACE_S = 0.25
+"""A tool that keeps its deadline itself gets this long to say so."""
+_RECORDING_S = 30.0
+"""How long an outcome is held while Postgres is out."""
+
+
+@app.task(name="run_steps", bind=True)
+def run_steps(self: "Task[Any, Any]", turn_id: str, lane: list[str], generation: int) -> None:
+    """Run a lane. A refused copy is ignored: returning would count as this lane's end in a chord."""
+    queue = str((self.request.delivery_info or {})["routing_key"])
+    holder = Holder(f"{self.request.hostname}/{os.getpid()}", LEASE_MS)
+    try:
+        with statement() as db:
+            claim = steps.claim(db, UUID(turn_id), lane, generation, holder)
+    except Unavailable as error:
+        log.warning("step.unclaimed", turn_id=turn_id, steps=lane, error=error.code)
+        raise Ignore from error
+    if claim.verdict == "done":
+        return
+    if claim.step is None or claim.turn is None:
+        log.info("step.refused", turn_id=turn_id, steps=lane, verdict=claim.verdict)
+        raise Ignore
+    announce(turn_id, claim.events)
+    executor = Executor(UUID(turn_id), claim.turn, generation, queue, holder)
+    executor.run(ClaimedLane(lane, claim.step), _SLOTS)
+
+
+@dataclass
+class _Call:
+    """A tool call that is under way."""
+
+    lane: list[str]
+    step: ClaimedStep
+    give_up_at: float
+    """On the monotonic clock."""
+
+
+class Executor:
+    """Works on one turn until nothing of it is left for this process."""
+
+    def __init__(self, turn_id: UUID, turn: TurnFacts, generation: int, queue: str, holder: Holder) -> None:
+        self._turn_id = turn_id
+        self._turn = turn
+        self._generation = generation
+        self._queue = queue
+        self._holder = holder
+        self._live: dict[str, _Call] = {}
+        self._outcomes: SimpleQueue[tuple[str, Envelope]] = SimpleQueue()
+
+    def run(self, lane: ClaimedLane, slots: int) -> None:
+        """Run a claimed lane and what follows from it, up to `slots` lanes at a time.
+
+        Raises:
+            Ignore: an outcome could not be recorded; recovery continues from the ledger.
+        """
+        self._start(lane)
+        while self._live:
+            finished = self._finished()
+            if not finished:
+                continue  # what came was the late outcome of a call that had been given up
+            lanes = [rest for step in finished if (rest := _rest(self._live.pop(step.id)))]
+            advance = self._record(finished, Wanted(lanes, self._queue, max(0, slots - len(self._live) - len(lanes))))
+            announce(self._turn_id, advance.events)
+            if advance.fenced:
+                log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
+            canvas.publish(self._turn_id, self._generation, map(load_expression, advance.fragments))
+            for claimed in advance.claimed:
+                self._start(claimed)
+            if advance.respond is not None:
+                self._respond(advance.respond)
+
+    def _start(self, lane: ClaimedLane) -> None:
+        step = lane.step or self._claim(lane.steps)
+        if step is None:
+            return
+        timeout_s = min(step.timeout_ms, step.left_ms) / 1000
+        deadline = time.monotonic() + timeout_s
+        self._live[step.id] = _Call(list(lane.steps), step, deadline + _GRACE_S)
+        threading.Thread(target=self._call, args=(step, deadline), name=step.tool, daemon=True).start()
+
+    def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
+        """Claim a step that has an effect: in a commit of its own, before it acts."""
+        with statement() as db:
+            claim = steps.claim(db, self._turn_id, lane, self._generation, self._holder)
+        announce(self._turn_id, claim.events)
+        return claim.step
+
+    def _call(self, step: ClaimedStep, deadline: float) -> None:
+        """Run the tool, in a thread of its own."""
+        self._outcomes.put((step.id, self._envelope(step, deadline)))
+
+    def _envelope(self, step: ClaimedStep, deadline: float) -> Envelope:
+        if step.left_ms == 0:
+            return _error("CANCELLED", "the turn's deadline had passed before this step could start")
+        try:
+            args = resolve(step.args, step.inputs)
+            tool = registry().get(step.tool)
+        except LookupError as error:
+            return _error("DEPENDENCY_FAILED", str(error))
+        except NotFound as error:
+            return _error("NOT_FOUND", str(error))
+        return runner.run(tool, args, self._context(step, args, deadline), lambda *what: self._note_retry(step, *what))
+
+    def _context(self, step: ClaimedStep, args: dict[str, Any], deadline: float) -> ToolContext:
+        return ToolContext(
+            tenant_id=self._turn.tenant_id,
+            conversation_id=self._turn.conversation_id,
+            turn_id=self._turn_id,
+            step_id=step.id,
+            attempt=step.attempt,
+            idempotency_key=idempotency_key(self._turn_id, step.id, args),
+            deadline=deadline,
+            user=self._turn.person,
+        )
+
+    def _note_retry(self, step: ClaimedStep, tries: int, code: str, pause_s: float) -> None:
+        data = {"step": step.id, "tool": step.tool, "attempt": step.attempt, "try": tries, "code": code}
+        try:
+            with statement() as db:
+                noted = events.note(db, self._turn_id, "step.retry", {**data, "pause_ms": round(pause_s * 1000)})
+            announce(self._turn_id, noted)
+        except Unavailable as error:
+            log.warning("retry.unrecorded", turn_id=str(self._turn_id), step_id=step.id, error=error.code)
+
+    def _finished(self) -> list[FinishedStep]:
+        """Wait until something has finished or must be given up; return all that has."""
+        wait_s = min(call.give_up_at for call in self._live.values()) - time.monotonic()
+        outcomes: dict[str, Envelope] = {}
+        try:
+            outcomes.update([self._outcomes.get(timeout=max(0.0, wait_s))])
+            while True:
+                outcomes.update([self._outcomes.get_nowait()])
+        except Empty:
+            now = time.monotonic()
+            late = [call.step for call in self._live.values() if call.give_up_at <= now]
+        given_up = [_given_up(step) for step in late if step.id not in outcomes]
+        done = [_ended(self._live[name].step, envelope) for name, envelope in outcomes.items() if name in self._live]
+        return done + given_up
+
+    def _record(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
+        attempts = Retrying(
+            retry=retry_if_exception_type(Unavailable),
+            stop=stop_after_delay(_RECORDING_S),
+            wait=wait_random_exponential(multiplier=0.1, max=2),
+            reraise=True,
+        )
+        try:
+            return attempts(self._advance, finished, wanted)
+        except Unavailable as error:
+            log.error("step.unrecorded", turn_id=str(self._turn_id), steps=[step.id for step in finished])
+            raise Ignore from error
+
+    def _advance(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
+        with statement() as db:
+            return steps.advance(db, self._turn_id, self._generation, finished, wanted, self._holder)
+
+    def _respond(self, attempt: int) -> None:
+        """Answer the turn here, unless this queue's processes are kept for other work."""
+        if self._queue == "tools.io":
+            respond(self._turn_id, attempt)
+        else:
+            send("respond", self._turn_id, attempt, queue="respond")
+
+
+def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:
+    """Return the key of a call: the same for the same turn, step and arguments, whatever the attempt."""
+    canonical = orjson.dumps(args, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(f"{turn_id}|{step_id}|".encode() + canonical).hexdigest()[:40]
+
+
+def _rest(call: _Call) -> list[str]:
+    return call.lane[call.lane.index(call.step.id) + 1 :]
+
+
+def _ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
+    if envelope.ok:
+        return FinishedStep(step.id, step.attempt, "succeeded", result=envelope.data)
+    if envelope.needs is not None:
+        return FinishedStep(step.id, step.attempt, "needs_input", result={"needs": envelope.needs})
+    assert envelope.error is not None
+    status: Ended = "cancelled" if envelope.error.code == "CANCELLED" else "failed"
+    return FinishedStep(step.id, step.attempt, status, error=envelope.error.model_dump(mode="json", exclude_none=True))
+
+
+def _given_up(step: ClaimedStep) -> FinishedStep:
+    """End a step whose tool did not return. Whether a write took effect is not known."""
+    status: Ended = "failed" if step.effect == "read" else "unknown"
+    message = f"{step.tool} did not return within its {step.timeout_ms} ms and was given up"
+    return FinishedStep(step.id, step.attempt, status, error={"code": "TOOL_TIMEOUT", "message": message})
+
+
+def _error(code: Any, message: str) -> Envelope:
+    return Envelope(ok=False, error=ToolError(code=code, message=message))

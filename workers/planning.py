@@ -1,0 +1,175 @@
+"""Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
+
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from celery.exceptions import Ignore
+
+from models.contracts.plan import Plan, find_references, implied_needs, parse_reference
+from models.contracts.turn import Mode, Reply, Usage
+from models.database import statement, transaction
+from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
+from models.ledger import events, plans, turns
+from models.ledger.plans import NewPlan
+from models.ledger.turns import ClaimedTurn, Ending
+from models.logging import log
+from models.redis import announce
+from models.settings import settings
+from planner.agents import AgentProfile
+from planner.context import Exchange, PlanningContext
+from planner.drafting import Draft, draft
+from planner.graph import Fragment, Node, dump_expression, fragments
+from planner.policy import Trouble, apology
+from planner.validation import Limits, validate
+from tools.registry import Registry
+from workers import canvas
+from workers.app import app
+from workers.parts import agents, llm, registry
+from workers.responding import broken, finish, respond
+
+LEASE_MS = 120_000
+"""How long a planner may hold a turn: a draft, its repair and their retries."""
+_HISTORY = 20
+"""Earlier turns that the planner is shown, at most."""
+_NOTHING = Usage(cost=0.0)
+
+
+@app.task(name="plan_turn")
+def plan_turn(turn_id: str) -> None:
+    """Plan a turn. A copy of the message that comes too late or too early is ignored."""
+    with statement() as db:
+        turn = turns.claim(db, UUID(turn_id), LEASE_MS)
+    if turn is None:
+        raise Ignore
+    announce(turn.id, turn.events)
+    try:
+        _plan(turn)
+    except Unavailable:
+        raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
+    except (InvalidPlan, NotFound) as error:
+        log.warning("plan.refused", turn_id=turn_id, error=error.code)
+        _apologise(turn, "invalid_plan", error)
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
+        log.exception("plan.broken", turn_id=turn_id)
+        finish(turn.id, turn.attempt, broken(error, turn_id, _NOTHING))
+
+
+def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict[str, Any]], list[Fragment]]:
+    """Return the columns of a plan's steps, and its fragments."""
+    rows: list[dict[str, Any]] = []
+    for position, step in enumerate(plan.steps):
+        tool = tools.get(step.tool)
+        references = (parse_reference(raw) for _, raw in find_references(step.args))
+        rows.append(
+            {
+                "id": step.id,
+                "position": position,
+                "tool": step.tool,
+                "args": step.args,
+                "needs": implied_needs(step),
+                "inputs": sorted({reference.step for reference in references if reference}),
+                "effect": tool.effect,
+                "queue": tool.queue,
+                "critical": step.critical,
+                "on_need_error": step.on_need_error,
+                "timeout_ms": step.timeout_ms or round(tool.timeout_s * 1000),
+            }
+        )
+    nodes = [Node(row["id"], tuple(row["needs"]), row["queue"], row["tool"]) for row in rows]
+    return rows, fragments(nodes, max_steps)
+
+
+def _plan(turn: ClaimedTurn) -> None:
+    agent = agents().get(turn.agent)
+    tools = registry().allowed(agent.tools)
+    if turn.submitted_plan is not None:
+        limits = Limits(settings().plan_max_steps, agent.max_depth, agent.max_fan_out)
+        _go_on(turn, validate(turn.submitted_plan, tools, limits), tools, None)
+        return
+    context = _context(turn, agent, tools)
+    try:
+        drafted = draft(context, llm(), on_step=lambda step: _note_step(turn, step))
+    except Unavailable as error:
+        log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
+        _apologise(turn, "llm_unavailable", error)
+        return
+    if drafted.plan is not None:
+        _go_on(turn, drafted.plan, tools, drafted)
+        return
+    log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
+    trace = {"written_by": "apology", **_trace(drafted), "faults": list(drafted.faults), "text": drafted.text}
+    reason = {"code": "invalid_plan", "message": "; ".join(fault["message"] for fault in drafted.faults)[:2_000]}
+    finish(turn.id, turn.attempt, Ending("failed", apology("invalid_plan"), trace, drafted.usage, error=reason))
+
+
+def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
+    with transaction() as db:
+        past = turns.history(db, turn, _HISTORY)
+    mode = cast("Mode", turn.mode or agent.mode)
+    now = datetime.now(ZoneInfo(turn.person.get("timezone") or "UTC"))
+    return PlanningContext(
+        agent=agent,
+        tools=tools,
+        message=turn.message,
+        mode=mode,
+        now=now,
+        timeout_s=min(turn.left_ms / 1000, LEASE_MS / 1000),
+        user=turn.person,
+        history=[Exchange(message, reply) for message, reply in past],
+    )
+
+
+def _go_on(turn: ClaimedTurn, plan: Plan, tools: Registry, drafted: Draft | None) -> None:
+    """Record the plan, then send what is ready; or answer at once, where no tool is needed."""
+    rows, compiled = compile_plan(plan, tools, settings().canvas_max_steps)
+    new = NewPlan(
+        plan=plan,
+        source="llm" if drafted else "caller",
+        trace=_trace(drafted) if drafted else {},
+        steps=rows,
+        fragments=[
+            {
+                "number": number,
+                "needs": fragment.needs,
+                "steps": fragment.steps,
+                "queue": fragment.queue,
+                "expression": dump_expression(fragment.expression),
+            }
+            for number, fragment in enumerate(compiled)
+        ],
+        usage=drafted.usage if drafted else _NOTHING,
+    )
+    with statement() as db:
+        recorded = plans.record(db, turn.id, turn.attempt, new)
+    if recorded is None:
+        log.warning("plan.fenced", turn_id=str(turn.id))
+        return
+    announce(turn.id, recorded)
+    if plan.steps:
+        canvas.publish(turn.id, 1, [fragment.expression for fragment in compiled if not fragment.needs])
+    elif plan.reply:
+        ending = Ending("succeeded", Reply(text=plan.reply), {"written_by": "planner"}, new.usage)
+        finish(turn.id, turn.attempt, ending)
+    else:
+        respond(turn.id, turn.attempt)
+
+
+def _apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:
+    reason = {"code": error.code, "message": str(error)}
+    ending = Ending("failed", apology(trouble), {"written_by": "apology"}, _NOTHING, error=reason)
+    finish(turn.id, turn.attempt, ending)
+
+
+def _note_step(turn: ClaimedTurn, step: dict[str, Any]) -> None:
+    try:
+        with statement() as db:
+            noted = events.note(db, turn.id, "plan.step", {"step": step.get("id"), "tool": step.get("tool")})
+        announce(turn.id, noted)
+    except Unavailable as error:
+        log.warning("step.unannounced", turn_id=str(turn.id), error=error.code)
+
+
+def _trace(drafted: Draft) -> dict[str, Any]:
+    return {"llm": drafted.model, "prompts": list(drafted.prompts), "repaired": drafted.repaired}
