@@ -56,11 +56,13 @@ def engine() -> Engine:
 def transaction() -> Iterator[Session]:
     """Open a transaction for the ledger's functions; commits at the end, rolls back on an error.
 
+    Rows that were read stay readable after it.
+
     Raises:
         Unavailable: Postgres is out of reach or out of connections.
     """
     try:
-        with Session(engine()) as session, session.begin():
+        with Session(engine(), expire_on_commit=False) as session, session.begin():
             yield session
     except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
@@ -125,7 +127,7 @@ def clock(url: str) -> datetime:
     with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         row = connection.execute("select clock_timestamp()").fetchone()
         assert row is not None
-        return cast(datetime, row[0])
+        return cast("datetime", row[0])
 
 
 def driver_url(url: str) -> str:

@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 class Settings(BaseSettings):
     """The settings of one process."""
 
-    model_config = SettingsConfigDict(env_prefix="TURNLOOM_", extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        env_prefix="TURNLOOM_", extra="ignore", env_ignore_empty=True, use_attribute_docstrings=True
+    )
 
     database_url: str = Field(
         "postgresql://turnloom@127.0.0.1:5432/turnloom", validation_alias=AliasChoices("database_url", "DATABASE_URL")
@@ -62,6 +64,10 @@ class Settings(BaseSettings):
 
     api_max_body_bytes: int = Field(262_144, ge=1024)
     """Largest accepted request body."""
+    api_url: str = "http://127.0.0.1:8000"
+    """Where commands that talk to a running stack find its API."""
+    api_key: str | None = None
+    """The key that these commands use; the embedded stack's own where unset."""
     dev_key: str | None = None
     """The embedded stack's development key; made up at first start where unset."""
     sweep_interval_s: float = Field(2.0, gt=0)
@@ -70,6 +76,8 @@ class Settings(BaseSettings):
     """How long a dispatched turn may wait for a planner before it is sent again; doubles each time."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
+    travel_latency_ms: int = Field(0, ge=0, le=10_000)
+    """Pause before the travel tools answer from shipped data, like a provider's; for demos and load tests."""
     sim_log: Path | None = None
     """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

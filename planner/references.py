@@ -7,12 +7,24 @@ The check errs on the side of running: what a schema leaves open passes, and the
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from models.contracts.plan import is_reference, parse_reference
+from models.contracts.plan import find_references, is_reference, parse_reference
 
 Schema = Mapping[str, Any]
 
 _DEPTH = 12
 """Schemas nested deeper than this (recursive ones) count as compatible."""
+
+
+def resolve_args(args: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with every reference filled in.
+
+    An argument that refers to a step without a result (it failed, and this step runs all the same) is left out: the
+    tool's own model says whether it can do without.
+
+    Raises:
+        LookupError: a reference points to nothing inside a result; the message names it.
+    """
+    return {name: resolve(value, results) for name, value in args.items() if _has_results(value, results)}
 
 
 def resolve(value: Any, results: Mapping[str, Any]) -> Any:
@@ -54,6 +66,11 @@ def schema_at(schema: Schema, path: tuple[str | int, ...]) -> Schema | None:
 def compatible(source: Schema, target: Schema) -> bool:
     """Tell whether a value of one schema can stand where the other is wanted."""
     return _fits(source, source, target, target, _DEPTH)
+
+
+def _has_results(value: Any, results: Mapping[str, Any]) -> bool:
+    references = (parse_reference(raw) for _, raw in find_references(value))
+    return all(reference is None or reference.step in results for reference in references)
 
 
 def _descend(value: Any, part: str | int, reference: str) -> Any:

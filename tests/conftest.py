@@ -79,12 +79,9 @@ def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def stack(sim_log: Path) -> Iterator[Stack]:
     """The whole service, once for all journeys. A test that stops a part of it starts it again."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TURNLOOM_SIM_LOG", str(sim_log))
-        settings.cache_clear()
-        with Stack(StackOptions(data_dir=None, port=0)) as started:
-            yield started
     settings.cache_clear()
+    with Stack(StackOptions(data_dir=None, port=0, settings={"TURNLOOM_SIM_LOG": str(sim_log)})) as started:
+        yield started
 
 
 @pytest.fixture

@@ -24,9 +24,10 @@ class RoadTask(Task):  # type: ignore[type-arg]
 
     abstract = True
 
-    def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:  # noqa: ARG002 - Celery's signature
+    def on_failure(self, exc: BaseException, task_id: str, args: Any, *_: Any) -> None:
         """Log what Celery has caught at the edge."""
-        log.error("task.failed", task=self.name, turn_id=args[0] if args else None, exc_info=exc)
+        turn_id = args[0] if args else None
+        log.error("task.failed", task=self.name, task_id=task_id, turn_id=turn_id, exc_info=exc)
 
 
 def _make_app() -> "Celery[Task[Any, Any]]":

@@ -30,7 +30,7 @@ from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, Ended, Finish
 from models.logging import log
 from models.redis import announce
 from planner.graph import load_expression
-from planner.references import resolve
+from planner.references import resolve_args
 from tools import runner
 from tools.context import ToolContext
 from workers import canvas
@@ -138,7 +138,7 @@ class Executor:
         if step.left_ms == 0:
             return _error("CANCELLED", "the turn's deadline had passed before this step could start")
         try:
-            args = resolve(step.args, step.inputs)
+            args = resolve_args(step.args, step.inputs)
             tool = registry().get(step.tool)
         except LookupError as error:
             return _error("DEPENDENCY_FAILED", str(error))

@@ -27,7 +27,7 @@ from tools.registry import Registry
 from workers import canvas
 from workers.app import app
 from workers.parts import agents, llm, registry
-from workers.responding import broken, finish, respond
+from workers.responding import Deltas, broken, finish, respond
 
 LEASE_MS = 120_000
 """How long a planner may hold a turn: a draft, its repair and their retries."""
@@ -90,7 +90,8 @@ def _plan(turn: ClaimedTurn) -> None:
         return
     context = _context(turn, agent, tools)
     try:
-        drafted = draft(context, llm(), on_step=lambda step: _note_step(turn, step))
+        deltas = Deltas(turn.id, turn.events[-1].seq)
+        drafted = draft(context, llm(), on_step=lambda step: _note_step(turn, step), on_delta=deltas)
     except Unavailable as error:
         log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
         _apologise(turn, "llm_unavailable", error)

@@ -82,9 +82,7 @@ def _load(turn_id: UUID) -> _Loaded | None:
         revisions = plans.of_turn(db, turn_id)
         submitted = bool(revisions) and revisions[-1].source == "caller"
         left_ms = turns.left_ms(db, turn.deadline_at)
-        loaded = _Loaded(turn, steps.of_turn(db, turn_id), submitted, left_ms)
-        db.expunge_all()
-        return loaded
+        return _Loaded(turn, steps.of_turn(db, turn_id), submitted, left_ms)
 
 
 def _compose(loaded: _Loaded) -> Ending:
@@ -100,7 +98,7 @@ def _compose(loaded: _Loaded) -> Ending:
         user=turn.person,
         timeout_s=loaded.left_ms / 1000,
     )
-    composed = compose(outcome, llm(), _Deltas(turn.id, turn.last_event))
+    composed = compose(outcome, llm(), Deltas(turn.id, turn.last_event))
     status, error = _status(loaded)
     usage = loaded.usage.plus(composed.usage) if composed.usage.llm_calls else loaded.usage
     return Ending(status, composed.reply, _trace(composed), usage, output=composed.output, error=error)
@@ -119,7 +117,7 @@ def _outcome(step: StepRow) -> StepOutcome:
     )
 
 
-class _Deltas:
+class Deltas:
     """Hands the pieces of a reply to live readers, numbered after the turn's last event."""
 
     def __init__(self, turn_id: UUID, after: int) -> None:

@@ -54,7 +54,7 @@ class TurnPage(Contract):
 
 
 class AuditView(Contract):
-    """A record of the audit chain; the formula of `hash` is in docs/reference/audit.md."""
+    """A record of the audit chain."""
 
     seq: int
     turn_id: str | None
@@ -64,7 +64,7 @@ class AuditView(Contract):
     digest: str
     """SHA-256 of the content, in hex."""
     hash: str
-    """SHA-256 over the record and the hash before it, in hex."""
+    """SHA-256 over the fields of the record, its digest and the hash before it, in hex."""
     at: Moment
 
 

@@ -1,4 +1,4 @@
-"""The audit log: verify a conversation's chain.
+"""The audit log: read it, and verify a conversation's chain.
 
 A record's hash is SHA-256 over its fields joined with `|`: tenant, conversation, seq, turn, kind, time (RFC 3339, UTC,
 microseconds), digest and the hash before it, both in hex; the first record's hash before it is empty. The digest is
@@ -28,17 +28,23 @@ class AuditFault:
     message: str
 
 
+def page(db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, limit: int) -> list[AuditRow]:
+    """Return a page of a conversation's audit records, oldest first."""
+    query = select(AuditRow).where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
+    return list(db.scalars(query.where(AuditRow.seq > after_seq).order_by(AuditRow.seq).limit(limit)))
+
+
 def verify(db: Session, tenant_id: UUID, conversation_id: str) -> list[AuditFault]:
     """Return what is changed, missing or reordered in a conversation's audit records; empty where nothing is."""
     return list(_faults(db, tenant_id, conversation_id))
 
 
 def _faults(db: Session, tenant_id: UUID, conversation_id: str) -> Iterator[AuditFault]:
-    query = select(AuditRow, cast(AuditRow.content, Text)).where(
+    query = select(AuditRow, cast(AuditRow.content, Text).label("text")).where(
         AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id
     )
     expected, before = 1, b""
-    for row, content in db.execute(query.order_by(AuditRow.seq)).tuples():
+    for row, content in db.execute(query.order_by(AuditRow.seq)):
         if row.seq != expected:
             message = f"record {expected} is missing"
             yield AuditFault(tenant_id, conversation_id, expected, message)
@@ -52,7 +58,7 @@ def _faults(db: Session, tenant_id: UUID, conversation_id: str) -> Iterator[Audi
             ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id
         )
     ).one_or_none()
-    if head is not None and head.tuple() != (expected - 1, before):
+    if head is not None and (head.audit_seq, head.audit_hash) != (expected - 1, before):
         yield AuditFault(tenant_id, conversation_id, expected, "records are missing at the end")
 
 

@@ -17,7 +17,8 @@ def create(db: Session, name: str) -> UUID:
     Raises:
         Conflict: the name is taken.
     """
-    made: UUID | None = db.scalar(insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing().returning(TenantRow.id))
+    query = insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing().returning(TenantRow.id)
+    made: UUID | None = db.scalar(query)
     if made is None:
         raise Conflict(f"there is a tenant named {name!r} already")
     return made

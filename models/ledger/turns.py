@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 from models.contracts.turn import Reply, TurnRequest, Usage
+from models.errors import NotFound
 from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
 
@@ -171,6 +172,21 @@ def get(db: Session, turn_id: UUID, tenant_id: UUID | None = None) -> TurnRow | 
     return db.scalar(query if tenant_id is None else query.where(TurnRow.tenant_id == tenant_id))
 
 
+def of_tenant(db: Session, tenant_id: UUID, turn_id: str) -> TurnRow:
+    """Return a tenant's turn by its id as a caller writes it.
+
+    Raises:
+        NotFound: there is none, it is another tenant's, or this is no id of a turn.
+    """
+    try:
+        row = get(db, UUID(turn_id), tenant_id)
+    except ValueError:
+        row = None
+    if row is None:
+        raise NotFound("there is no turn of that id")
+    return row
+
+
 def get_reply(db: Session, turn_id: UUID) -> ReplyRow | None:
     """Return the reply of a final turn."""
     return db.scalar(select(ReplyRow).where(ReplyRow.turn_id == turn_id))
@@ -187,7 +203,7 @@ def of_conversation(
         .order_by(TurnRow.seq)
         .limit(limit)
     )
-    return [(turn, reply) for turn, reply in db.execute(query).tuples()]
+    return [(turn, reply) for turn, reply in db.execute(query)]
 
 
 def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]:
@@ -203,7 +219,7 @@ def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]
         )
         .order_by(TurnRow.seq)
     )
-    return [(message, reply) for message, reply in db.execute(query).tuples()]
+    return [(message, reply) for message, reply in db.execute(query)]
 
 
 def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:

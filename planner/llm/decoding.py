@@ -10,7 +10,7 @@ from typing import Any
 
 from models.contracts.plan import Fault, is_reference
 from models.errors import InvalidPlan
-from planner.llm.schema import json_text_arguments
+from planner.llm.schema import json_text_arguments, takes_json_text
 from tools.registry import Registry, Tool
 
 _MAX_DEPTH = 64
@@ -78,7 +78,7 @@ def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
     tool = tools.tools.get(name) if isinstance(name, str) else None
     if isinstance(args, str):
         args = step["args"] = _parsed(args)
-    if tool is None or not isinstance(args, dict):
+    if tool is None or not isinstance(args, dict) or takes_json_text(tool):
         return step
     texts = json_text_arguments(tool)
     given = {key: _parsed(value) if key in texts and isinstance(value, str) else value for key, value in args.items()}

@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from email.utils import parsedate_to_datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -17,7 +17,7 @@ from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 
 from models.errors import Unavailable
-from models.settings import Settings, settings
+from models.settings import Settings
 from planner.llm.answer import Answer
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
 
@@ -155,7 +155,10 @@ class OpenAIModel:
 
 
 def connect(config: Settings) -> LanguageModel:
-    """Return the language model that the settings name; without a key and a base URL, the offline one, in process."""
+    """Return the language model that the settings name; without a key and a base URL, the offline one, in process.
+
+    Connect once per process: building a client costs 20 ms.
+    """
     if not config.offline:
         # Local servers want no key, and the SDK refuses to start without one.
         key = config.openai_api_key or "none"
@@ -166,12 +169,6 @@ def connect(config: Settings) -> LanguageModel:
     http_client = httpx2.Client(transport=transport)
     client = OpenAI(api_key="none", base_url="http://offline/v1", max_retries=0, http_client=http_client)
     return OpenAIModel(client, config, cost=0.0)
-
-
-@lru_cache
-def language_model() -> LanguageModel:
-    """Return this process's language model: building a client costs 20 ms."""
-    return connect(settings())
 
 
 def _timeout(until: float) -> httpx2.Timeout:

@@ -1,5 +1,6 @@
 """Postgres and Valkey as children."""
 
+import os
 import stat
 import subprocess
 import sys
@@ -138,3 +139,20 @@ def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
     assert given.database_url == servers.database_url
     assert list((tmp_path / "run").iterdir()) == []
 
+
+
+def test_a_killed_ephemeral_stack_is_cleared_away(tmp_path, monkeypatch):
+    """The next ephemeral stack removes the directory of one that was killed, and spares one that runs."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    script = "import os; from workers.embedded.home import Home; Home(None); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    [abandoned] = tmp_path.iterdir()
+    running = Home(None)
+
+    another = Home(None)
+
+    assert not abandoned.exists()
+    assert set(tmp_path.iterdir()) == {running.path, another.path}
+    running.release()
+    another.release()
+    assert list(tmp_path.iterdir()) == []

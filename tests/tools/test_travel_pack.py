@@ -167,7 +167,7 @@ def test_hotels_are_marked_as_demo_data(call: Call) -> None:
     results = call("travel.search_hotels", {"city": "Kyoto", "nights": 2, "check_in": "2027-04-01"}).data["results"]
 
     assert [hotel["stars"] for hotel in results] == sorted((hotel["stars"] for hotel in results), reverse=True)
-    assert all("Demo data" in hotel["source"] for hotel in results)
+    assert all("demo data" in hotel["source"] for hotel in results)
     assert {hotel["currency"] for hotel in results} == {"JPY"}
 
 
@@ -213,7 +213,7 @@ def test_a_trip_has_everything(call: Call) -> None:
     assert sorted(slots) == sorted(f"{place['name']} ({place['kind']})" for place in found["attractions"]["results"])
     assert all("climate normals" in day["weather"] for day in trip["days"])
     assert trip["stay"] == "Arashi Garden Ryokan, Arashiyama, 5 stars, 46000 JPY per night"
-    assert trip["notes"] == ["Stay: Demo data: an invented hotel at an invented price."]
+    assert trip["notes"] == ["Arashi Garden Ryokan: demo data, an invented hotel at an invented price."]
 
 
 def test_lists_and_whole_results_mean_the_same(call: Call) -> None:

@@ -27,7 +27,7 @@ _WEEKDAY = re.compile(
 _DISTANCE = re.compile(
     rf"(?:in )?(?P<number>{NUMBER}) (?P<unit>(?:day|week|month)s?)(?: (?:from|after) (?P<origin>.+))?"
 )
-_DAY_OF_MONTH = re.compile(r"(?:the )?(\d{1,2})(?:st|nd|rd|th)")
+_DAY_OF_MONTH = re.compile(r"(?:the )?(\d{1,2})(?:st|[nr]d|th)")
 _NOT_A_DAY = re.compile(r"(?:this|next|last|coming|the|\W)* ?(?:weeks?|months?|years?)|\W*\d{1,3}\W*")
 """Phrases that dateparser takes for a day although they name a longer time, or nothing."""
 

@@ -2,7 +2,7 @@
 
 import calendar
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
 from models.contracts.base import Contract
@@ -18,6 +18,8 @@ class Stay(Contract):
     """Day of departure."""
 
 
+_Rule = tuple[re.Pattern[str], Callable[[re.Match[str], date], Iterator[Stay]]]
+
 LONGEST_STAY_NIGHTS = 365
 
 _FRIDAY = 4
@@ -29,25 +31,27 @@ _MONTHS = {name.casefold(): number for number, name in enumerate(calendar.month_
 _WEEKEND = r"week-?end"
 _LENGTH = rf"for (?P<count>{NUMBER}) (?P<unit>nights?|weeks?)"
 _FROM = r"(?: starting| beginning)?(?: from| on| at)?"
-_DAYS = r"(?P<first>\d{1,2})(?:st|nd|rd|th)? ?(?:-|to|and) ?(?P<last>\d{1,2})(?:st|nd|rd|th)?"
-_FILLER = re.compile(r"(?:please|for|on|at|around|about|maybe|arriving|starting|check[- ]?in|stay|dates?)\b[:,]? *")
+_DAYS = r"(?P<first>\d{1,2})(?:st|[nr]d|th)? ?(?:-|to|and) ?(?P<last>\d{1,2})(?:st|[nr]d|th)?"
+_FILLER = re.compile(r"\b(?:please|for|on|at|around|about|maybe|arriving|starting|check[- ]?in|stay|dates?)\b[:,]? *")
 
 
 def read_stays(hint: str, today: date) -> list[Stay]:
     """Return the stays that a phrase may mean, the likeliest first; none where it means no stay from today on."""
-    phrase = _normalise(hint)
-    candidates = [phrase, _FILLER.sub("", phrase).strip(" ,")]
-    for candidate in candidates:
-        for pattern, read in _RULES:
-            match = pattern.fullmatch(candidate)
-            if match and (stays := [stay for stay in read(match, today) if _possible(stay, today)]):
-                return stays
-    return []
+    return _read(_normalise(hint), today, [*_LENGTH_RULES, *_STAY_RULES])
 
 
 def coming_weekend(today: date) -> list[Stay]:
     """Return the next weekend whose Friday has not passed: Friday to Saturday, and Saturday to Sunday."""
     return _weekend(today + timedelta(days=(_FRIDAY - today.weekday()) % 7))
+
+
+def _read(phrase: str, today: date, rules: Sequence[_Rule]) -> list[Stay]:
+    for candidate in dict.fromkeys([phrase, _FILLER.sub("", phrase).strip(" ,")]):
+        for pattern, read in rules:
+            match = pattern.fullmatch(candidate)
+            if match and (stays := [stay for stay in read(match, today) if _possible(stay, today)]):
+                return stays
+    return []
 
 
 def _normalise(hint: str) -> str:
@@ -89,7 +93,7 @@ def _weekend_of(match: re.Match[str], today: date) -> Iterator[Stay]:
 
 def _some_nights(match: re.Match[str], today: date) -> Iterator[Stay]:
     count = read_number(match["count"])
-    starts = read_stays(match["start"], today)
+    starts = _read(match["start"], today, _STAY_RULES)
     if count and starts:
         nights = count * 7 if match["unit"].startswith("week") else count
         check_in = starts[0].check_in
@@ -144,12 +148,16 @@ def _night(day: date) -> Stay:
     return Stay(check_in=day, check_out=day + timedelta(days=1))
 
 
-_RULES: list[tuple[re.Pattern[str], Callable[[re.Match[str], date], Iterator[Stay]]]] = [
-    (re.compile(rf"(?:the |this )?(?:(?P<which>this|next|coming) )?{_WEEKEND}"), _named_weekend),
-    (re.compile(rf"(?:the )?{_WEEKEND} of (?:the )?(?P<day>.+)"), _weekend_of),
+_LENGTH_RULES: list[_Rule] = [
     (re.compile(rf"(?:for )?(?P<count>{NUMBER}) (?P<unit>nights?),?{_FROM} (?P<start>.+)"), _some_nights),
     (re.compile(rf"{_LENGTH},?{_FROM} (?P<start>.+)"), _some_nights),
     (re.compile(rf"(?:from )?(?P<start>.+?),? {_LENGTH}"), _some_nights),
+]
+"""A number of nights and, as the rest of the phrase, where they begin: only one such number, so the two lists."""
+
+_STAY_RULES: list[_Rule] = [
+    (re.compile(rf"(?:the |this )?(?:(?P<which>this|next|coming) )?{_WEEKEND}"), _named_weekend),
+    (re.compile(rf"(?:the )?{_WEEKEND} of (?:the )?(?P<day>.+)"), _weekend_of),
     (re.compile(rf"(?:from |between )?(?:the )?{_DAYS}(?: of)? (?P<month>[^\W\d]+.*)"), _days_of_month),
     (re.compile(rf"(?:from |between )?(?P<month>[^\W\d]+) {_DAYS}"), _days_of_month),
     (re.compile(r"(?:from |between )?(?P<first>.+?)(?: (?:to|and|-) | ?/ ?(?=\d{4}-))(?P<last>.+)"), _range),

@@ -5,7 +5,7 @@ from pydantic import Field
 from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.registry import tool
-from tools.travel.cities import CityName, find_city
+from tools.travel.cities import CityName, look_up_city
 
 SOURCE = "Turnloom's own data set"
 
@@ -46,8 +46,8 @@ class Attractions(Contract):
 
 
 @tool("travel.search_attractions", effect="read", errors=("NOT_FOUND",))
-def search_attractions(query: AttractionSearch, _context: ToolContext) -> Attractions:
+def search_attractions(query: AttractionSearch, context: ToolContext) -> Attractions:
     """Find the main sights of a city, the best known first, with coordinates."""
-    city = find_city(query.city)
+    city = look_up_city(query.city, context)
     results = [Attraction(**found, source=SOURCE) for found in city.attractions[: query.limit]]
     return Attractions(city=city.name, results=results)

@@ -1,6 +1,7 @@
 """The cities we know, from `data/`."""
 
 import json
+import time
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,8 @@ from pydantic import Field
 
 from models.contracts.base import Contract
 from models.errors import ToolFailed
+from models.settings import settings
+from tools.context import ToolContext
 
 _DATA = Path(__file__).parent / "data"
 
@@ -41,6 +44,16 @@ class City(Contract):
     hotels_about: str
     hotels: list[dict[str, Any]]
     """Without `currency` and `source`."""
+
+
+def look_up_city(name: str, context: ToolContext) -> City:
+    """Return what the data set has on a city, as late as TURNLOOM_TRAVEL_LATENCY_MS says, within the deadline.
+
+    Raises:
+        ToolFailed: NOT_FOUND, naming the cities there are.
+    """
+    time.sleep(min(settings().travel_latency_ms / 1000, context.remaining_s))
+    return find_city(name)
 
 
 def find_city(name: str) -> City:

@@ -8,9 +8,9 @@ from models.contracts.artifact import Table, TableArtifact
 from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.registry import tool
-from tools.travel.cities import CityName, find_city
+from tools.travel.cities import CityName, look_up_city
 
-DEMO_SOURCE = "Demo data: an invented hotel at an invented price"
+DEMO_SOURCE = "demo data, an invented hotel at an invented price"
 
 
 class HotelSearch(Contract):
@@ -59,9 +59,9 @@ def _table(found: Hotels) -> TableArtifact:
 
 
 @tool("travel.search_hotels", effect="read", artifact=_table, errors=("NOT_FOUND",))
-def search_hotels(query: HotelSearch, _context: ToolContext) -> Hotels:
+def search_hotels(query: HotelSearch, context: ToolContext) -> Hotels:
     """Find hotels in a city for some nights, within a budget if there is one. Hotels and prices are demo data."""
-    city = find_city(query.city)
+    city = look_up_city(query.city, context)
     hotels = [Hotel(**found, currency=city.currency, source=DEMO_SOURCE) for found in city.hotels]
     fitting = [hotel for hotel in hotels if query.budget is None or _price(hotel) <= query.budget]
     return Hotels(results=sorted(fitting, key=lambda hotel: (-hotel.stars, _price(hotel))))

@@ -114,5 +114,4 @@ def _notes(city: str, visits: list[list[Attraction]], weather: list[WeatherDay],
         notes.append(f"The weather is known for the first {len(weather)} of {len(visits)} days.")
     if not hotels:
         notes.append("There is no hotel yet.")
-    sources = dict.fromkeys(hotel.source for hotel in hotels[:1])
-    return notes + [f"Stay: {source}." for source in sources]
+    return notes + [f"{stay.name}: {stay.source}." for stay in hotels[:1]]

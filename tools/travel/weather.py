@@ -8,7 +8,7 @@ from pydantic import Field
 from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.registry import tool
-from tools.travel.cities import CityName, find_city
+from tools.travel.cities import CityName, look_up_city
 
 _LAST_START = date(9000, 1, 1)
 _MONTH_DAYS = 365.25 / 12
@@ -54,9 +54,9 @@ class Weather(Contract):
 
 
 @tool("travel.lookup_weather", effect="read", errors=("NOT_FOUND",))
-def lookup_weather(query: WeatherLookup, _context: ToolContext) -> Weather:
+def lookup_weather(query: WeatherLookup, context: ToolContext) -> Weather:
     """Look up the weather that is usual in a city on some days: climate normals, not a forecast."""
-    city = find_city(query.city)
+    city = look_up_city(query.city, context)
     start = query.start or datetime.now(ZoneInfo(city.timezone)).date() + timedelta(days=1)
     climate = city.climate
     days = []

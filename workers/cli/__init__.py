@@ -9,12 +9,17 @@ from models.errors import TurnloomError
 
 COMMANDS = {
     "up": "workers.cli.up:up",
+    "demo": "workers.cli.demo:demo",
+    "chat": "workers.cli.chat:chat",
     "web": "workers.cli.processes:web",
     "worker": "workers.cli.processes:worker",
     "beat": "workers.cli.processes:beat",
     "migrate": "workers.cli.admin:migrate",
     "tenant": "workers.cli.admin:tenant",
     "key": "workers.cli.admin:key",
+    "plan": "workers.cli.catalogue:plan",
+    "tools": "workers.cli.catalogue:tools",
+    "agents": "workers.cli.catalogue:agents",
     "doctor": "workers.cli.doctor:doctor",
     "offline-llm": "workers.cli.offline:offline_llm",
 }

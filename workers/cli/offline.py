@@ -14,7 +14,5 @@ def offline_llm(host: str, port: int) -> None:
     click.echo(f"The offline model listens on http://{host}:{port}/v1 (OPENAI_BASE_URL); Ctrl-C ends it.")
     try:
         serve(settings().prompts_dir, host, port)
-    except OSError as error:
-        raise click.ClickException(f"cannot listen on {host}:{port}: {error}") from error
     except KeyboardInterrupt:
         click.echo("Stopped.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from models.logging import configure_logging
 from models.settings import settings
@@ -36,17 +36,16 @@ def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int) -> None:
     home = None if ephemeral else data_dir or Path(".turnloom")
     options = StackOptions(data_dir=home, port=port, tool_workers=workers)
     with suppress(KeyboardInterrupt), foreground(options) as stack:
-        Console().print(banner(stack, ready_in_s=time.monotonic() - began), soft_wrap=True)
+        Console(soft_wrap=True).print(banner(stack, ready_in_s=time.monotonic() - began))
         while True:
             signal.pause()
 
 
-def banner(stack: Stack, *, ready_in_s: float) -> Table:
-    """Show where the stack answers, and what a person needs to use it."""
-    table = Table.grid(padding=(0, 2))
+def banner(stack: Stack, *, ready_in_s: float) -> Text:
+    """Say where the stack answers, and what a person needs to use it. One fact a line, never wrapped: for copying."""
     home = stack.servers.home
     llm = "the offline model; set OPENAI_API_KEY or OPENAI_BASE_URL for a real one"
-    for name, value in {
+    facts = {
         "Turnloom": f"ready in {ready_in_s:.1f} s, Ctrl-C stops it",
         "console": f"{stack.url}/",
         "API": f"{stack.url}/docs",
@@ -54,7 +53,7 @@ def banner(stack: Stack, *, ready_in_s: float) -> Table:
         "language model": llm if settings().offline else settings().openai_base_url or settings().llm_model,
         "data": f"{home.path}{' (removed at the end)' if home.ephemeral else ''}",
         "logs": str(home.logs),
-        "other commands": f". {home.path / 'environment'}",
-    }.items():
-        table.add_row(f"[bold]{name}", value, style=None)
-    return table
+        "other commands": f". {stack.environment_file}",
+    }
+    parts = [part for name, value in facts.items() for part in ((f"{name:<16}", "bold"), f"{value}\n")]
+    return Text.assemble(*parts, end="")

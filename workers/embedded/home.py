@@ -6,12 +6,16 @@ import os
 import secrets
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from models.errors import Conflict
 from workers.embedded.records import sweep
+
+_PREFIX = "turnloom-"
+_RECORDS = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +37,11 @@ class Home:
 
     def __init__(self, data_dir: Path | None) -> None:
         self.ephemeral = data_dir is None
-        self.path = Path(tempfile.mkdtemp(prefix="turnloom-")) if data_dir is None else data_dir.resolve()
+        if data_dir is None:
+            _remove_abandoned()
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX)) if data_dir is None else data_dir.resolve()
         self.logs = self.path / "logs"
-        self.records = self.path / "run"
+        self.records = self.path / _RECORDS
         self._lock = self._take()
         try:
             sweep(self.records)
@@ -84,6 +90,24 @@ class Home:
             made["dev_key"] = f"tl_dev_{made['dev_key']}"
             write_private(path, json.dumps(made))
         return Secrets(**json.loads(path.read_text()))
+
+
+def kept_dev_key(data_dir: Path) -> str | None:
+    """Return the development key of the stack that keeps its data there; None where none does."""
+    path = data_dir / "secrets.json"
+    return Secrets(**json.loads(path.read_text())).dev_key if path.is_file() else None
+
+
+def _remove_abandoned() -> None:
+    """Remove the temporary directories of stacks that were killed, and what may still run in them."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/lock"):
+        # An OSError: somebody holds it, or it is another user's.
+        with suppress(OSError), path.open("r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Without a holder's number it is being made at this moment.
+            if lock.read():
+                sweep(path.with_name(_RECORDS))
+                shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -6,7 +6,8 @@ import shlex
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from models.settings import settings
 from workers.commands import PLANNING_QUEUES, beat_command, web_command, worker_command
 from workers.embedded.home import Home, write_private
 from workers.embedded.process import Process, Program, launch_command
-from workers.embedded.servers import Server, free_port, postgres, redis
+from workers.embedded.servers import Server, free_port, is_free, postgres, redis
 
 DATABASE = "turnloom"
 _HOST = "127.0.0.1"
@@ -38,6 +39,8 @@ class StackOptions:
     """Where the API answers; 0 chooses a free one."""
     tool_workers: int = 2
     """Worker processes for `tools.io`."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Further environment variables for the processes."""
 
 
 class Servers:
@@ -121,6 +124,7 @@ class Stack:
             process.ask_to_stop()
         for process in self.processes.values():
             process.stop(max(deadline - time.monotonic(), 0.0))
+        self.environment_file.unlink(missing_ok=True)
         self.servers.close()
 
     def hurry(self) -> None:
@@ -139,6 +143,11 @@ class Stack:
         return self.servers.redis_url
 
     @property
+    def environment_file(self) -> Path:
+        """What a shell sources to let further commands use this stack."""
+        return self.servers.home.path / "environment"
+
+    @property
     def postgres(self) -> Server:
         """The embedded Postgres, to be stopped and started."""
         assert self.servers.postgres, "DATABASE_URL names another server"
@@ -152,6 +161,8 @@ class Stack:
 
     def _start(self) -> None:
         port = self.options.port or free_port()
+        if not is_free(port):
+            raise Unavailable(f"port {port} is taken; stop what listens there, or choose another --port")
         self.url = f"http://{_HOST}:{port}"
         self.dev_key = settings().dev_key or self.servers.home.secrets.dev_key
         self.environment = {
@@ -159,6 +170,7 @@ class Stack:
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
+            **self.options.settings,
         }
         self._migrate()
         for program in self._programs(port):
@@ -167,7 +179,7 @@ class Stack:
             process.start()
         self.processes["web"].wait_until(self._check_ready, timeout_s=_READY_TIMEOUT_S)
         exports = [f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items()]
-        write_private(self.servers.home.path / "environment", "".join(exports))
+        write_private(self.environment_file, "".join(exports))
 
     def _migrate(self) -> None:
         """Bring the database up to date, in a process that has this stack's settings."""

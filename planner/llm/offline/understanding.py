@@ -69,7 +69,7 @@ def _find(message: str, slot: Slot, manners: Manners) -> Any:
 
 def _number(text: str, slot: Slot, manners: Manners) -> int | None:
     digits = text.replace(",", "")
-    value = int(digits) if digits.isascii() and digits.isdigit() else manners.numbers.get(text.lower())
+    value = int(digits) if re.fullmatch("[0-9]{1,9}", digits) else manners.numbers.get(text.lower())
     return min(value, slot.max) if value is not None and slot.max is not None else value
 
 

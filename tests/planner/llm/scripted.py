@@ -20,10 +20,13 @@ def says(text: str | None, *, finish: str | None = "stop", **message: Any) -> Be
         if not body.get("stream"):
             choice = {"message": {"content": text, **message}, "finish_reason": finish}
             return _json({"model": "scripted", "choices": [choice], "usage": usage})
-        deltas: list[dict[str, Any]] = [{"content": piece} for piece in _pieces(text or "")] + ([message] if message else [])
-        chunks = [{"model": "scripted", "choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
+        deltas: list[dict[str, Any]] = [{"content": piece} for piece in _pieces(text or "")]
+        deltas += [message] if message else []
+        choices: list[dict[str, Any]] = [{"delta": delta, "finish_reason": None} for delta in deltas]
+        chunks: list[dict[str, Any]] = [{"model": "scripted", "choices": [choice]} for choice in choices]
         if finish is not None:
-            chunks += [{"choices": [{"delta": {}, "finish_reason": finish}]}, {"choices": [], "usage": usage}]
+            chunks += [{"choices": [{"delta": {}, "finish_reason": finish}]}]
+            chunks += [{"choices": [], "usage": usage}]
         return _stream(chunks, done=finish is not None)
 
     return behave
@@ -88,7 +91,6 @@ def scripted_server() -> Iterator[Script]:
 
     script = Script()
     with make_server("127.0.0.1", 0, script, threaded=True, request_handler=Quiet) as server:
-        server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         script.url = f"http://127.0.0.1:{server.server_port}/v1"

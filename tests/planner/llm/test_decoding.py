@@ -32,7 +32,9 @@ def test_what_cannot_be_read_or_stored_is_an_invalid_plan(text: str) -> None:
     assert [fault["code"] for fault in caught.value.faults] == ["not_json"]
 
 
-@pytest.mark.parametrize("steps", [None, 3, "x", [1], [{"tool": 3, "args": 5}], [{"tool": "no.such", "args": {"a": None}}]])
+@pytest.mark.parametrize(
+    "steps", [None, 3, "x", [1], [{"tool": 3, "args": 5}], [{"tool": "no.such", "args": {"a": None}}]], ids=repr
+)
 def test_a_wrong_shape_is_left_to_validation(steps: object) -> None:
     """Decoding judges no shapes: whatever `steps` is, it comes through for the validator to name."""
     assert "steps" in decode(json.dumps({"steps": steps}), Registry())

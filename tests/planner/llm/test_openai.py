@@ -148,6 +148,7 @@ def test_a_stream_that_never_begins_is_tried_again(script: Script, llm: OpenAIMo
         (says("filtered", finish="content_filter"), "filtered", "refusal"),
         (says("nul \0 and half \ud800 a pair"), "nul  and half ? a pair", "stop"),
     ],
+    ids=["empty", "null", "refusal", "length", "filter", "unstorable"],
 )
 @pytest.mark.parametrize("streamed", [False, True])
 def test_every_kind_of_end_is_told_apart(

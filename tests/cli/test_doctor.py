@@ -1,0 +1,92 @@
+"""The doctor sees what is wrong, and names the remedy."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from redis import Redis
+
+from models.settings import settings
+from workers.cli import main
+
+ABOUT_SERVERS = {"database", "schema", "role", "clock", "redis", "redis eviction"}
+
+
+def examine() -> tuple[int, dict[str, dict[str, str | None]]]:
+    """Run `turnloom doctor --json`; return its exit code and its findings by name."""
+    done = CliRunner().invoke(main, ["doctor", "--json"])
+    return done.exit_code, {finding["check"]: finding for finding in json.loads(done.stdout)}
+
+
+def test_healthy_servers_are_found_healthy(database):
+    """A migrated database, entered as the role that owns nothing, and a Valkey that evicts nothing pass."""
+    _, findings = examine()
+
+    assert {findings[name]["status"] for name in ABOUT_SERVERS} == {"ok"}
+
+
+def test_absent_database_is_found(database, monkeypatch):
+    """Without Postgres the doctor fails, says how to mend it, and skips what depends on it."""
+    monkeypatch.setenv("DATABASE_URL", "postgresql://turnloom@127.0.0.1:1/turnloom")
+    settings.cache_clear()
+
+    exit_code, findings = examine()
+
+    assert exit_code == 1
+    assert findings["database"]["status"] == "failed"
+    assert "DATABASE_URL" in findings["database"]["mend"]
+    assert {findings[name]["status"] for name in ("schema", "role", "clock")} == {"skipped"}
+
+
+def test_superuser_is_found(database, servers, monkeypatch):
+    """The application must not run as a superuser."""
+    monkeypatch.setenv("DATABASE_URL", f"{servers.postgres.url.rpartition('/')[0]}/{database.rpartition('/')[2]}")
+    settings.cache_clear()
+
+    _, findings = examine()
+
+    assert findings["role"]["status"] == "failed"
+    assert "superuser" in findings["role"]["detail"]
+
+
+def test_empty_database_is_found(database, servers, monkeypatch):
+    """A database without our tables wants `turnloom migrate`."""
+    monkeypatch.setenv("DATABASE_URL", servers.postgres.url)
+    settings.cache_clear()
+
+    _, findings = examine()
+
+    assert (findings["schema"]["status"], findings["schema"]["mend"]) == ("failed", "run `turnloom migrate`")
+
+
+def test_evicting_redis_is_found(database, redis_url):
+    """A server that may throw queued tasks away is refused."""
+    with Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            _, findings = examine()
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+
+    assert findings["redis"]["status"] == "ok"
+    assert findings["redis eviction"]["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "check"),
+    [
+        ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1", "language model"),
+        ("TURNLOOM_PROMPTS_DIR", "nowhere", "prompts"),
+        ("TURNLOOM_PLAN_MAX_STEPS", "many", "settings"),
+    ],
+)
+def test_wrong_setting_is_found(database, monkeypatch, variable, value, check):
+    """A setting that leads nowhere is found before the first turn needs it."""
+    monkeypatch.setenv(variable, value)
+    settings.cache_clear()
+
+    exit_code, findings = examine()
+
+    assert exit_code == 1
+    assert findings[check]["status"] == "failed"
+    assert findings[check]["mend"]

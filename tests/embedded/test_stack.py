@@ -1,0 +1,92 @@
+"""The whole service in one command."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.facts import is_alive, wait_for
+from workers.embedded import Servers, Stack
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Run `turnloom up` with these arguments and return when it is ready. Killed at the end, if it still runs."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "workers.cli", "up", "--port", "0", "--workers", "1", *arguments]
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        started.append(process)
+        assert process.stdout
+        assert "ready in" in process.stdout.readline()
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def recorded(home: Path) -> dict[str, int]:
+    """Return the processes that a stack has written down: name -> process id."""
+    return {path.stem: int(path.read_text().split()[0]) for path in (home / "run").glob("*.pid")}
+
+
+def test_killed_worker_comes_back(stack: Stack):
+    """A worker process that is killed is replaced; the others stay."""
+    before = {name: process.pid for name, process in stack.processes.items()}
+
+    stack.processes["worker-io-1"].kill()
+
+    wait_for(lambda: stack.processes["worker-io-1"].pid not in (None, before["worker-io-1"]))
+    after = {name: process.pid for name, process in stack.processes.items()}
+    assert {name for name in before if before[name] != after[name]} == {"worker-io-1"}
+
+
+def test_stack_is_what_was_asked_for(stack: Stack):
+    """Two workers for tools that wait, one for tools that compute, one for the road; the API wants the key."""
+    answer = httpx2.get(f"{stack.url}/v1/tools")
+
+    assert set(stack.processes) == {"web", "beat", "worker-plan", "worker-io-1", "worker-io-2", "worker-cpu"}
+    assert answer.status_code == 401
+
+
+def test_sigterm_ends_everything(up, tmp_path):
+    """SIGTERM stops an ephemeral stack with exit code 0: no process and no directory is left."""
+    process = up("--ephemeral")
+    [home] = tmp_path.glob("turnloom-*")
+    pids = recorded(home)
+
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(9) == 0
+    assert len(pids) == 7
+    assert [name for name, pid in pids.items() if is_alive(pid)] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kill_9_leaves_nothing_that_matters(up, tmp_path):
+    """After kill -9 every process ends by itself or at the next start, and what was committed is there."""
+    home = tmp_path / "data"
+    process = up("--data-dir", str(home))
+    pids = recorded(home)
+
+    process.kill()
+    process.wait()
+
+    servers = Servers(home)
+    try:
+        with psycopg.connect(servers.owner_url) as connection:
+            tenants = connection.execute("SELECT name FROM tenants").fetchall()
+        assert tenants == [("development",)]
+        assert [name for name, pid in pids.items() if is_alive(pid)] == []
+    finally:
+        servers.close()

@@ -1,0 +1,84 @@
+"""Turns and plans in the ledger, made as the road makes them."""
+
+from typing import Any
+from uuid import UUID
+
+from models.contracts.plan import Plan
+from models.contracts.turn import Reply, TurnRequest, Usage
+from models.database import statement, transaction
+from models.ids import new_id
+from models.ledger import plans, tenants, turns
+from models.ledger.plans import NewPlan
+from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
+from planner.graph import dump_expression
+from tools.registry import load_registry
+from workers.planning import compile_plan
+
+REGISTRY = load_registry(["sim"])
+
+
+def make_tenant(name: str = "acme") -> UUID:
+    with transaction() as db:
+        return tenants.ensure(db, name)
+
+
+def open_turn(
+    tenant_id: UUID, message: str = "hello", *, conversation_id: str = "c1", body: bytes = b"body", **request: Any
+) -> OpenedTurn:
+    new = NewTurn(
+        id=new_id(),
+        tenant_id=tenant_id,
+        conversation_id=conversation_id,
+        channel="api",
+        body_hash=body,
+        default_agent="generic",
+        deadline_ms=60_000,
+        request=TurnRequest(message=message, **request),
+    )
+    with statement() as db:
+        return turns.open_turn(db, new)
+
+
+def claim_turn(turn_id: UUID | None, lease_ms: int = 60_000) -> ClaimedTurn | None:
+    assert turn_id is not None
+    with statement() as db:
+        return turns.claim(db, turn_id, lease_ms)
+
+
+def step(name: str, *needs: str, tool: str = "sim.wait", **fields: Any) -> dict[str, Any]:
+    """One step of a plan; `sim.wait` for a millisecond unless told otherwise."""
+    args = fields.pop("args", {"ms": 1} if tool == "sim.wait" else {})
+    return {"id": name, "tool": tool, "args": args, "needs": list(needs), **fields}
+
+
+def record_plan(turn: ClaimedTurn, *steps: dict[str, Any], max_steps: int = 16) -> None:
+    """Record a plan for a claimed turn, compiled as the planner does it."""
+    plan = Plan.model_validate({"steps": list(steps)})
+    rows, compiled = compile_plan(plan, REGISTRY, max_steps)
+    fragments = [
+        {
+            "number": number,
+            "needs": fragment.needs,
+            "steps": fragment.steps,
+            "queue": fragment.queue,
+            "expression": dump_expression(fragment.expression),
+        }
+        for number, fragment in enumerate(compiled)
+    ]
+    new = NewPlan(plan=plan, source="caller", trace={}, steps=rows, fragments=fragments, usage=Usage())
+    with statement() as db:
+        assert plans.record(db, turn.id, turn.attempt, new) is not None
+
+
+def running_turn(*steps: dict[str, Any], max_steps: int = 16, **request: Any) -> ClaimedTurn:
+    """Return a turn whose plan is recorded: its first steps can be claimed."""
+    opened = open_turn(make_tenant(), **request)
+    turn = claim_turn(opened.turn_id)
+    assert turn is not None
+    record_plan(turn, *steps, max_steps=max_steps)
+    return turn
+
+
+def finish_turn(turn: ClaimedTurn, attempt: int | None = None, text: str = "done") -> FinishedTurn | None:
+    with statement() as db:
+        return turns.finish(db, turn.id, attempt or turn.attempt, Ending("succeeded", Reply(text=text), {}, Usage()))

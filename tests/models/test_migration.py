@@ -1,0 +1,62 @@
+"""The database that migrations make is the one that the tables describe, and can be unmade."""
+
+import psycopg
+import pytest
+
+from models.migration import differences, downgrade, pending, role_rights, upgrade
+from models.settings import settings
+
+
+@pytest.fixture
+def owner_url(database: str) -> str:
+    url = settings().owner_database_url
+    assert url is not None
+    return url
+
+
+def test_upgrade_from_empty_equals_the_tables(owner_url: str) -> None:
+    """No column, index or constraint is in one and not in the other."""
+    assert differences(owner_url) == []
+
+
+def test_down_and_up_again(owner_url: str, database: str) -> None:
+    """The newest revision can be taken back and put on again; an empty database has none of our tables."""
+    downgrade(owner_url, "base")
+    with psycopg.connect(owner_url) as db:
+        left = db.execute("SELECT tablename FROM pg_tables WHERE schemaname IN ('public', 'hot')").fetchall()
+    was_pending = pending(owner_url)
+    upgrade(owner_url)
+
+    assert left == [("alembic_version",)]
+    assert was_pending
+    assert pending(owner_url) is None
+    assert differences(owner_url) == []
+
+
+def test_upgrading_again_changes_nothing(owner_url: str) -> None:
+    """`turnloom migrate` may run at every start."""
+    upgrade(owner_url)
+
+    assert differences(owner_url) == []
+
+
+def test_the_application_owns_nothing(database: str) -> None:
+    """So that row-level security can be switched on, the application's role is neither owner nor superuser."""
+    assert role_rights(database) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE audit SET kind = 'x'",
+        "DELETE FROM audit",
+        "TRUNCATE audit",
+        "DROP TABLE turns",
+        "CREATE TABLE mine (x int)",
+        "UPDATE alembic_version SET version_num = 'x'",
+    ],
+)
+def test_the_application_cannot_change_the_audit_log_or_the_schema(database: str, sql: str) -> None:
+    """The audit log is append-only by the database's own rules."""
+    with psycopg.connect(database) as db, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        db.execute(sql)

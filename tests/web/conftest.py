@@ -1,0 +1,39 @@
+"""An application over a database of its own, and keys to it."""
+
+from collections.abc import Callable
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from models.contracts.turn import SCOPES, Scope
+from models.database import transaction
+from models.ledger import keys, tenants
+from web.app import create_app
+
+KeyMaker = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def app(database: str) -> APIFlask:
+    return create_app()
+
+
+@pytest.fixture
+def key(database: str) -> KeyMaker:
+    """Make a key; return it as the header to send. `key("turns:read", tenant="b")`; all scopes where none is named."""
+
+    def make(*scopes: Scope, tenant: str = "ours") -> dict[str, str]:
+        with transaction() as db:
+            _, plain = keys.create(db, tenants.ensure(db, tenant), "test", scopes or SCOPES)
+        return {"Authorization": f"Bearer {plain}"}
+
+    return make
+
+
+@pytest.fixture
+def client(app: APIFlask, key: KeyMaker) -> FlaskClient:
+    """A client whose key has all scopes."""
+    made = app.test_client()
+    made.environ_base["HTTP_AUTHORIZATION"] = key()["Authorization"]
+    return made

@@ -1,0 +1,43 @@
+"""The application: the one place where the entrances are put together.
+
+gunicorn calls `create_app()` in each worker process, after gevent has patched the standard library; nothing here is
+loaded before that.
+"""
+
+from apiflask import APIFlask
+
+from models.logging import configure_logging
+from models.settings import settings
+from planner.agents import load_agents
+from tools.registry import load_registry
+from web import auth, catalogue, conversations, document, errors, events, health, turns
+from web.catalogue import Catalogue
+
+
+def create_app() -> APIFlask:
+    """Make the WSGI application from this process's settings.
+
+    Raises:
+        NotFound: the default agent or a tool pack that the settings name does not exist.
+    """
+    configure_logging()
+    agents = load_agents(settings().prompts_dir / "agents")
+    agents.get(settings().default_agent)
+    app = APIFlask(
+        "web",
+        title="Turnloom",
+        version="1",
+        docs_path=None,
+        json_errors=False,
+        static_folder=None,  # type: ignore[arg-type]  # Flask knows None, APIFlask's annotation does not
+    )
+    app.config["MAX_CONTENT_LENGTH"] = settings().api_max_body_bytes
+    # A conversation's id may hold two slashes in a row.
+    app.url_map.merge_slashes = False
+    auth.install(app.extensions)
+    catalogue.install(app.extensions, Catalogue(load_registry(settings().packs), agents))
+    errors.handle_errors(app)
+    document.document(app)
+    for part in (turns, events, conversations, catalogue, health, document):
+        app.register_blueprint(part.blueprint)
+    return app

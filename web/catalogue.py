@@ -1,0 +1,81 @@
+"""The catalogue: which tools and agents there are."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from apiflask import APIBlueprint
+from flask import Response, current_app
+
+from models.contracts.listing import AgentList, AgentView, ToolList, ToolView
+from planner.agents import AgentProfile, Agents
+from tools.registry import Registry, Tool
+from web.auth import requires
+from web.bodies import json_response
+
+_EXTENSION = "turnloom.catalogue"
+
+blueprint = APIBlueprint("catalogue", __name__, url_prefix="/v1", tag="Catalogue")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What this deployment has enabled."""
+
+    registry: Registry
+    agents: Agents
+
+
+def install(extensions: dict[str, object], installed: Catalogue) -> None:
+    """Give an application its catalogue."""
+    extensions[_EXTENSION] = installed
+
+
+def catalogue() -> Catalogue:
+    """Return the application's catalogue."""
+    return cast("Catalogue", current_app.extensions[_EXTENSION])
+
+
+@blueprint.get("/tools")
+@requires("turns:read")
+@blueprint.output(ToolList)
+@blueprint.doc(operation_id="list_tools")
+def tools() -> Response:
+    """List the tools of the enabled packs."""
+    return json_response(ToolList(items=[_tool_view(tool) for tool in catalogue().registry.tools.values()]))
+
+
+@blueprint.get("/agents")
+@requires("turns:read")
+@blueprint.output(AgentList)
+@blueprint.doc(operation_id="list_agents")
+def agents() -> Response:
+    """List the agents."""
+    return json_response(AgentList(items=[_agent_view(agent) for agent in catalogue().agents.profiles.values()]))
+
+
+def _tool_view(tool: Tool) -> ToolView:
+    return ToolView(
+        name=tool.name,
+        description=tool.description,
+        effect=tool.effect,
+        queue=tool.queue,
+        timeout_s=tool.timeout_s,
+        inline=tool.inline,
+        isolation=tool.isolation,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+    )
+
+
+def _agent_view(agent: AgentProfile) -> AgentView:
+    return AgentView(
+        name=agent.name,
+        version=agent.version,
+        description=agent.description,
+        mode=agent.mode,
+        modes=agent.modes,
+        tools=list(catalogue().registry.allowed(agent.tools).tools),
+        max_parallel=agent.max_parallel,
+        max_depth=agent.max_depth,
+        max_fan_out=agent.max_fan_out,
+    )

@@ -1,0 +1,147 @@
+"""Conversations: list, show, erase; and the audit chain of one."""
+
+import base64
+import binascii
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, TypeVar
+
+import orjson
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import Field, TypeAdapter, ValidationError
+
+from models.contracts.base import Contract, rfc3339
+from models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
+from models.contracts.turn import Identifier
+from models.database import transaction
+from models.errors import Invalid, NotFound
+from models.ledger import audit, turns
+from models.ledger import conversations as ledger
+from models.logging import log
+from web.auth import caller, requires
+from web.bodies import json_response
+from web.errors import fault
+from web.views import audit_view, conversation_view, turn_summary
+
+Place = TypeVar("Place")
+Item = TypeVar("Item")
+
+_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])
+_SEQ: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, lt=2**31)])
+
+blueprint = APIBlueprint("conversations", __name__, url_prefix="/v1", tag="Conversations")
+
+
+class PageQuery(Contract):
+    """Which page."""
+
+    limit: int = Field(50, ge=1, le=200)
+    """Items on the page, at most."""
+    cursor: str | None = Field(None, max_length=500)
+    """The `next_cursor` of the page before."""
+
+
+class AuditQuery(PageQuery):
+    """Which records."""
+
+    conversation_id: Identifier
+
+
+@blueprint.get("/conversations")
+@requires("admin")
+@blueprint.input(PageQuery, location="query")
+@blueprint.output(ConversationPage)
+@blueprint.doc(operation_id="list_conversations")
+def conversations(query_data: PageQuery) -> Response:
+    """List the tenant's conversations, the last touched first."""
+    before = _read_cursor(_LAST_TOUCHED, query_data.cursor)
+    with transaction() as db:
+        rows = ledger.page(db, caller().tenant_id, before, query_data.limit + 1)
+        items = [conversation_view(row) for row in rows]
+    items, cursor = _cut(items, query_data.limit, lambda item: [rfc3339(item.updated_at), item.conversation_id])
+    return json_response(ConversationPage(items=items, next_cursor=cursor))
+
+
+@blueprint.get("/conversations/<path:conversation_id>")
+@requires("turns:read")
+@blueprint.output(ConversationView)
+@blueprint.doc(operation_id="get_conversation")
+def conversation(conversation_id: str) -> Response:
+    """Show a conversation."""
+    with transaction() as db:
+        return json_response(conversation_view(ledger.get(db, caller().tenant_id, _known_form(conversation_id))))
+
+
+@blueprint.get("/conversations/<path:conversation_id>/turns")
+@requires("turns:read")
+@blueprint.input(PageQuery, location="query")
+@blueprint.output(TurnPage)
+@blueprint.doc(operation_id="list_turns")
+def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
+    """List a conversation's turns with their replies, oldest first."""
+    after = _read_cursor(_SEQ, query_data.cursor) or 0
+    with transaction() as db:
+        ledger.get(db, caller().tenant_id, _known_form(conversation_id))
+        rows = turns.of_conversation(db, caller().tenant_id, conversation_id, after, query_data.limit + 1)
+        items = [turn_summary(turn, reply) for turn, reply in rows]
+    items, cursor = _cut(items, query_data.limit, lambda item: item.seq)
+    return json_response(TurnPage(items=items, next_cursor=cursor))
+
+
+@blueprint.delete("/conversations/<path:conversation_id>")
+@requires("admin")
+@blueprint.output({}, 204, description="Erased")
+@blueprint.doc(operation_id="erase_conversation")
+def erase(conversation_id: str) -> Response:
+    """Erase a conversation's content. Turns, statuses, times and the audit chain stay, without words."""
+    with transaction() as db:
+        ledger.erase(db, caller().tenant_id, _known_form(conversation_id))
+    log.info("conversation.erased", conversation_id=conversation_id, key_id=str(caller().key_id))
+    return Response(status=204)
+
+
+@blueprint.get("/audit")
+@requires("admin")
+@blueprint.input(AuditQuery, location="query")
+@blueprint.output(AuditPage)
+@blueprint.doc(operation_id="list_audit", tags=["Audit"])
+def audit_records(query_data: AuditQuery) -> Response:
+    """List a conversation's audit records, oldest first."""
+    after = _read_cursor(_SEQ, query_data.cursor) or 0
+    with transaction() as db:
+        ledger.get(db, caller().tenant_id, query_data.conversation_id)
+        rows = audit.page(db, caller().tenant_id, query_data.conversation_id, after, query_data.limit + 1)
+        items = [audit_view(row) for row in rows]
+    items, cursor = _cut(items, query_data.limit, lambda item: item.seq)
+    return json_response(AuditPage(items=items, next_cursor=cursor))
+
+
+def _known_form(conversation_id: str) -> str:
+    """Return an id that may be a conversation's.
+
+    Raises:
+        NotFound: no conversation can have it.
+    """
+    try:
+        return _IDENTIFIER.validate_python(conversation_id)
+    except ValidationError:
+        raise NotFound("there is no conversation of that id") from None
+
+
+def _cut(items: list[Item], limit: int, place: Callable[[Item], Any]) -> tuple[list[Item], str | None]:
+    """Cut off the one item more than was asked for, which tells that there is a next page; return its cursor too."""
+    if len(items) <= limit:
+        return items, None
+    return items[:limit], base64.urlsafe_b64encode(orjson.dumps(place(items[limit - 1]))).decode().rstrip("=")
+
+
+def _read_cursor(shape: TypeAdapter[Place], cursor: str | None) -> Place | None:
+    if cursor is None:
+        return None
+    try:
+        return shape.validate_json(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError):
+        detail = "is not the next_cursor of a page of this list"
+        raise Invalid(f"cursor: {detail}", faults=[fault("cursor", "bad_cursor", detail)]) from None

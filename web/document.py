@@ -1,0 +1,125 @@
+"""The API's own document: OpenAPI 3.1 at /openapi.json, and a page at /docs that needs nothing from elsewhere."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from apiflask import APIBlueprint, APIFlask
+from flask import Response, redirect, send_from_directory
+from swagger_ui_bundle import swagger_ui_path
+from werkzeug.exceptions import NotFound
+
+from models.contracts.problem import Problem
+from models.contracts.turn import TurnView
+from web.errors import MEDIA_TYPE
+
+_PAGES = Path(__file__).parent / "pages"
+_ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")
+_A_WEEK_S = 604_800
+_REFERENCE = "#/components/schemas/"
+_TEXT = {"type": "string"}
+_DESCRIPTION = """
+Errors are `application/problem+json` (RFC 9457); `code` is the stable name of each. What belongs to another tenant
+does not exist for a key: 404. Any request may be answered with 503 and `Retry-After` while the database is out.
+""".strip()
+
+blueprint = APIBlueprint("document", __name__, enable_openapi=False)
+
+
+@blueprint.get("/")
+def index() -> Any:
+    """Send people to the documentation."""
+    return redirect("docs")
+
+
+@blueprint.get("/docs")
+def docs() -> Response:
+    """Show the documentation."""
+    return send_from_directory(_PAGES, "docs.html")
+
+
+@blueprint.get("/docs/assets/<name>")
+def asset(name: str) -> Response:
+    """Hand out what the documentation page is made of."""
+    if name not in _ASSETS:
+        raise NotFound
+    return send_from_directory(swagger_ui_path, name, max_age=_A_WEEK_S)
+
+
+def document(app: APIFlask) -> None:
+    """Let the application describe itself."""
+    app.config.update(
+        OPENAPI_VERSION="3.1.0",
+        AUTO_SERVERS=False,
+        AUTO_404_RESPONSE=False,
+        AUTO_VALIDATION_ERROR_RESPONSE=False,
+        AUTO_AUTH_ERROR_RESPONSE=False,
+        SECURITY_SCHEMES={
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "apiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+        },
+    )
+    app.description = _DESCRIPTION
+    app.spec_processor(_completed)  # type: ignore[arg-type]  # annotated for YAML too
+
+
+def _completed(spec: dict[str, Any]) -> dict[str, Any]:
+    """Add to what APIFlask knows: problems, security, media types that are not JSON, and plain names of schemas."""
+    schemas = spec["components"]["schemas"]
+    for model in (Problem, TurnView):
+        made = model.model_json_schema(ref_template=_REFERENCE + "{model}")
+        schemas.update(made.pop("$defs", {}) | {model.__name__: made})
+    for path, operations in spec["paths"].items():
+        for operation in operations.values():
+            _complete(path, operation)
+    receive = spec["paths"]["/v1/turns"]["post"]
+    receive["responses"]["200"] = _answer("A repeated message, or the finished turn", "TurnAccepted", "TurnView")
+    receive["responses"]["409"] = _problem("Busy, or the message id came with another body")
+    receive["parameters"].append({"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}})
+    follow = spec["paths"]["/v1/turns/{turn_id}/events"]["get"]
+    follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
+    follow["responses"]["400"] = _problem("No id of an event")
+    spec["paths"]["/v1/conversations/{conversation_id}"]["delete"]["responses"]["409"] = _problem("A turn is in work")
+    return _plainly_named(spec)
+
+
+def _complete(path: str, operation: dict[str, Any]) -> None:
+    answers = operation["responses"]
+    for answer in answers.values():
+        for media_type, content in answer.get("content", {}).items():
+            if media_type.startswith("text/"):
+                content["schema"] = _TEXT
+    answers["500"] = _problem("Something went wrong on our side")
+    answers["503"] = _problem("Something that we depend on is out; `Retry-After` says when to try again")
+    if path.startswith("/v1/"):
+        operation["security"] = [{"bearer": []}, {"apiKey": []}]
+        answers["401"] = _problem("No key, or an unknown one")
+        answers["403"] = _problem("The key lacks a scope")
+    if "{" in path or path in ("/v1/turns", "/v1/audit"):
+        answers["404"] = _problem("There is no such thing, or it belongs to somebody else")
+    if "requestBody" in operation:
+        operation["requestBody"]["required"] = True
+        answers["400"] = _problem("The body is not JSON as we read it")
+        answers["413"] = _problem("The body is too large")
+        answers["415"] = _problem("The body is not application/json in UTF-8")
+    if "requestBody" in operation or any(parameter["in"] == "query" for parameter in operation["parameters"]):
+        answers["422"] = _problem("The request is well-formed and wrong; `errors` names each fault")
+    operation["responses"] = dict(sorted(answers.items()))
+
+
+def _problem(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE + "Problem"}}}}
+
+
+def _answer(description: str, *models: str) -> dict[str, Any]:
+    schema = {"anyOf": [{"$ref": _REFERENCE + model} for model in models]}
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _plainly_named(spec: dict[str, Any]) -> dict[str, Any]:
+    """Name `TurnView.Reply` simply `Reply`: APIFlask repeats a nested model for each that holds it."""
+    schemas = spec["components"]["schemas"]
+    spec["components"]["schemas"] = {name.rpartition(".")[2]: schema for name, schema in sorted(schemas.items())}
+    named: dict[str, Any] = json.loads(re.sub(rf"({_REFERENCE})\w+\.", r"\1", json.dumps(spec)))
+    return named

@@ -1,0 +1,88 @@
+"""Errors at the edge: each becomes a problem document (RFC 9457), and none shows more than its own sentence."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+
+from apiflask import APIFlask
+from flask import Response, request
+from werkzeug.exceptions import HTTPException
+
+from models.contracts.problem import Problem, ProblemError
+from models.errors import TurnloomError, Unauthorized, Unavailable
+from models.ids import new_id
+from models.logging import log
+
+MEDIA_TYPE = "application/problem+json"
+_RETRY_AFTER_S = 2
+_KEPT_HEADERS = ("Allow", "Retry-After")
+_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+_DETAILS = {
+    404: "there is nothing at this address; /openapi.json lists what there is",
+    413: "the body is larger than this server accepts",
+}
+
+
+def handle_errors(app: APIFlask) -> None:
+    """Make every error that leaves the application a problem document."""
+    app.register_error_handler(TurnloomError, _of_ours)
+    app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(Exception, _unforeseen)
+
+
+def fault(field: str, code: str, detail: str) -> dict[str, Any]:
+    """Return one fault of a request, for the `faults` of an `Invalid`."""
+    return {"field": field, "code": code, "detail": detail}
+
+
+def _of_ours(error: TurnloomError) -> Response:
+    headers: dict[str, str] = {}
+    if isinstance(error, Unavailable):
+        headers["Retry-After"] = str(ceil(error.retry_after_s or _RETRY_AFTER_S))
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = 'Bearer realm="turnloom"'
+    faults = [_read_fault(each) for each in error.faults]
+    return _problem(error.status, error.code, str(error), faults, headers)
+
+
+def _of_http(error: HTTPException) -> Response:
+    status = error.code or 500
+    if status < 400:
+        # A redirect is an exception too, and is no error.
+        return Response(error.get_response().get_data(), status, dict(error.get_headers()))
+    headers = {name: value for name, value in error.get_headers() if name in _KEPT_HEADERS}
+    phrase = HTTPStatus(status).phrase
+    code = _CODES.get(status, phrase.lower().replace(" ", "_"))
+    return _problem(status, code, _DETAILS.get(status) or error.description or phrase, [], headers)
+
+
+def _unforeseen(error: Exception) -> Response:
+    del error  # the log has it, the caller must not
+    detail = "something went wrong on our side; quote the trace_id when you ask about it"
+    return _problem(500, "internal_error", detail, [], {})
+
+
+def _problem(
+    status: int, code: str, detail: str, errors: list[ProblemError], headers: Mapping[str, str]
+) -> Response:
+    title = HTTPStatus(status).phrase
+    problem = Problem(
+        title=title, status=status, detail=detail, code=code, errors=errors, trace_id=new_id().hex
+    )
+    if status >= 500:
+        route = request.url_rule.rule if request.url_rule else None
+        unforeseen = code == "internal_error"
+        log.error("request.failed", trace_id=problem.trace_id, code=code, route=route, exc_info=unforeseen)
+    body = problem.model_dump_json(exclude_none=True)
+    return Response(body, status, headers, content_type=MEDIA_TYPE)
+
+
+def _read_fault(given: Mapping[str, Any]) -> ProblemError:
+    """Read a fault of a request, or one of a plan's `Fault`s."""
+    return ProblemError(
+        code=given["code"],
+        detail=given.get("detail") or given["message"],
+        field=given.get("field") or given.get("path"),
+        step=given.get("step"),
+    )

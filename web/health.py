@@ -1,0 +1,38 @@
+"""Health: whether this process is alive, and whether a turn can be taken and worked on."""
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from models import migration
+from models.contracts.listing import Health
+from models.database import transaction
+from models.errors import Unavailable
+from models.ledger import readiness
+from models.settings import settings
+from web.bodies import json_response
+from workers.dispatch import workers_alive
+
+blueprint = APIBlueprint("health", __name__, tag="Health")
+
+
+@blueprint.get("/healthz")
+@blueprint.output(Health)
+@blueprint.doc(operation_id="healthz")
+def healthz() -> Response:
+    """Tell that this process answers."""
+    return json_response(Health(status="ok"))
+
+
+@blueprint.get("/readyz")
+@blueprint.output(Health)
+@blueprint.doc(operation_id="readyz")
+def readyz() -> Response:
+    """Tell that a turn can be accepted and a worker is there to run it; 503 names what is missing."""
+    with transaction() as db:
+        lacking = readiness.lacking(db)
+    lacking = lacking or migration.pending(settings().database_url)
+    if not lacking and not workers_alive():
+        lacking = "no worker that takes turns answers; start one, or look at the broker"
+    if lacking:
+        raise Unavailable(lacking, code="not_ready")
+    return json_response(Health(status="ready"))

@@ -1,0 +1,118 @@
+"""Turns: receive a message, show what became of it.
+
+Receiving is the cheap door: one statement records the turn, one message dispatches it, and nothing else is asked.
+"""
+
+from uuid import UUID
+
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import Field
+
+from models.contracts.base import Contract
+from models.contracts.turn import Links, TurnAccepted, TurnRequest, TurnView
+from models.database import statement, transaction
+from models.errors import Conflict
+from models.ledger import plans, steps, turns
+from models.ledger.turns import NewTurn, OpenedTurn
+from models.logging import log
+from models.redis import announce
+from web.auth import caller, requires
+from web.bodies import json_response
+from web.catalogue import catalogue
+from web.live import wait_until_final
+from web.receiving import new_turn
+from web.views import turn_graph, turn_view
+from workers.dispatch import dispatch_turn
+
+_EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
+
+blueprint = APIBlueprint("turns", __name__, url_prefix="/v1/turns", tag="Turns")
+
+
+class WaitQuery(Contract):
+    """How long the caller waits for the reply."""
+
+    wait: float = Field(0, ge=0, le=30, allow_inf_nan=False)
+    """Seconds: the answer is the finished turn, or 202 when it is not done by then."""
+
+
+@blueprint.post("")
+@requires("turns:write")
+@blueprint.input(WaitQuery, location="query")
+@blueprint.input(TurnRequest, example=_EXAMPLE)
+@blueprint.output(TurnAccepted, 202, description="The turn is durably recorded")
+@blueprint.doc(operation_id="receive_turn")
+def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
+    """Post a message.
+
+    The turn is durably recorded before the answer. A `message_id` (or header `Idempotency-Key`) that came before is
+    answered with 200 and the first answer, or with 409 where the body differs. With `wait`, a turn that is finished
+    in time is answered with 200, as `GET /v1/turns/{turn_id}` shows it.
+    """
+    new = new_turn(json_data)
+    with statement() as db:
+        opened = turns.open_turn(db, new)
+    answer = _answer(new, opened)
+    turn_id = UUID(answer.turn_id)
+    if opened.outcome == "opened":
+        announce(turn_id, opened.events)
+        if opened.is_active:
+            dispatch_turn(turn_id)
+        log.info("turn.received", turn_id=answer.turn_id, conversation_id=answer.conversation_id, seq=answer.seq)
+    if query_data.wait and wait_until_final(turn_id, query_data.wait):
+        return json_response(_view(answer.turn_id))
+    response = json_response(answer, 202 if opened.outcome == "opened" else 200)
+    response.headers["Location"] = answer.links.self
+    return response
+
+
+@blueprint.get("/<turn_id>")
+@requires("turns:read")
+@blueprint.output(TurnView, description="The turn as it stands")
+@blueprint.doc(operation_id="get_turn")
+def show(turn_id: str) -> Response:
+    """Show a turn: its plans, steps, reply and timings."""
+    return json_response(_view(turn_id))
+
+
+@blueprint.get("/<turn_id>/graph.mmd")
+@requires("turns:read")
+@blueprint.output({}, content_type="text/plain", description="A Mermaid flowchart")
+@blueprint.doc(operation_id="get_turn_graph")
+def graph(turn_id: str) -> Response:
+    """Draw a turn's steps with their statuses, as Mermaid source."""
+    with transaction() as db:
+        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
+        drawn = turn_graph(turn, steps.of_turn(db, turn.id))
+    return Response(drawn, content_type="text/plain; charset=utf-8")
+
+
+def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
+    """Return the answer to a message, which is the same each time it comes.
+
+    Raises:
+        Conflict: its id came before with another body, or it may not wait and the conversation is busy.
+    """
+    if opened.outcome == "busy":
+        raise Conflict(f"conversation {new.conversation_id!r} is busy with another turn", code="busy")
+    if opened.outcome == "mismatched":
+        message = f"the message id {new.request.message_id!r} came before with another body"
+        raise Conflict(message, code="message_id_reused")
+    assert opened.turn_id is not None
+    assert opened.seq is not None
+    address = f"/v1/turns/{opened.turn_id}"
+    return TurnAccepted(
+        turn_id=str(opened.turn_id),
+        conversation_id=opened.conversation_id,
+        seq=opened.seq,
+        status="queued",
+        links=Links(self=address, events=f"{address}/events"),
+    )
+
+
+def _view(turn_id: str) -> TurnView:
+    with transaction() as db:
+        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
+        reply = turns.get_reply(db, turn.id)
+        return turn_view(turn, plans.of_turn(db, turn.id), steps.of_turn(db, turn.id), reply, catalogue().agents)

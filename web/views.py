@@ -1,0 +1,164 @@
+"""How the ledger's rows look to a caller. Pure: rows in, contracts out."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from models.contracts.listing import AuditView, ConversationView, TurnSummary
+from models.contracts.plan import FINAL_STEP_STATUSES
+from models.contracts.turn import Reply, StepView, Timings, TurnView, Usage
+from models.tables.audit import AuditRow
+from models.tables.conversations import ConversationRow
+from models.tables.plans import PlanRow
+from models.tables.replies import ReplyRow
+from models.tables.steps import StepRow
+from models.tables.turns import TurnRow
+from planner.agents import Agents
+from planner.graph import critical_path, mermaid
+
+
+def turn_view(
+    turn: TurnRow, plans: Sequence[PlanRow], steps: Sequence[StepRow], reply: ReplyRow | None, agents: Agents
+) -> TurnView:
+    """Return everything there is to say about a turn."""
+    agent = agents.profiles.get(turn.agent)
+    ran = sorted((step for step in steps if step.started_at), key=lambda step: (step.started_at, step.position))
+    return TurnView.model_validate(
+        {
+            "turn_id": str(turn.id),
+            "conversation_id": turn.conversation_id,
+            "seq": turn.seq,
+            "agent": turn.agent,
+            "mode": turn.mode or (agent.mode if agent else "auto"),
+            "status": turn.status,
+            "superseded_by": str(turn.superseded_by) if turn.superseded_by else None,
+            "action": turn.action,
+            "plans": [{"revision": plan.revision, **plan.document} for plan in plans],
+            "steps": [_step_view(step, status) for step, status in _with_status(turn, steps)],
+            "executed_order": [step.id for step in ran],
+            "output": turn.output,
+            "synthesis_hint": turn.synthesis_hint,
+            "reply": reply_view(reply),
+            "usage": Usage.model_validate(turn.usage),
+            "timings": _timings(turn, steps),
+            "error": turn.error,
+            "metadata": turn.extra,
+            "created_at": turn.created_at,
+            "trace_id": turn.id.hex,
+        }
+    )
+
+
+def turn_graph(turn: TurnRow, steps: Sequence[StepRow]) -> str:
+    """Return the steps of a turn as a Mermaid flowchart, each with its status."""
+    labels = {step.id: f"{step.id}: {step.tool} ({status})" for step, status in _with_status(turn, steps)}
+    return mermaid({step.id: step.needs for step in steps}, labels)
+
+
+def turn_summary(turn: TurnRow, reply: ReplyRow | None) -> TurnSummary:
+    """Return one exchange of a conversation."""
+    return TurnSummary.model_validate(
+        {
+            "turn_id": str(turn.id),
+            "seq": turn.seq,
+            "agent": turn.agent,
+            "status": turn.status,
+            "message": turn.message,
+            "reply": reply_view(reply),
+            "created_at": turn.created_at,
+            "finished_at": turn.finished_at,
+        }
+    )
+
+
+def reply_view(reply: ReplyRow | None) -> Reply | None:
+    """Return the reply of a turn, where it has one."""
+    if reply is None:
+        return None
+    return Reply.model_validate(
+        {
+            "text": reply.text,
+            "artifacts": reply.artifacts,
+            "question": reply.question,
+            "grounded": reply.grounded,
+            "sources": reply.sources,
+        }
+    )
+
+
+def conversation_view(row: ConversationRow) -> ConversationView:
+    """Return a conversation."""
+    return ConversationView(
+        conversation_id=row.id,
+        channel=row.channel,
+        agent=row.agent,
+        user=row.person,
+        turns=row.last_seq,
+        active_turn_id=str(row.active_turn_id) if row.active_turn_id else None,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        erased_at=row.erased_at,
+    )
+
+
+def audit_view(row: AuditRow) -> AuditView:
+    """Return an audit record."""
+    return AuditView(
+        seq=row.seq,
+        turn_id=str(row.turn_id) if row.turn_id else None,
+        kind=row.kind,
+        content=row.content,
+        digest=row.digest.hex(),
+        hash=row.hash.hex(),
+        at=row.at,
+    )
+
+
+def _with_status(turn: TurnRow, steps: Sequence[StepRow]) -> list[tuple[StepRow, str]]:
+    """Tell the steps that wait for a worker (`queued`) from those that wait for other steps (`pending`)."""
+    final = {step.id for step in steps if step.status in FINAL_STEP_STATUSES}
+    waiting = "pending" if turn.status == "running" else None
+    return [
+        (step, "queued" if step.status == waiting and final.issuperset(step.needs) else step.status) for step in steps
+    ]
+
+
+def _step_view(step: StepRow, status: str) -> StepView:
+    return StepView.model_validate(
+        {
+            "id": step.id,
+            "tool": step.tool,
+            "args": step.args,
+            "needs": step.needs,
+            "effect": step.effect,
+            "status": status,
+            "attempt": step.attempt,
+            "worker": step.worker,
+            "cache": step.cache,
+            "queued_at": step.ready_at,
+            "started_at": step.started_at,
+            "finished_at": step.finished_at,
+            "duration_ms": _between(step.started_at, step.finished_at),
+            "queue_ms": _between(step.ready_at, step.started_at),
+            "result": step.result,
+            "error": step.error,
+        }
+    )
+
+
+def _timings(turn: TurnRow, steps: Sequence[StepRow]) -> Timings:
+    durations = {step.id: _between(step.started_at, step.finished_at) or 0.0 for step in steps}
+    started = min((step.started_at for step in steps if step.started_at), default=None)
+    ended = max((step.finished_at for step in steps if step.started_at and step.finished_at), default=None)
+    path = critical_path({step.id: step.needs for step in steps}, durations) if started else None
+    return Timings(
+        queued_ms=_between(turn.created_at, turn.planning_at),
+        planning_ms=_between(turn.planning_at, turn.planned_at),
+        tools_ms=_between(started, ended),
+        responding_ms=_between(turn.responding_at, turn.finished_at),
+        total_ms=_between(turn.created_at, turn.finished_at),
+        critical_path_ms=None if path is None else round(path, 3),
+    )
+
+
+def _between(start: datetime | None, end: datetime | None) -> float | None:
+    return None if start is None or end is None else round((end - start).total_seconds() * 1000, 3)

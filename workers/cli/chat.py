@@ -1,0 +1,54 @@
+"""`turnloom chat`: talk to an agent on a running stack."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from models.errors import Unavailable
+from models.ids import new_id
+from models.settings import settings
+from workers.cli.client import Api
+from workers.cli.watching import show_events, show_turn
+from workers.embedded.home import kept_dev_key
+
+
+@click.command
+@click.option("--agent", default=None, help="Agent that answers.  [default: the conversation's own, or generic]")
+@click.option("--conversation", default=None, help="Conversation to go on with.  [default: a new one]")
+@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL]")
+@click.option("--key", default=None, help="Key to the API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
+def chat(agent: str | None, conversation: str | None, url: str | None, key: str | None) -> None:
+    """Chat in the terminal; each answer shows its plan and its steps as they happen. Ctrl-D ends it."""
+    console = Console()
+    conversation = conversation or str(new_id())
+    found = key or settings().api_key or settings().dev_key or kept_dev_key(Path(".turnloom"))
+    if found is None:
+        raise click.UsageError("no key: give --key, set TURNLOOM_API_KEY, or start `turnloom up` in this directory")
+    with Api(url or settings().api_url, found) as api:
+        known = [entry["name"] for entry in api.agents()]
+        console.print(f"[dim]agents: {', '.join(known)} · conversation {conversation} · Ctrl-D ends[/]")
+        while (message := _ask()) is not None:
+            if message.strip():
+                answer(console, api, {"message": message, "conversation_id": conversation, "agent": agent})
+
+
+def answer(console: Console, api: Api, request: dict[str, str | None]) -> bool:
+    """Post a message, show its turn as it happens, and tell whether it succeeded. Errors are shown."""
+    try:
+        accepted = api.post_turn(**{name: value for name, value in request.items() if value is not None})
+        show_events(console, api.events(accepted["turn_id"]))
+        turn = api.turn(accepted["turn_id"])
+    except Unavailable as error:
+        console.print(f"[red]{error}[/]")
+        return False
+    show_turn(console, turn)
+    return bool(turn["status"] == "succeeded")
+
+
+def _ask() -> str | None:
+    try:
+        return click.prompt("\nyou", prompt_suffix="> ", type=str)
+    except click.Abort:
+        click.echo()
+        return None

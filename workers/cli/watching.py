@@ -1,0 +1,117 @@
+"""Show a turn on a terminal while it happens: the plan, the steps with their timings, the reply and its artifacts."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from planner.graph import transitive_closure
+
+_BAR = 32
+_COLOURS = {"succeeded": "green", "failed": "red", "unknown": "red", "needs_input": "yellow"}
+
+
+def show_events(console: Console, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Print what happens to a turn until it is final."""
+    start: datetime | None = None
+    for kind, data in events:
+        at = datetime.fromisoformat(data["at"]) if "at" in data else None
+        start = start or at
+        elapsed = f"{(at - start).total_seconds() * 1000:6.0f} ms" if at and start else " " * 9
+        if kind == "plan.ready":
+            _show_plan(console, data)
+        elif kind == "step.started":
+            console.print(f"  [dim]{elapsed}[/] {_name(data)} [dim]started on {escape(str(data['worker']))}[/]")
+        elif kind == "step.retry":
+            console.print(f"  [dim]{elapsed}[/] {_name(data)} [yellow]tries again: {escape(data['code'])}[/]")
+        elif kind == "step.finished":
+            _show_finished(console, elapsed, data)
+
+
+def show_turn(console: Console, turn: Mapping[str, Any]) -> None:
+    """Print a finished turn: when its steps ran and where, the reply, the artifacts."""
+    if turn["steps"]:
+        _show_bars(console, turn["steps"])
+    console.print()
+    console.print(escape(turn["reply"]["text"]) if turn["reply"] else "(no reply)")
+    for artifact in turn["reply"]["artifacts"] if turn["reply"] else ():
+        console.print()
+        show_artifact(console, artifact)
+    timings = turn["timings"]
+    facts = [f"{name.removesuffix('_ms')} {value:.0f} ms" for name, value in timings.items() if value is not None]
+    colour = _COLOURS.get(turn["status"], "red")
+    console.print(f"\n[{colour}]{turn['status']}[/] [dim]{' · '.join(facts)} · turn {turn['turn_id']}[/]")
+
+
+def show_artifact(console: Console, artifact: Mapping[str, Any]) -> None:
+    """Print one artifact as a table."""
+    data, title = artifact["data"], f"{artifact['kind']}: {artifact['title']}"
+    if artifact["kind"] == "itinerary":
+        columns = ["date", "morning", "afternoon", "evening", "weather"]
+        rows = [[day.get(column) for column in columns] for day in data["days"]]
+    elif artifact["kind"] == "table":
+        columns, rows = data["columns"], data["rows"]
+    else:
+        columns, rows = ["", ""], [[key, value] for key, value in data.items()]
+    table = Table(*columns, title=escape(title), title_justify="left")
+    for row in rows:
+        table.add_row(*(escape("" if cell is None else str(cell)) for cell in row))
+    console.print(table)
+
+
+def show_plan_graph(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:
+    """Print a plan as a small graph: what stands in one row may run side by side."""
+    listed = list(steps)
+    needs = {step["id"]: step["needs"] for step in listed}
+    depth = {step: 0 for step, ancestors in transitive_closure(needs).items() if not ancestors}
+    while len(depth) < len(needs):
+        for step, direct in needs.items():
+            if step not in depth and all(need in depth for need in direct):
+                depth[step] = 1 + max(depth[need] for need in direct)
+    for level in range(1 + max(depth.values(), default=-1)):
+        row = [step for step in listed if depth[step["id"]] == level]
+        for number, step in enumerate(row):
+            mark = "─" if len(row) == 1 else "┌" if number == 0 else "└" if number == len(row) - 1 else "├"
+            after = f" [dim]after {escape(', '.join(step['needs']))}[/]" if step["needs"] else ""
+            console.print(f"  {'   ' * level}{mark} [bold]{escape(step['id'])}[/] {escape(step['tool'])}{after}")
+
+
+def _show_plan(console: Console, data: Mapping[str, Any]) -> None:
+    if data["steps"]:
+        console.print(f"\n[bold]plan[/] {escape(data['action'] or '')}")
+        show_plan_graph(console, data["steps"])
+        console.print("[bold]steps[/]")
+
+
+def _show_finished(console: Console, elapsed: str, data: Mapping[str, Any]) -> None:
+    colour = _COLOURS.get(data["status"], "yellow")
+    took = f" in {data['duration_ms']:.0f} ms" if data.get("duration_ms") is not None else ""
+    why = f" [dim]{escape(data['error']['message'])}[/]" if data.get("error") else ""
+    console.print(f"  [dim]{elapsed}[/] {_name(data)} [{colour}]{data['status']}[/]{took}{why}")
+
+
+def _show_bars(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:
+    """Print one bar a step over the time that all of them took: overlapping bars ran at the same time."""
+    ran = [step for step in steps if step["started_at"] and step["finished_at"]]
+    if not ran:
+        return
+    times = {s["id"]: [datetime.fromisoformat(s[field]) for field in ("started_at", "finished_at")] for s in ran}
+    first, last = min(start for start, _ in times.values()), max(end for _, end in times.values())
+    whole = max((last - first).total_seconds(), 1e-6)
+    table = Table.grid(padding=(0, 2))
+    for step in sorted(ran, key=lambda step: str(step["started_at"])):
+        start, end = ((moment - first).total_seconds() for moment in times[step["id"]])
+        offset = min(round(start / whole * _BAR), _BAR - 1)
+        width = max(1, round((end - start) / whole * _BAR))
+        bar = f"[dim]▕[/]{' ' * offset}{'█' * min(width, _BAR - offset)}".ljust(_BAR + len("[dim]▕[/]"))
+        span = f"{start * 1000:.0f}-{end * 1000:.0f} ms"
+        table.add_row(f"  {escape(step['id'])}", f"{bar}[dim]▏[/]", span, f"[dim]{escape(step['worker'] or '')}[/]")
+    console.print("[bold]when[/]")
+    console.print(table)
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    return f"[bold]{escape(str(data['step']))}[/] {escape(str(data['tool']))}"
