@@ -10,7 +10,7 @@ from apiflask.schema_adapters import registry
 from apiflask.schema_adapters.pydantic import PydanticAdapter
 from flask import Request, Response
 from pydantic import BaseModel, ValidationError
-from werkzeug.exceptions import UnsupportedMediaType
+from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from models.errors import Invalid, Malformed
 from web.errors import fault
@@ -99,7 +99,11 @@ def _body(request: Request) -> bytes:
     charset = request.mimetype_params.get("charset", "utf-8").lower()
     if request.mimetype != "application/json" or charset not in ("utf-8", "utf8"):
         raise UnsupportedMediaType("send the body as application/json in UTF-8 and say so in Content-Type")
-    return request.get_data(cache=False)
+    raw = request.get_data(cache=False)
+    if request.content_length is None and len(raw) == request.max_content_length:
+        # A body without a length (chunked) is cut off at the limit without a word.
+        raise RequestEntityTooLarge
+    return raw
 
 
 def _refuse_depth(raw: bytes) -> None:

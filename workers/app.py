@@ -31,7 +31,8 @@ class RoadTask(Task):  # type: ignore[type-arg]
 
 
 def _make_app() -> "Celery[Task[Any, Any]]":
-    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=settings().redis_url, backend=settings().redis_url, task_cls=RoadTask)
+    url = settings().redis_url
+    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=url, task_cls=RoadTask)
     made.conf.update(
         include=["workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],

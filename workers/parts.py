@@ -1,4 +1,4 @@
-"""What a worker process is made of: its tools, its agents, its language model. Made once, at first use."""
+"""What a worker process is made of: its tools, its agents, its language model. Made once, before the first task."""
 
 from functools import lru_cache
 
@@ -7,6 +7,13 @@ from planner.agents import Agents, load_agents
 from planner.llm.openai import connect
 from planner.llm.protocol import LanguageModel
 from tools.registry import Registry, load_registry
+
+
+def warm_up() -> None:
+    """Make the parts now: the first turn of a process should not wait for imports."""
+    registry()
+    agents()
+    llm()
 
 
 @lru_cache

@@ -6,6 +6,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from celery.exceptions import Ignore
+from celery.signals import worker_init
 
 from models.contracts.plan import Plan, find_references, implied_needs, parse_reference
 from models.contracts.turn import Mode, Reply, Usage
@@ -26,7 +27,7 @@ from planner.validation import Limits, validate
 from tools.registry import Registry
 from workers import canvas
 from workers.app import app
-from workers.parts import agents, llm, registry
+from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
 
 LEASE_MS = 120_000
@@ -34,6 +35,11 @@ LEASE_MS = 120_000
 _HISTORY = 20
 """Earlier turns that the planner is shown, at most."""
 _NOTHING = Usage(cost=0.0)
+
+
+@worker_init.connect
+def _warm_up(**_: Any) -> None:
+    warm_up()
 
 
 @app.task(name="plan_turn")

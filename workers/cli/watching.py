@@ -10,7 +10,7 @@ from rich.table import Table
 
 from planner.graph import transitive_closure
 
-_BAR = 32
+_BAR = 24
 _COLOURS = {"succeeded": "green", "failed": "red", "unknown": "red", "needs_input": "yellow"}
 
 
@@ -106,9 +106,9 @@ def _show_bars(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:
         start, end = ((moment - first).total_seconds() for moment in times[step["id"]])
         offset = min(round(start / whole * _BAR), _BAR - 1)
         width = max(1, round((end - start) / whole * _BAR))
-        bar = f"[dim]▕[/]{' ' * offset}{'█' * min(width, _BAR - offset)}".ljust(_BAR + len("[dim]▕[/]"))
+        bar = " " * offset + "█" * min(width, _BAR - offset)
         span = f"{start * 1000:.0f}-{end * 1000:.0f} ms"
-        table.add_row(f"  {escape(step['id'])}", f"{bar}[dim]▏[/]", span, f"[dim]{escape(step['worker'] or '')}[/]")
+        table.add_row(f"  {escape(step['id'])}", bar.ljust(_BAR), span, f"[dim]{escape(step['worker'] or '')}[/]")
     console.print("[bold]when[/]")
     console.print(table)
 

@@ -19,7 +19,7 @@ _LAUNCH = Path(__file__).with_name("launch.py")
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0
 _STEADY_S = 10.0
 _TRIES_AT_START = 3
-_PAUSE_S = 0.02
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
 _LOG_TAIL_LINES = 8
 
 
@@ -78,13 +78,16 @@ class Process:
             Unavailable: it is not ready in time, or dies again and again; the end of its log is in the message.
         """
         deadline = time.monotonic() + timeout_s
+        pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 check()
             except Unavailable as error:
                 if time.monotonic() > deadline or self.restarts >= _TRIES_AT_START:
                     raise Unavailable(f"{self.name} did not start: {error}\n{self._log_tail()}") from error
-                time.sleep(_PAUSE_S)
+                # Soon for what is quick, rarely for what is slow: the check itself takes its share of the machine.
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
             else:
                 return
 

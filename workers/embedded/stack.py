@@ -26,7 +26,7 @@ DATABASE = "turnloom"
 _HOST = "127.0.0.1"
 _READY_TIMEOUT_S = 60.0
 _FINISH_TIMEOUT_S = 30.0
-_PROBE_TIMEOUT_S = 5.0
+_PROBE_TIMEOUT_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

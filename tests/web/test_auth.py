@@ -1,0 +1,135 @@
+"""Who may call, and what a key may do."""
+
+import re
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+from werkzeug.routing import Rule
+
+from models.database import transaction
+from models.ledger import keys
+from tests.web.conftest import KeyMaker
+from web.auth import KnownKeys
+
+_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz"}
+
+
+def _guarded(app: APIFlask) -> list[tuple[str, Rule]]:
+    return [
+        (method, rule)
+        for rule in app.url_map.iter_rules()
+        if rule.rule not in _OPEN
+        for method in sorted(rule.methods or ())
+        if method not in ("HEAD", "OPTIONS")
+    ]
+
+
+def test_every_route_wants_a_key(app: APIFlask) -> None:
+    """Without a key, with an unknown one, or with another scheme, every guarded route answers 401."""
+    client = app.test_client()
+
+    for method, rule in _guarded(app):
+        path = re.sub(r"<[^>]+>", "x", rule.rule)
+        for headers in ({}, {"Authorization": "Bearer nobody"}, {"Authorization": "Basic eDp5"}, {"X-Api-Key": "é"}):
+            answer = client.open(path, method=method, headers=headers)
+            assert answer.status_code == 401, (method, path)
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+            assert answer.content_type == "application/problem+json"
+
+
+def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
+    """Every route that names a thing answers 404 to another tenant's key, and to its owner's it does not."""
+    body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
+    turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
+    names = {"turn_id": turn_id, "conversation_id": "mine"}
+    stranger, walked = key(tenant="theirs"), 0
+
+    for method, rule in _guarded(app):
+        path = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: names[match[1]], rule.rule)
+        query = {"conversation_id": "mine"} if rule.rule == "/v1/audit" else None
+        if not rule.arguments and query is None:
+            continue
+        walked += 1
+        answer = app.test_client().open(path, method=method, headers=stranger, query_string=query)
+        assert answer.status_code == 404, (method, path)
+        assert answer.get_json()["code"] == "not_found"
+        if method == "GET":
+            owners = client.open(path, method="GET", query_string=query, headers={"Last-Event-ID": "1"})
+            assert owners.status_code == 200, path
+            owners.close()
+    assert walked >= 7
+
+
+def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
+    """Another tenant's conversations are in no list, and its ids are free for us to use."""
+    client.post("/v1/turns", json={"message": "mine", "conversation_id": "same", "message_id": "m1"})
+    stranger = key(tenant="theirs")
+
+    opened = app.test_client().post(
+        "/v1/turns", json={"message": "theirs", "conversation_id": "same", "message_id": "m1"}, headers=stranger
+    )
+
+    assert (opened.status_code, opened.get_json()["seq"]) == (202, 1)
+    (item,) = app.test_client().get("/v1/conversations", headers=stranger).get_json()["items"]
+    assert item["turns"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "scope"),
+    [
+        ("POST", "/v1/turns", "turns:write"),
+        ("GET", "/v1/turns/x", "turns:read"),
+        ("GET", "/v1/turns/x/events", "turns:read"),
+        ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
+        ("GET", "/v1/conversations", "admin"),
+        ("GET", "/v1/conversations/x", "turns:read"),
+        ("GET", "/v1/conversations/x/turns", "turns:read"),
+        ("DELETE", "/v1/conversations/x", "admin"),
+        ("GET", "/v1/audit", "admin"),
+        ("GET", "/v1/tools", "turns:read"),
+        ("GET", "/v1/agents", "turns:read"),
+    ],
+)
+def test_scopes(app: APIFlask, key: KeyMaker, method: str, path: str, scope: str) -> None:
+    """A key without the scope gets 403, which names the scope."""
+    every = ("turns:write", "turns:read", "plans:submit", "admin")
+    headers = key(*[other for other in every if other != scope])  # type: ignore[arg-type]
+
+    answer = app.test_client().open(path, method=method, headers=headers)
+
+    assert answer.status_code == 403
+    assert answer.get_json()["code"] == "scope_missing"
+    assert scope in answer.get_json()["detail"]
+
+
+def test_key_in_either_header(app: APIFlask, key: KeyMaker) -> None:
+    """A key may come as a bearer token, in any case of the scheme, or in X-Api-Key."""
+    plain = key()["Authorization"].removeprefix("Bearer ")
+    client = app.test_client()
+
+    answers = [
+        client.get("/v1/agents", headers=headers)
+        for headers in ({"Authorization": f"bearer {plain}"}, {"X-Api-Key": plain})
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+
+
+def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known key costs no query for five seconds; after that a revoked one is known no more."""
+    plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
+    caller, now = known.recognise(plain), 0.0
+    assert caller
+    monkeypatch.setattr("web.auth.time.monotonic", lambda: now)
+    known = KnownKeys()
+    known.recognise(plain)
+    with transaction() as db:
+        keys.revoke(db, caller.key_id)
+
+    soon = known.recognise(plain)
+    now = 5.1
+    late = known.recognise(plain)
+
+    assert soon == caller
+    assert late is None

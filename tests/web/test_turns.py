@@ -1,0 +1,321 @@
+"""Receiving and showing turns."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from models.database import statement, transaction
+from models.errors import Unavailable
+from models.ledger import events, steps, turns
+from models.ledger.steps import FinishedStep, Holder, Wanted
+from models.settings import settings
+from tests.factories import claim_turn, finish_turn, record_plan, step
+from tests.web.conftest import KeyMaker
+from web.live import hub
+
+_PLAN = {"steps": [{"id": "when", "tool": "dates.resolve_hint", "args": {"hint": "next weekend"}}]}
+_HOLDER = Holder("w1", 6_000)
+
+
+def _post(client: FlaskClient, **body: Any) -> dict[str, Any]:
+    answer = client.post("/v1/turns", json={"message": "hi", **body})
+    assert answer.status_code == 202, answer.text
+    found: dict[str, Any] = answer.get_json()
+    return found
+
+
+def test_turn_is_accepted(client: FlaskClient) -> None:
+    """A message opens a turn: 202, its address, and a queued turn under that address."""
+    answer = client.post("/v1/turns", json={"message": "hi"})
+
+    assert answer.status_code == 202
+    accepted = answer.get_json()
+    assert set(accepted) == {"turn_id", "conversation_id", "seq", "status", "links"}
+    assert (accepted["seq"], accepted["status"]) == (1, "queued")
+    assert answer.headers["Location"] == accepted["links"]["self"] == f"/v1/turns/{accepted['turn_id']}"
+    assert client.get(accepted["links"]["self"]).get_json()["status"] == "queued"
+
+
+def test_turn_is_accepted_while_the_broker_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn is recorded and answered with 202 though nothing can be published."""
+    monkeypatch.setattr("workers.dispatch.app.send_task", _refuse)
+
+    accepted = _post(client)
+
+    assert client.get(accepted["links"]["self"]).get_json()["status"] == "queued"
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise OSError("connection refused")
+
+
+def test_sequence_of_a_conversation(client: FlaskClient) -> None:
+    """Turns of a conversation are numbered from 1, in the order of their acceptance."""
+    numbers = [_post(client, conversation_id="a/b//c?d#e")["seq"] for _ in range(3)]
+
+    assert numbers == [1, 2, 3]
+
+
+@pytest.mark.parametrize("through", ["body", "header"])
+def test_repeated_message(client: FlaskClient, through: str) -> None:
+    """A message id that came before gets the first answer again; with another body, 409."""
+    body = {"message_id": "m1"} if through == "body" else {}
+    headers = {"Idempotency-Key": "m1"} if through == "header" else {}
+    first = client.post("/v1/turns", json={"message": "hi", **body}, headers=headers)
+
+    again = client.post("/v1/turns", json={"on_busy": "auto", "message": "hi", "message_id": "m1"})
+    other = client.post("/v1/turns", json={"message": "ho", **body}, headers=headers)
+
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert first.get_json() == again.get_json()
+    assert first.headers["Location"] == again.headers["Location"]
+    assert (other.status_code, other.get_json()["code"]) == (409, "message_id_reused")
+
+
+@pytest.mark.parametrize("header", ["m2", "a b", "é", "x" * 129])
+def test_bad_idempotency_key(client: FlaskClient, header: str) -> None:
+    """A key that contradicts the body, or is none, is refused."""
+    body = {"message": "hi"} | ({"message_id": "m1"} if header == "m2" else {})
+
+    answer = client.post("/v1/turns", json=body, headers={"Idempotency-Key": header})
+
+    assert answer.status_code == 422
+    assert answer.get_json()["errors"][0]["field"] == "Idempotency-Key"
+
+
+def test_fifty_posts_of_one_message(app: APIFlask, client: FlaskClient) -> None:
+    """Fifty posts of one message at once open one turn; all get the same answer."""
+    start, headers = threading.Barrier(10), {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
+
+    def post(number: int) -> tuple[int, Any]:
+        if number < 10:
+            start.wait()
+        answer = app.test_client().post("/v1/turns", json={"message": "hi", "message_id": "m1"}, headers=headers)
+        return answer.status_code, answer.get_json()
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(post, range(50)))
+
+    assert sorted(status for status, _ in answers) == [200] * 49 + [202]
+    assert len({answer["turn_id"] for _, answer in answers}) == 1
+    assert len(client.get("/v1/conversations").get_json()["items"]) == 1
+
+
+def test_busy_conversation(client: FlaskClient) -> None:
+    """With `on_busy: reject` a message is refused while another is worked on; otherwise it queues."""
+    _post(client, conversation_id="c")
+
+    refused = client.post("/v1/turns", json={"message": "hi", "conversation_id": "c", "on_busy": "reject"})
+    queued = _post(client, conversation_id="c", on_busy="enqueue")
+
+    assert (refused.status_code, refused.get_json()["code"]) == (409, "busy")
+    assert queued["seq"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"agent": "nobody"}, 404, "not_found"),
+        ({"mode": "react"}, 422, "unsupported"),
+        ({"mode": "adaptive"}, 422, "unsupported"),
+        ({"on_busy": "interrupt"}, 422, "unsupported"),
+        ({"on_busy": "rollback"}, 422, "unsupported"),
+        ({"on_busy": "merge"}, 422, "unsupported"),
+        ({"callback_url": "https://example.org/done"}, 422, "unsupported"),
+        ({"plan": {}}, 422, "invalid_plan"),
+    ],
+    ids=str,
+)
+def test_refused_wishes(client: FlaskClient, body: dict[str, Any], status: int, code: str) -> None:
+    """What there is not, or what is not carried out, is refused and nothing is recorded."""
+    answer = client.post("/v1/turns", json={"message": "hi", **body})
+
+    assert (answer.status_code, answer.get_json()["code"]) == (status, code)
+    assert client.get("/v1/conversations").get_json()["items"] == []
+
+
+def test_mode_of_the_agent(client: FlaskClient, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mode that the agent does not work in is refused; the conversation's own agent is asked too."""
+    profile = (settings().prompts_dir / "agents" / "generic.yaml").read_text()
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "generic.yaml").write_text(profile)
+    only = profile.replace("name: generic", "name: planner").replace("[auto, direct, plan]", "[plan]")
+    (tmp_path / "agents" / "planner.yaml").write_text(only.replace("mode: auto", "mode: plan"))
+    monkeypatch.setenv("TURNLOOM_PROMPTS_DIR", str(tmp_path))
+    settings.cache_clear()
+    from web.app import create_app  # noqa: PLC0415 - a second application, with these agents
+
+    other = create_app().test_client()
+    other.environ_base.update(client.environ_base)
+    _post(other, conversation_id="c", agent="planner")
+
+    answer = other.post("/v1/turns", json={"message": "hi", "conversation_id": "c", "mode": "direct"})
+
+    assert (answer.status_code, answer.get_json()["errors"][0]["code"]) == (422, "mode_not_allowed")
+
+
+def test_plan_of_the_caller(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
+    """A caller's plan is stored as given, needs the scope, and is held to the agent's tools."""
+    headers = key("turns:write", "turns:read")
+
+    accepted = _post(client, plan=_PLAN, agent="travel")
+    without_scope = app.test_client().post("/v1/turns", json={"message": "hi", "plan": _PLAN}, headers=headers)
+    foreign = {"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": 1}}]}
+    without_tool = client.post("/v1/turns", json={"message": "hi", "plan": foreign, "agent": "travel"})
+
+    turn = claim_turn(UUID(accepted["turn_id"]))
+    assert turn is not None
+    assert turn.submitted_plan == _PLAN
+    assert (without_scope.status_code, without_scope.get_json()["code"]) == (403, "scope_missing")
+    assert without_tool.get_json()["errors"][0]["code"] == "unknown_tool"
+
+
+def test_faults_of_a_plan(client: FlaskClient) -> None:
+    """Every fault of a caller's plan is listed with its step."""
+    plan = {
+        "steps": [
+            {"id": "a", "tool": "no.such", "needs": ["ghost"]},
+            {"id": "b", "tool": "dates.resolve_hint", "args": {"hint": 7}, "needs": ["b"]},
+        ]
+    }
+
+    answer = client.post("/v1/turns", json={"message": "hi", "plan": plan})
+
+    assert answer.status_code == 422
+    found = {(error["step"], error["code"]) for error in answer.get_json()["errors"]}
+    assert {("a", "unknown_tool"), ("a", "dangling_need"), ("b", "bad_argument"), ("b", "self_dependency")} <= found
+
+
+def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient) -> None:
+    """With `wait` the answer is the finished turn, as soon as it is finished."""
+    headers = {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
+
+    def post() -> Any:
+        return app.test_client().post("/v1/turns?wait=8", json={"message": "hi", "message_id": "m1"}, headers=headers)
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(post)
+        accepted = None
+        while accepted is None:
+            found = client.get("/v1/conversations").get_json()["items"]
+            accepted = found[0]["active_turn_id"] if found else None
+        turn = claim_turn(UUID(accepted))
+        assert turn is not None
+        finish_turn(turn, text="there you are")
+        answer = waiting.result()
+
+    assert answer.status_code == 200
+    assert answer.get_json()["status"] == "succeeded"
+    assert answer.get_json()["reply"]["text"] == "there you are"
+    assert not hub()._readers
+
+
+def test_wait_in_vain(client: FlaskClient) -> None:
+    """A turn that is not finished in time is answered with 202."""
+    answer = client.post("/v1/turns?wait=0.1", json={"message": "hi"})
+
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize("turn_id", ["x", "123", "00000000-0000-7000-8000-000000000000", "%00", "..;"])
+def test_unknown_turn(client: FlaskClient, turn_id: str) -> None:
+    """What is no id of a turn is not found."""
+    answers = [client.get(f"/v1/turns/{turn_id}{rest}") for rest in ("", "/events", "/graph.mmd")]
+
+    assert [answer.status_code for answer in answers] == [404, 404, 404]
+
+
+def test_shown_turn(client: FlaskClient) -> None:
+    """A turn shows its plans, its steps with their waits and durations, and where the time went."""
+    accepted = _post(client, metadata={"order": 7}, conversation_id="c")
+    turn_id = UUID(accepted["turn_id"])
+    turn = claim_turn(turn_id)
+    assert turn is not None
+    record_plan(turn, step("a"), step("b"), step("c", "a", "b"))
+    for name in ("b", "a"):
+        with statement() as db:
+            claim = steps.claim(db, turn_id, [name], 1, _HOLDER)
+            assert claim.step
+            if name == "b":
+                done = FinishedStep("b", claim.step.attempt, "succeeded", {"slept_ms": 1})
+                steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 0), _HOLDER)
+
+    running = client.get(accepted["links"]["self"]).get_json()
+
+    assert running["status"] == "running"
+    assert [(each["id"], each["status"]) for each in running["steps"]] == [
+        ("a", "running"),
+        ("b", "succeeded"),
+        ("c", "pending"),
+    ]
+    assert running["executed_order"] == ["b", "a"]
+    assert running["plans"][0]["revision"] == 1
+    assert running["metadata"] == {"order": 7}
+    assert running["trace_id"] == turn_id.hex
+    assert running["timings"]["total_ms"] is None
+    done_step = running["steps"][1]
+    assert done_step["result"] == {"slept_ms": 1}
+    assert done_step["duration_ms"] >= 0
+    assert done_step["queue_ms"] >= 0
+    assert running["timings"]["critical_path_ms"] == pytest.approx(done_step["duration_ms"])
+    assert running["timings"]["tools_ms"] == pytest.approx(done_step["duration_ms"])
+    assert len(running["created_at"]) == len("2026-01-01T00:00:00.000000Z")
+
+
+def test_ready_step_is_queued(client: FlaskClient) -> None:
+    """A step that waits only for a worker is shown as queued, one that waits for steps as pending; the graph too."""
+    accepted = _post(client)
+    turn = claim_turn(UUID(accepted["turn_id"]))
+    assert turn is not None
+    record_plan(turn, step("a"), step("b", "a"))
+
+    shown = client.get(accepted["links"]["self"]).get_json()
+    drawn = client.get(accepted["links"]["self"] + "/graph.mmd")
+
+    assert [each["status"] for each in shown["steps"]] == ["queued", "pending"]
+    assert drawn.content_type == "text/plain; charset=utf-8"
+    assert drawn.text.startswith("flowchart TD")
+    assert "a: sim.wait (queued)" in drawn.text
+    assert "s0 --> s1" in drawn.text
+
+
+def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Postgres is out the answer is 503 and says when to try again."""
+
+    def refuse() -> None:
+        raise Unavailable("Postgres does not answer", code="database_unavailable")
+
+    monkeypatch.setattr("web.turns.statement", refuse)
+
+    answer = client.post("/v1/turns", json={"message": "hi"})
+
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "database_unavailable")
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+def test_logged_line(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    """An accepted turn is one line with ids, without the message or the key."""
+    with caplog.at_level("INFO", logger="turnloom"):
+        accepted = _post(client, message="my secret wish")
+
+    lines = [record.getMessage() for record in caplog.records if "turn.received" in record.getMessage()]
+    assert len(lines) == 1
+    assert accepted["turn_id"] in lines[0]
+    assert "secret" not in caplog.text
+    assert "tl_" not in caplog.text
+
+
+def test_first_event_is_recorded(client: FlaskClient) -> None:
+    """The turn's first event is in the ledger with the answer."""
+    accepted = _post(client)
+
+    with transaction() as db:
+        recorded = events.after(db, UUID(accepted["turn_id"]), 0)
+        assert turns.get(db, UUID(accepted["turn_id"])) is not None
+
+    assert [event.type for event in recorded] == ["turn.queued"]
