@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from models.contracts.plan import Fault, Plan
+from models.contracts.plan import Fault, FaultCode, Plan
 from models.contracts.turn import Usage
 from models.errors import InvalidPlan
 from models.settings import settings
@@ -181,11 +181,11 @@ def _drafted(judged: _Judged, usage: Usage, prompts: tuple[str, ...], *, repaire
     )
 
 
-def _fault(code: str, message: str) -> dict[str, Any]:
+def _fault(code: FaultCode, message: str) -> dict[str, Any]:
     return Fault(step=None, code=code, message=message).model_dump()
 
 
-def _invalid(code: str, message: str) -> InvalidPlan:
+def _invalid(code: FaultCode, message: str) -> InvalidPlan:
     return InvalidPlan(message, faults=[_fault(code, message)])
 
 

@@ -10,7 +10,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from models.contracts.plan import STEP_ID, Fault, Plan, Step, find_references, implied_needs, parse_reference
+from models.contracts.plan import (
+    STEP_ID,
+    Fault,
+    FaultCode,
+    Plan,
+    Step,
+    find_references,
+    implied_needs,
+    parse_reference,
+)
 from models.errors import InvalidPlan
 from planner.references import compatible, schema_at
 from tools.registry import Registry, Tool
@@ -75,7 +84,7 @@ def _shape_faults(raw: Any, model: type[Plan | Step], step: str | None, prefix: 
     except ValidationError as error:
         for found in error.errors(include_url=False, include_context=False, include_input=False):
             where = ".".join(str(part) for part in found["loc"])
-            code = "unknown_field" if found["type"] == "extra_forbidden" else "bad_shape"
+            code: FaultCode = "unknown_field" if found["type"] == "extra_forbidden" else "bad_shape"
             yield Fault(step=step, code=code, message=f"{prefix}{where}: {found['msg']}", path=prefix + where)
 
 
@@ -152,7 +161,8 @@ def _faults_of_reference(
 ) -> Iterator[Fault]:
     where = ".".join([step.id, "args", *(str(part) for part in path)])
     reference = parse_reference(raw)
-    code, message = "dangling_reference", None
+    code: FaultCode = "dangling_reference"
+    message = None
     if reference is None:
         code, message = "bad_reference", f'{where}: write a reference as {{"$from": "step_id.path[0].field"}}'
     elif reference.step == step.id:

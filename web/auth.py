@@ -65,6 +65,7 @@ def requires(scope: Scope) -> Callable[[Callable[P, R]], Callable[P, R]]:
             demand(scope)
             return view(*args, **kwargs)
 
+        guarded.scope = scope  # type: ignore[attr-defined]  # for docs/reference/http.md
         return guarded
 
     return decorate

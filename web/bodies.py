@@ -100,7 +100,7 @@ def _body(request: Request) -> bytes:
     if request.mimetype != "application/json" or charset not in ("utf-8", "utf8"):
         raise UnsupportedMediaType("send the body as application/json in UTF-8 and say so in Content-Type")
     raw = request.get_data(cache=False)
-    if request.content_length is None and len(raw) == request.max_content_length:
+    if len(raw) != request.content_length and len(raw) == request.max_content_length:
         # A body without a length (chunked) is cut off at the limit without a word.
         raise RequestEntityTooLarge
     return raw

@@ -17,7 +17,8 @@ from models.logging import log
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 2
 _KEPT_HEADERS = ("Allow", "Retry-After")
-_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+"""Codes of the errors that the web server finds itself."""
 _DETAILS = {
     404: "there is nothing at this address; /openapi.json lists what there is",
     413: "the body is larger than this server accepts",
@@ -53,7 +54,7 @@ def _of_http(error: HTTPException) -> Response:
         return Response(error.get_response().get_data(), status, dict(error.get_headers()))
     headers = {name: value for name, value in error.get_headers() if name in _KEPT_HEADERS}
     phrase = HTTPStatus(status).phrase
-    code = _CODES.get(status, phrase.lower().replace(" ", "_"))
+    code = HTTP_CODES.get(status, phrase.lower().replace(" ", "_"))
     return _problem(status, code, _DETAILS.get(status) or error.description or phrase, [], headers)
 
 

@@ -37,7 +37,7 @@ def new_turn(message: TurnRequest) -> NewTurn:
     """
     message = _identified(message)
     _refuse_unsupported(message)
-    if message.agent or message.mode or message.plan:
+    if (message.agent, message.mode, message.plan) != (None, None, None):
         _check_against(_agent(message), message)
     return NewTurn(
         id=new_id(),

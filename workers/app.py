@@ -34,7 +34,10 @@ def _make_app() -> "Celery[Task[Any, Any]]":
     url = settings().redis_url
     made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=url, task_cls=RoadTask)
     made.conf.update(
-        include=["workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"],
+        include=[
+            *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
+            "workers.heartbeat",
+        ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
         task_create_missing_queues=False,

@@ -3,15 +3,22 @@
 A broker that is out delays a turn and loses nothing: the failure is logged, and the sweep sends again.
 """
 
+from datetime import timedelta
 from uuid import UUID
 
 from kombu.exceptions import OperationalError
 
+from models.database import transaction
+from models.ledger import workers
 from models.logging import log
 from workers.app import app
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError)
 """What publishing fails with when the broker is out."""
+
+
+_ALIVE = timedelta(seconds=6)
+"""A worker that has missed three heartbeats counts as gone."""
 
 
 def dispatch_turn(turn_id: UUID) -> None:
@@ -35,10 +42,11 @@ def send(task: str, turn_id: UUID, *arguments: int, queue: str) -> None:
         log.warning("dispatch.failed", task=task, turn_id=str(turn_id), error=type(error).__name__)
 
 
-def workers_alive(timeout_s: float = 1.0) -> bool:
-    """Tell whether a worker that takes turns answers a ping."""
-    try:
-        replies = app.control.inspect(timeout=timeout_s).active_queues() or {}
-    except PUBLISH_ERRORS:
-        return False
-    return any(queue["name"] == "plan" for queues in replies.values() for queue in queues)
+def workers_alive() -> bool:
+    """Tell whether a worker that plans turns has said lately that it is there.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    with transaction() as db:
+        return workers.are_alive(db, "plan", _ALIVE)

@@ -201,6 +201,17 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'queued' AND sent_at IS NOT NULL"),
     )
     op.create_table(
+        "workers",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("queues", postgresql.ARRAY(sa.Text()), nullable=False),
+        sa.Column(
+            "started_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
+        ),
+        sa.Column("beat_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("workers_pkey")),
+        postgresql_with={"fillfactor": 70},
+    )
+    op.create_table(
         "conversations",
         sa.Column("tenant_id", sa.Uuid(), nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
@@ -251,6 +262,7 @@ def downgrade() -> None:
     op.drop_table("keys")
     op.drop_index(op.f("conversations_tenant_id_updated_at_idx"), table_name="conversations")
     op.drop_table("conversations")
+    op.drop_table("workers")
     op.drop_index(
         "turns_unsent_idx", table_name="turns", postgresql_where=sa.text("status = 'queued' AND sent_at IS NOT NULL")
     )

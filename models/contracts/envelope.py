@@ -14,6 +14,26 @@ ErrorCode = Literal[
 ]  # fmt: skip
 """Why a call failed. A closed list: plans, replies and dashboards are written against it."""
 
+ERROR_CODES: dict[ErrorCode, str] = {
+    "UNAUTHORIZED": "The other side does not accept our credentials.",
+    "SCOPES_MISSING": "The credentials do not cover this call.",
+    "CONNECTION_INACTIVE": "The user's connection to the other side is switched off.",
+    "RATE_LIMITED": "The other side, or a limit of ours, wants fewer calls; `retry_at` may say when.",
+    "VALIDATION_ERROR": "The other side refuses the data.",
+    "NOT_FOUND": "What was asked for does not exist.",
+    "CONFLICT": "The other side is in a state that rules the call out.",
+    "INTERNAL_ERROR": "The tool broke, or returned what its output model or JSON cannot hold.",
+    "TOOL_TIMEOUT": "The call did not end before its deadline.",
+    "BAD_ARGS": "The tool's input model refuses the arguments.",
+    "UPSTREAM_4XX": "The other side refuses the request.",
+    "UPSTREAM_5XX": "The other side fails, and went on failing when tried again.",
+    "CIRCUIT_OPEN": "The other side has failed so often that it is left alone for a while.",
+    "REAUTH_REQUIRED": "The user must sign in to the other side again.",
+    "CANCELLED": "The turn stopped, or its deadline had passed, before the step could start.",
+    "DEPENDENCY_FAILED": "A step that this one needs did not succeed.",
+}
+"""Code -> what it means, for those who write tools and those who read results."""
+
 
 class ToolError(Contract):
     """Why a tool call failed."""

@@ -4,6 +4,25 @@ from typing import Any
 
 from models.contracts.base import Contract
 
+EVENTS = {
+    "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation.",
+    "plan.started": "A planner has claimed the turn.",
+    "plan.step": "The language model has written one more step, which is not checked yet. `step`, `tool`.",
+    "plan.ready": "The plan is checked and recorded. `revision`, `action`, `steps`: id, tool and needs of each.",
+    "step.started": "A worker has claimed a step. `step`, `tool`, `attempt`, `worker`.",
+    "step.retry": "A tool failed in passing and is tried again within the same claim. `step`, `tool`, `attempt`, "
+    "`try`: tries so far, `code`: why, `pause_ms`: the pause before the next.",
+    "step.finished": "A step is final. `step`, `tool`, `status`, `attempt`, `duration_ms`, and `error` unless it "
+    "succeeded. A step that never started has neither attempt nor duration.",
+    "reply.delta": "A piece of the reply while the language model writes it. `text`. Never in the ledger: its id is "
+    "that of the event before it and a number, as in `7.3`.",
+    "reply.done": "The whole reply; it counts, whatever the deltas said. `text`, `artifacts`, `question`, "
+    "`grounded`, `sources`.",
+    "turn.succeeded": "The turn is final and was answered. `error` is null.",
+    "turn.failed": "The turn is final, and its reply says so. `error`: `code` and `message`.",
+}
+"""What happens to a turn: type -> when, and the fields of its `data` beside `turn_id` and `at`."""
+
 
 class Event(Contract):
     """Something that happened to a turn."""

@@ -25,6 +25,40 @@ StepStatus = Literal[
 
 FINAL_STEP_STATUSES = frozenset({"succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"})
 
+FaultCode = Literal[
+    "bad_shape", "unknown_field", "too_many_steps", "empty_id", "bad_id", "duplicate_id", "self_dependency",
+    "dangling_need", "unknown_tool", "unsupported", "bad_argument", "bad_reference", "dangling_reference",
+    "type_mismatch", "cycle", "too_deep", "too_wide", "dangling_assumption", "not_json", "empty_answer", "cut_answer",
+    "no_steps",
+]  # fmt: skip
+"""What can be wrong with a plan. A closed list."""
+
+PLAN_FAULTS: dict[FaultCode, str] = {
+    "bad_shape": "A field is missing, or its value is of another type or range than the plan format wants.",
+    "unknown_field": "A field that the plan format does not know.",
+    "too_many_steps": "More steps than `TURNLOOM_PLAN_MAX_STEPS`.",
+    "empty_id": "A step's id is empty.",
+    "bad_id": "A step's id does not match `[A-Za-z0-9_-]{1,64}`.",
+    "duplicate_id": "Two steps have the same id.",
+    "self_dependency": "A step needs itself, or refers to its own result.",
+    "dangling_need": "`needs` names a step that the plan does not have.",
+    "unknown_tool": "The tool does not exist, its pack is not enabled, or the agent may not use it.",
+    "unsupported": "The step uses `run_if` or `fallbacks`, which are not carried out.",
+    "bad_argument": "The tool's input model refuses a literal, or an argument is missing.",
+    "bad_reference": "A reference that cannot be read.",
+    "dangling_reference": "A reference to a step that the plan does not have, or to no field of that step's result.",
+    "type_mismatch": "A reference to a result of another type than the argument's.",
+    "cycle": "Steps wait for each other; the message names them in order.",
+    "too_deep": "The longest path has more steps than the agent allows.",
+    "too_wide": "More steps need one step directly than the agent allows.",
+    "dangling_assumption": "`assumes` names an assumption that the plan does not list.",
+    "not_json": "The language model's answer holds no JSON object.",
+    "empty_answer": "The language model wrote neither steps nor a reply.",
+    "cut_answer": "The language model's answer ended in the middle.",
+    "no_steps": "The turn's mode asks for steps and the plan has none.",
+}
+"""Code of a fault -> when it is reported. The last four are about what a language model wrote."""
+
 STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _REFERENCE = re.compile(r"([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]+|\[\d+\])*)")
@@ -97,8 +131,8 @@ class Fault(Contract):
 
     step: str | None
     """Id of the step, where the fault is in one."""
-    code: str
-    """Stable name: `cycle`, `self_dependency`, `dangling_need`, `dangling_reference`, `duplicate_id`, …"""
+    code: FaultCode
+    """Stable name; `PLAN_FAULTS` says what each means."""
     message: str
     """A sentence that names the thing."""
     path: str | None = None

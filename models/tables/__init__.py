@@ -1,6 +1,6 @@
 """The tables, one module per noun. Importing this package declares them all."""
 
-from models.tables import audit, conversations, events, fragments, plans, replies, sim, steps, tenants, turns
+from models.tables import audit, conversations, events, fragments, plans, replies, sim, steps, tenants, turns, workers
 from models.tables.base import Row
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "steps",
     "tenants",
     "turns",
+    "workers",
 ]

@@ -10,12 +10,15 @@ from models.contracts.turn import SCOPES, Scope
 from models.database import transaction
 from models.ledger import keys, tenants
 from web.app import create_app
+from workers.app import app as celery
 
 KeyMaker = Callable[..., dict[str, str]]
 
 
 @pytest.fixture
-def app(database: str) -> APIFlask:
+def app(database: str, redis_url: str) -> APIFlask:
+    # Celery's application is a module's, made with the settings of its import.
+    celery.conf.update(broker_url=redis_url, broker_write_url=redis_url)
     return create_app()
 
 

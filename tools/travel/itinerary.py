@@ -23,8 +23,8 @@ class ItineraryRequest(Contract):
     """Name of the city."""
     days: int = Field(ge=1, le=16)
     """Number of days."""
-    attractions: Attractions | list[Attraction] | None
-    """From travel.search_attractions; null or empty where nothing was found."""
+    attractions: Attractions | list[Attraction] | None = None
+    """From travel.search_attractions; absent, null or empty where nothing was found."""
     weather: Weather | list[WeatherDay] | None = None
     """From travel.lookup_weather; its first day is the first day of the trip."""
     hotels: Hotels | list[Hotel] | None = None

@@ -1,0 +1,20 @@
+"""Workers: which processes are there to take tasks."""
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import HOT, Row, created_now
+
+
+class WorkerRow(Row):
+    """A worker process, by its last heartbeat. Not a tenant's: workers serve all of them."""
+
+    __tablename__ = "workers"
+    __table_args__ = (HOT,)
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    """Node name, such as `worker-io-1@host`."""
+    queues: Mapped[list[str]]
+    started_at: Mapped[datetime] = created_now()
+    beat_at: Mapped[datetime] = created_now()
