@@ -9,9 +9,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
-
 import click
 from harvest import raised
 from pydantic import AliasChoices
@@ -21,7 +18,7 @@ import tools
 from models.contracts.envelope import ERROR_CODES
 from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS
-from models.errors import TurnloomError
+from models.errors import NeedsInput, TurnloomError
 from models.settings import Settings
 from planner.agents import Agents, load_agents
 from tools.registry import Registry, load_registry
@@ -29,7 +26,10 @@ from web.app import create_app
 from web.errors import HTTP_CODES
 from workers.cli import main as turnloom
 
+ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+_ANYWHERE = ("401", "403", "500", "503")
+_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength")
 MADE = "<!-- Made by `make docs` from the code; edit there. -->"
 
 
@@ -52,13 +52,18 @@ def pages() -> dict[str, str]:
     """Return every page by its file's name. Nothing in the environment changes them."""
     registry = load_registry(module.name for module in pkgutil.iter_modules(tools.__path__) if module.ispkg)
     app = create_app()
-    scopes = {endpoint: getattr(view, "scope", None) for endpoint, view in app.view_functions.items()}
-    scope_of = {(rule.rule, verb.lower()): scopes[rule.endpoint] for rule in app.url_map.iter_rules() for verb in rule.methods or ()}
+    scopes = {
+        (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule), verb.lower()): getattr(
+            app.view_functions[rule.endpoint], "scope", None
+        )
+        for rule in app.url_map.iter_rules()
+        for verb in rule.methods or ()
+    }
     return {
         "settings.md": settings_page(),
         "tools.md": tools_page(registry),
         "agents.md": agents_page(load_agents(ROOT / "prompts" / "agents"), registry),
-        "http.md": http_page(app.spec, scope_of),
+        "http.md": http_page(app.spec, scopes),
         "events.md": events_page(),
         "errors.md": errors_page(),
         "commands.md": commands_page(),
@@ -88,7 +93,8 @@ def tools_page(registry: Registry) -> str:
         for title, schema in (("argument", tool.input_schema), ("result", tool.output_schema)):
             parts += _fields(schema, title)
             shapes.update(schema.get("$defs", {}))
-    return _page("Tools", "What a plan may call. The pack `sim` is for load tests, drills and documents.", [*parts, *_shapes(shapes)])
+    lead = "What a plan may call. The pack `sim` is for load tests, drills and documents."
+    return _page("Tools", lead, [*parts, *_shapes(shapes)])
 
 
 def agents_page(agents: Agents, registry: Registry) -> str:
@@ -109,55 +115,68 @@ def agents_page(agents: Agents, registry: Registry) -> str:
     return _page("Agents", lead, parts)
 
 
-def http_page(spec: Mapping[str, Any], scope_of: Mapping[tuple[str, str], str | None]) -> str:
+def http_page(spec: Any, scopes: Mapping[tuple[str, str], str | None]) -> str:
     """Describe every route and every shape, from the OpenAPI document."""
     parts = []
-    for path, verb, operation in sorted(
-        (path, verb, operation) for path, verbs in spec["paths"].items() for verb, operation in verbs.items()
-    ):
-        route = re.sub(r"{(\w+)}", r"<\1>", path).replace("<conversation_id>", "<path:conversation_id>")
-        scope = scope_of.get((route, verb))
-        parts.append(f"## {verb.upper()} `{path}`\n\n{operation['summary']} {operation.get('description', '')}".strip())
+    routes = [(path, verb, route) for path, verbs in spec["paths"].items() for verb, route in verbs.items()]
+    for path, verb, route in sorted(routes, key=lambda each: each[:2]):
+        scope = scopes[path, verb]
+        parts.append(f"## {verb.upper()} `{path}`\n\n{route['summary']} {route.get('description', '')}".strip())
         parts.append(f"Needs the scope `{scope}`." if scope else "Needs no key.")
-        parts += _parameters(operation)
-        rows = [(code, answer["description"], _shape(answer)) for code, answer in operation["responses"].items()]
+        parts += _parameters(route)
+        answers = {code: answer for code, answer in route["responses"].items() if code not in _ANYWHERE}
+        rows = [(code, answer["description"], _shape(answer)) for code, answer in sorted(answers.items())]
         parts.append(_table(("status", "when", "body"), rows))
-    parts += _shapes(spec["components"]["schemas"])
-    lead = "The same as an OpenAPI 3.1 document: `/openapi.json`; to read and try: `/docs`."
-    return _page("HTTP", lead, parts)
+    lead = (
+        "The same as an OpenAPI 3.1 document: `/openapi.json`; to read: `/docs`. Send the key as"
+        " `Authorization: Bearer KEY` or `X-Api-Key: KEY`. Where one is needed, 401 means none or an unknown one, 403"
+        " that it lacks the scope. Any route may answer 500, and 503 with `Retry-After` while something that we depend"
+        " on is out. The [codes](errors.md) tell more exactly what is wrong."
+    )
+    return _page("HTTP", lead, [*parts, "## Shapes", *_shapes(spec["components"]["schemas"])])
 
 
 def events_page() -> str:
     """Describe the events of a turn."""
-    lead = "What `GET /v1/turns/{turn_id}/events` tells, as server-sent events. `data` always has `turn_id` and `at`, but for deltas."
-    return _page("Events", lead, [_table(("event", "when, and what `data` holds"), [(f"`{k}`", v) for k, v in EVENTS.items()])])
+    lead = (
+        "What `GET /v1/turns/{turn_id}/events` tells, as server-sent events. `data` is a JSON object with `turn_id`"
+        " and `at`, deltas excepted, and the fields below. `id` is the event's number in its turn; send the last one"
+        " as `Last-Event-ID` and the stream goes on after it. The stream ends with the turn."
+    )
+    rows = [(f"`{kind}`", sentence) for kind, sentence in EVENTS.items()]
+    return _page("Events", lead, [_table(("event", "when, and what `data` holds"), rows)])
 
 
 def errors_page() -> str:
     """Describe every error code, and where it is seen."""
-    kinds = {error.__name__: error for error in _subclasses(TurnloomError)}
+    kinds = {kind.__name__: kind for kind in _subclasses(TurnloomError) if kind is not NeedsInput}
     classes = [
-        (f"`{error.code}`", str(error.status), (error.__doc__ or "").split("\n\n")[0].replace("\n", " "))
-        for error in kinds.values() if error.code.islower() and not hasattr(error, "needs")
+        (kind.code, str(kind.status), (kind.__doc__ or "").split("\n\n")[0])
+        for kind in kinds.values()
+        if kind.code.islower() and kind is not TurnloomError
     ]
-    http = [(f"`{code}`", str(status), HTTPStatus(status).phrase) for status, code in HTTP_CODES.items() if status != HTTPStatus.NOT_FOUND]
+    http = [(code, str(status), HTTPStatus(status).phrase) for status, code in HTTP_CODES.items() if status != 404]
+    ours = [("internal_error", "500", "A fault of ours; the log has it under the problem's `trace_id`.")]
     found = [each for each in raised() if each.code.islower()]
-    exact = [(f"`{each.code}`", str(kinds[each.kind].status), each.sentence) for each in found if each.kind in kinds]
-    return _page("Errors", "Every code is stable; the sentence beside it is for people and may change.", [
-        "## Of a request\n\nAs `application/problem+json`, in `code`.",
-        _table(("code", "HTTP status", "meaning"), classes + http),
-        "More exact ones, with what they say (`…` differs from case to case):",
-        _table(("code", "HTTP status", "sentence"), exact),
-        "## Of a field\n\nIn `errors[].code` of a problem: these, and pydantic's own names, such as `missing`, `extra_forbidden` "
-        "or `string_too_long`.",
-        _table(("code", "sentence"), [(f"`{each.code}`", each.sentence) for each in found if each.kind == "fault"]),
-        "## Of a plan\n\nIn `errors[].code` of a problem with the code `invalid_plan`, each with the step's id.",
-        _table(("code", "meaning"), [(f"`{code}`", meaning) for code, meaning in PLAN_FAULTS.items()]),
+    exact = [(each.code, str(kinds[each.kind].status), each.sentence) for each in found if each.kind in kinds]
+    fields = [(each.code, each.sentence) for each in found if each.kind == "fault"]
+    endings = [(each.code, each.sentence) for each in found if not each.kind]
+    own = "these, and pydantic's names, such as `missing`, `extra_forbidden` or `string_too_long`"
+    parts = [
+        "## Of a request\n\nIn `code` of the answer, which is `application/problem+json`.",
+        _codes(("HTTP status", "meaning"), classes + http + ours),
+        "More exact ones, with what they say; `…` differs from case to case.",
+        _codes(("HTTP status", "sentence"), exact),
+        f"## Of a field\n\nIn `errors[].code` of a problem: {own}.",
+        _codes(("sentence",), fields),
+        "## Of a plan\n\nIn `errors[].code` of a problem with the code `invalid_plan`, each with its step's id.",
+        _codes(("meaning",), list(PLAN_FAULTS.items())),
         "## Of a step\n\nIn `steps[].error.code` of a turn, and in the event `step.finished`.",
-        _table(("code", "meaning"), [(f"`{code}`", meaning) for code, meaning in ERROR_CODES.items()]),
-        "## Of a turn\n\nIn `error.code` of a failed turn: these, or that of the language model's or the database's failure above.",
-        _table(("code", "sentence"), [(f"`{each.code}`", each.sentence) for each in found if not each.kind]),
-    ])
+        _codes(("meaning",), list(ERROR_CODES.items())),
+        "## Of a turn\n\nIn `error.code` of a failed turn: these, or one of `llm_…` above.",
+        _codes(("sentence",), endings),
+    ]
+    return _page("Errors", "The codes are stable; the sentences are for people and may change.", parts)
 
 
 def commands_page() -> str:
@@ -192,10 +211,10 @@ def _shapes(schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def _fields(schema: Mapping[str, Any], title: str) -> Iterator[str]:
     required = schema.get("required", ())
-    rows = [
-        (f"`{name}`", _type(field), "required" if name in required else _literal(field.get("default")), field.get("description", ""))
-        for name, field in schema.get("properties", {}).items()
-    ]
+    rows = []
+    for name, field in schema.get("properties", {}).items():
+        default = "required" if name in required else _literal(field.get("default"))
+        rows.append((f"`{name}`", _type(field), default, field.get("description", "")))
     if rows:
         yield _table((title, "type", "default", "meaning"), rows)
 
@@ -211,6 +230,10 @@ def _page(title: str, lead: str, parts: list[str]) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     cells = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(_escaped, row))} |" for row in cells)
+
+
+def _codes(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return _table(("code", *head), [(f"`{code}`", *rest) for code, *rest in rows])
 
 
 def _escaped(cell: str) -> str:
@@ -234,7 +257,8 @@ def _type(schema: Mapping[str, Any]) -> str:
         return " or ".join(_type(choice) for choice in choices if choice.get("type") != "null")
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
-    return str(schema.get("format") or schema.get("type") or "any")
+    bounds = ", ".join(f"{bound} {schema[bound]}" for bound in _BOUNDS if bound in schema)
+    return str(schema.get("format") or schema.get("type") or "any") + (f" ({bounds})" if bounds else "")
 
 
 def _default(field: FieldInfo) -> str:

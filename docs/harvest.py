@@ -24,7 +24,7 @@ def raised() -> list[Raised]:
     """Return every code that is given where an error is made, sorted, each once per kind."""
     paths = chain.from_iterable(sorted((ROOT / package).rglob("*.py")) for package in PACKAGES)
     found = chain.from_iterable(_in_module(ast.parse(path.read_text("utf-8"))) for path in paths)
-    once = {(each.code, each.kind): each for each in found if isinstance(each.code, str)}
+    once = {(each.code, each.kind): each for each in found}
     return sorted(once.values())
 
 
@@ -40,19 +40,23 @@ def _in_call(call: ast.Call, function: ast.FunctionDef) -> Iterator[Raised]:
     """Read `SomeError("sentence", code="code")` and `fault("field", "code", "sentence")`."""
     if not isinstance(call.func, ast.Name) or not call.args:
         return
-    code = next((keyword.value for keyword in call.keywords if keyword.arg == "code"), None)
-    if isinstance(code, ast.Constant):
-        yield Raised(code.value, call.func.id, _sentence(call.args[0], function))
-    elif call.func.id == "fault" and len(call.args) == 3 and isinstance(call.args[1], ast.Constant):
-        yield Raised(call.args[1].value, call.func.id, _sentence(call.args[2], function))
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == "code"), None)
+    if code := _text(given):
+        yield Raised(code, call.func.id, _sentence(call.args[0], function))
+    elif call.func.id == "fault" and len(call.args) == 3 and (code := _text(call.args[1])):
+        yield Raised(code, call.func.id, _sentence(call.args[2], function))
 
 
 def _in_dict(node: ast.Dict, function: ast.FunctionDef) -> Iterator[Raised]:
     """Read `{"code": "code", "message": "sentence"}`."""
-    entries = {key.value: value for key, value in zip(node.keys, node.values, strict=True) if isinstance(key, ast.Constant)}
-    code = entries.get("code")
-    if isinstance(code, ast.Constant) and "message" in entries:
-        yield Raised(code.value, "", _sentence(entries["message"], function))
+    pairs = zip(node.keys, node.values, strict=True)
+    entries = {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
+    if "message" in entries and (code := _text(entries.get("code"))):
+        yield Raised(code, "", _sentence(entries["message"], function))
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _sentence(node: ast.expr, function: ast.FunctionDef) -> str:
@@ -61,10 +65,7 @@ def _sentence(node: ast.expr, function: ast.FunctionDef) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
     if isinstance(node, ast.Name):
-        before = [
-            assign.value
-            for assign in ast.walk(function)
-            if isinstance(assign, ast.Assign) and ast.unparse(assign.targets[0]) == node.id and assign.lineno < node.lineno
-        ]
-        return _sentence(before[-1], function) if before else "…"
+        assigned = [found for found in ast.walk(function) if isinstance(found, ast.Assign)]
+        same = [found for found in assigned if ast.unparse(found.targets[0]) == node.id and found.lineno < node.lineno]
+        return _sentence(same[-1].value, function) if same else "…"
     return "…"

@@ -25,4 +25,5 @@ def forget(db: Session, name: str) -> None:
 def are_alive(db: Session, queue: str, within: timedelta) -> bool:
     """Tell whether a worker that takes from this queue has beaten lately."""
     beaten = WorkerRow.beat_at > func.clock_timestamp() - within
-    return bool(db.scalar(select(func.count()).where(beaten, WorkerRow.queues.any(queue))))
+    found: str | None = db.scalar(select(WorkerRow.name).where(beaten, WorkerRow.queues.contains([queue])).limit(1))
+    return found is not None

@@ -1,0 +1,252 @@
+"""A turn's events as a stream."""
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+from flask.testing import FlaskClient
+
+from models.database import statement, transaction
+from models.ledger import events, turns
+from models.ledger.turns import Ending
+from models.contracts.turn import Reply, Usage
+from models.redis import announce, append_delta
+from tests.facts import wait_for
+from tests.factories import claim_turn, record_plan, step
+from web.events import stream
+from web.live import Hub, hub
+
+
+@dataclass(frozen=True)
+class Told:
+    id: str
+    type: str
+    data: dict[str, Any]
+
+
+def _read(text: str) -> list[Told]:
+    """Read a whole stream as a client does."""
+    told = []
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":") and line)
+        if "data" in fields:
+            told.append(Told(fields["id"], fields["event"], json.loads(fields["data"])))
+    return told
+
+
+def _open(client: FlaskClient) -> UUID:
+    return UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"])
+
+
+def _work(turn_id: UUID, deltas: int = 3) -> Iterator[None]:
+    """Take a turn through its life, as workers do: one announcement after the other."""
+    turn = claim_turn(turn_id)
+    assert turn is not None
+    announce(turn_id, turn.events)
+    yield
+    record_plan(turn, step("a"))
+    yield
+    with statement() as db:
+        announce(turn_id, events.note(db, turn_id, "step.retry", {"step": "a"}))
+        # Ends the step and the plan without a worker: only the events are of interest here.
+        db.execute("UPDATE turns SET status = 'responding' WHERE id = %s", (turn_id,))
+    yield
+    with transaction() as db:
+        row = turns.get(db, turn_id)
+        assert row is not None
+        last, attempt = row.last_event, row.attempt
+    for number in range(1, deltas + 1):
+        append_delta(turn_id, last, number, f"word{number} ")
+        yield
+    with statement() as db:
+        done = turns.finish(db, turn_id, attempt, Ending("succeeded", Reply(text="word"), {}, Usage()))
+    assert done is not None
+    announce(turn_id, done.events)
+
+
+_TYPES = [
+    "turn.queued",
+    "plan.started",
+    "plan.ready",
+    "step.retry",
+    "reply.delta",
+    "reply.delta",
+    "reply.delta",
+    "reply.done",
+    "turn.succeeded",
+]
+_IDS = ["1", "2", "3", "4", "4.1", "4.2", "4.3", "5", "6"]
+
+
+def test_late_joiner_gets_the_whole_turn(client: FlaskClient) -> None:
+    """A stream that is opened after the end tells everything, in order, and ends."""
+    turn_id = _open(client)
+    list(_work(turn_id))
+
+    answer = client.get(f"/v1/turns/{turn_id}/events")
+
+    told = _read(answer.text)
+    assert answer.content_type == "text/event-stream"
+    assert (answer.headers["Cache-Control"], answer.headers["X-Accel-Buffering"]) == ("no-cache, no-transform", "no")
+    assert [each.type for each in told] == _TYPES
+    assert [each.id for each in told] == _IDS
+    assert all(each.data["turn_id"] == str(turn_id) for each in told if each.type != "reply.delta")
+
+
+@pytest.mark.parametrize("through", ["header", "query"])
+def test_resume_at_every_position(client: FlaskClient, through: str) -> None:
+    """From whatever event on: none is lost, none doubled."""
+    turn_id = _open(client)
+    list(_work(turn_id))
+
+    for place, last_id in enumerate(_IDS[:-1], start=1):
+        headers = {"Last-Event-ID": last_id} if through == "header" else {}
+        query = {"last_event_id": last_id} if through == "query" else {}
+        answer = client.get(f"/v1/turns/{turn_id}/events", headers=headers, query_string=query)
+        assert [each.id for each in _read(answer.text)] == _IDS[place:], last_id
+
+
+def test_nothing_after_the_end(client: FlaskClient) -> None:
+    """After the final event of a final turn the answer is 204, which tells a browser not to come again."""
+    turn_id = _open(client)
+    list(_work(turn_id))
+
+    answer = client.get(f"/v1/turns/{turn_id}/events", headers={"Last-Event-ID": _IDS[-1]})
+
+    assert answer.status_code == 204
+
+
+@pytest.mark.parametrize("last_id", ["x", "-1", "1.", ".1", "1.2.3", "1e3", "٣", "99999999999", "7"])
+def test_no_such_event_id(client: FlaskClient, last_id: str) -> None:
+    """What is no id of an event, or one of an event that has not happened, is refused."""
+    turn_id = _open(client)
+
+    answer = client.get(f"/v1/turns/{turn_id}/events", query_string={"last_event_id": last_id})
+
+    assert (answer.status_code, answer.get_json()["code"]) == (400, "bad_event_id")
+
+
+@pytest.mark.parametrize("pauses", range(6))
+def test_reader_who_joins_midway(client: FlaskClient, pauses: int) -> None:
+    """Whoever joins while the turn is worked on gets what was, then what comes, each once."""
+    turn_id = _open(client)
+    work = _work(turn_id)
+    for _ in range(pauses):
+        next(work)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: b"".join(stream(turn_id, (0, 0))))
+        wait_for(lambda: str(turn_id) in hub()._readers)
+        list(work)
+        told = _read(reading.result().decode())
+
+    assert [each.id for each in told] == _IDS
+    assert str(turn_id) not in hub()._readers
+
+
+def test_many_readers_of_one_turn(client: FlaskClient) -> None:
+    """Readers that come and go by the position they have reached lose nothing and hear nothing twice."""
+    turn_id = _open(client)
+
+    def read_in_pieces(piece: int) -> list[str]:
+        seen: list[str] = []
+        while not seen or seen[-1] != _IDS[-1]:
+            seq, _, number = (seen[-1] if seen else "0").partition(".")
+            source = stream(turn_id, (int(seq), int(number or 0)))
+            taken = 0
+            for block in source:
+                found = _read(block.decode())
+                seen += [each.id for each in found]
+                taken += len(found)
+                if taken == piece:
+                    break
+            source.close()  # type: ignore[attr-defined]
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        readings = [pool.submit(read_in_pieces, piece) for piece in (1, 2, 3, 100)]
+        list(_work(turn_id))
+        seen = [reading.result() for reading in readings]
+
+    assert seen == [_IDS] * 4
+
+
+def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event whose announcement was lost is told with the next one, before it."""
+    turn_id = _open(client)
+    turn = claim_turn(turn_id)
+    assert turn is not None
+    source = stream(turn_id, (0, 0))
+    first = [_read(next(source).decode()) for _ in range(3)]
+    monkeypatch.setattr("web.live._POLL_DEAF_S", 60.0)
+    monkeypatch.setattr("web.live._POLL_HEARING_S", 60.0)
+    with statement() as db:
+        events.note(db, turn_id, "step.retry", {"number": 1})
+        heard = events.note(db, turn_id, "step.retry", {"number": 2})
+
+    timer = threading.Timer(0.1, announce, (turn_id, heard))
+    timer.start()
+    rest = [_read(next(source).decode())[0] for _ in range(2)]
+    source.close()  # type: ignore[attr-defined]
+    timer.join()
+
+    assert [each[0].id for each in first[1:]] == ["1", "2"]
+    assert [(each.id, each.data["number"]) for each in rest] == [("3", 1), ("4", 2)]
+
+
+def test_stream_without_redis(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Redis is out the stream goes on from the ledger; only the deltas are missing."""
+    turn_id = _open(client)
+    deaf = Hub()
+    monkeypatch.setattr(deaf, "_listen", lambda: None)
+    monkeypatch.setattr("web.events.hub", lambda: deaf)
+    monkeypatch.setattr("web.events.deltas", lambda _: [])
+    monkeypatch.setattr("web.live._POLL_DEAF_S", 0.05)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: b"".join(stream(turn_id, (0, 0))))
+        list(_work(turn_id, deltas=0))
+        told = _read(reading.result().decode())
+
+    assert [each.id for each in told] == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quiet stream says from time to time that it is there."""
+    turn_id = _open(client)
+    monkeypatch.setattr("web.events._HEARTBEAT_S", 0.05)
+    source = stream(turn_id, (1, 0))
+
+    said = [next(source) for _ in range(3)]
+    source.close()  # type: ignore[attr-defined]
+
+    assert said[0].startswith(b"retry: ")
+    assert said[1:] == [b": still here\n\n"] * 2
+
+
+def test_hub_comes_back(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub whose subscription breaks subscribes again, and what it hears reaches its readers."""
+    turn_id, mine = _open(client), Hub()
+    monkeypatch.setattr("web.live._RECONNECT_S", 0.01)
+
+    with mine.follow(str(turn_id)) as reader:
+        wait_for(lambda: _announced(turn_id, reader))
+        assert mine._hears
+        from models.redis import redis  # noqa: PLC0415 - the client of this test's server
+
+        redis().client_kill_filter(_type="pubsub")
+        wait_for(lambda: _announced(turn_id, reader))
+
+    assert not mine._readers
+
+
+def _announced(turn_id: UUID, reader: Any) -> bool:
+    from models.contracts.event import Event  # noqa: PLC0415
+
+    announce(turn_id, [Event(seq=1, type="turn.queued", data={})])
+    return reader.wait(0.05) is not None
