@@ -86,6 +86,14 @@ def listen() -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
         client.close()
 
 
+def queue_length(queue: str) -> int:
+    """Return how many messages wait in one of the broker's queues, which are Redis lists; 0 where Redis is out."""
+    try:
+        return redis().llen(queue)
+    except RedisError:
+        return 0
+
+
 def ping(url: str) -> dict[str, Any]:
     """Connect once and return the server's `INFO server` and its eviction policy under `maxmemory_policy`.
 

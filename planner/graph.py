@@ -9,7 +9,7 @@ joined in the ledger. A fragment holds at most `max_steps`, because each message
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
@@ -66,10 +66,13 @@ class Fragment:
         return self.expression.queue if isinstance(self.expression, Lane) else None
 
 
-def fragments(nodes: Iterable[Node], max_steps: int) -> list[Fragment]:
-    """Reduce the graph; every step is in exactly one fragment. With `max_steps` 1 every step is a fragment."""
+def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = ()) -> list[Fragment]:
+    """Reduce the graph; every step is in exactly one fragment. With `max_steps` 1 every step is a fragment.
+
+    `pinned` steps are under way: they count as needs and are in no fragment.
+    """
     by_id = {node.id: node for node in nodes}
-    graph = _Reduction({node.id: node.needs for node in by_id.values()}, max_steps)
+    graph = _Reduction({node.id: node.needs for node in by_id.values()}, max_steps, pinned)
     graph.reduce()
     exits = {unit: tuple(_exits(tree)) for unit, tree in graph.trees.items()}
     return [
@@ -79,6 +82,7 @@ def fragments(nodes: Iterable[Node], max_steps: int) -> list[Fragment]:
             expression=_lanes(tree, by_id),
         )
         for unit, tree in graph.trees.items()
+        if unit not in pinned
     ]
 
 
@@ -141,7 +145,7 @@ _Tree = str | tuple[str, tuple[Any, ...]]
 class _Reduction:
     """A graph of units that shrinks; `trees` tells what each unit consists of."""
 
-    def __init__(self, needs: Mapping[str, Iterable[str]], max_steps: int) -> None:
+    def __init__(self, needs: Mapping[str, Iterable[str]], max_steps: int, pinned: Collection[str]) -> None:
         self.needs = transitive_reduction(needs)
         self.followers: dict[str, set[str]] = {unit: set() for unit in self.needs}
         for unit, direct in self.needs.items():
@@ -150,6 +154,7 @@ class _Reduction:
         self.trees: dict[str, _Tree] = {unit: unit for unit in self.needs}
         self.sizes = dict.fromkeys(self.needs, 1)
         self.max_steps = max_steps
+        self.pinned = pinned
 
     def reduce(self) -> None:
         while self._merge_series() or self._merge_parallel():
@@ -174,7 +179,7 @@ class _Reduction:
 
     def _merge_parallel(self) -> bool:
         groups: dict[tuple[frozenset[str], frozenset[str]], list[str]] = defaultdict(list)
-        for unit in self.needs:
+        for unit in (unit for unit in self.needs if unit not in self.pinned):
             groups[frozenset(self.needs[unit]), frozenset(self.followers[unit])].append(unit)
         merged = False
         for alike in groups.values():
@@ -192,6 +197,8 @@ class _Reduction:
         return merged
 
     def _may_merge(self, first: str, second: str) -> bool:
+        if first in self.pinned or second in self.pinned:
+            return False
         return self.sizes[first] + self.sizes[second] <= self.max_steps
 
     def _combine(self, kind: str, first: str, second: str) -> None:

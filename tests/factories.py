@@ -10,9 +10,8 @@ from models.ids import new_id
 from models.ledger import plans, tenants, turns
 from models.ledger.plans import NewPlan
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
-from planner.graph import dump_expression
 from tools.registry import load_registry
-from workers.planning import compile_plan
+from workers.planning import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
 
@@ -55,17 +54,7 @@ def record_plan(turn: ClaimedTurn, *steps: dict[str, Any], max_steps: int = 16) 
     """Record a plan for a claimed turn, compiled as the planner does it."""
     plan = Plan.model_validate({"steps": list(steps)})
     rows, compiled = compile_plan(plan, REGISTRY, max_steps)
-    fragments = [
-        {
-            "number": number,
-            "needs": fragment.needs,
-            "steps": fragment.steps,
-            "queue": fragment.queue,
-            "expression": dump_expression(fragment.expression),
-        }
-        for number, fragment in enumerate(compiled)
-    ]
-    new = NewPlan(plan=plan, source="caller", trace={}, steps=rows, fragments=fragments, usage=Usage())
+    new = NewPlan(plan=plan, source="caller", trace={}, steps=rows, fragments=fragment_rows(compiled), usage=Usage())
     with statement() as db:
         assert plans.record(db, turn.id, turn.attempt, new) is not None
 

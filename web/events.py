@@ -25,7 +25,7 @@ from web.live import FINAL_EVENTS, Item, hub
 
 Position = tuple[int, int]
 
-_ID = re.compile(r"(\d{1,9})(?:\.(\d{1,9}))?")
+_ID = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _HEARTBEAT_S = 15.0
 _RECONNECT_MS = 1_000
 _HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}

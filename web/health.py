@@ -12,6 +12,9 @@ from models.settings import settings
 from web.bodies import json_response
 from workers.dispatch import workers_alive
 
+_migrated: set[str] = set()
+"""Databases that this process has found up to date, by URL: they do not go back while it runs."""
+
 blueprint = APIBlueprint("health", __name__, tag="Health")
 
 
@@ -30,9 +33,18 @@ def readyz() -> Response:
     """Tell that a turn can be accepted and a worker is there to run it; 503 names what is missing."""
     with transaction() as db:
         lacking = readiness.lacking(db)
-    lacking = lacking or migration.pending(settings().database_url)
+    lacking = lacking or _pending(settings().database_url)
     if not lacking and not workers_alive():
         lacking = "no worker that takes turns answers; start one, or look at the broker"
     if lacking:
         raise Unavailable(lacking, code="not_ready")
     return json_response(Health(status="ready"))
+
+
+def _pending(url: str) -> str | None:
+    if url in _migrated:
+        return None
+    lacking = migration.pending(url)
+    if lacking is None:
+        _migrated.add(url)
+    return lacking

@@ -16,7 +16,6 @@ from models.errors import Conflict
 from models.ledger import plans, steps, turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
-from models.redis import announce
 from web.auth import caller, requires
 from web.bodies import json_response
 from web.catalogue import catalogue
@@ -56,7 +55,7 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     answer = _answer(new, opened)
     turn_id = UUID(answer.turn_id)
     if opened.outcome == "opened":
-        announce(turn_id, opened.events)
+        # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
         if opened.is_active:
             dispatch_turn(turn_id)
         log.info("turn.received", turn_id=answer.turn_id, conversation_id=answer.conversation_id, seq=answer.seq)

@@ -17,7 +17,7 @@ PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError)
 """What publishing fails with when the broker is out."""
 
 
-_ALIVE = timedelta(seconds=6)
+ALIVE = timedelta(seconds=6)
 """A worker that has missed three heartbeats counts as gone."""
 
 
@@ -49,4 +49,4 @@ def workers_alive() -> bool:
         Unavailable: Postgres does not answer.
     """
     with transaction() as db:
-        return workers.are_alive(db, "plan", _ALIVE)
+        return workers.are_alive(db, "plan", ALIVE)

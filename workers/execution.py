@@ -36,11 +36,10 @@ from tools.context import ToolContext
 from workers import canvas
 from workers.app import app
 from workers.dispatch import send
+from workers.heartbeat import LEASE_MS, leases
 from workers.parts import registry
 from workers.responding import respond
 
-LEASE_MS = 6_000
-"""How long a lease outlives the step's own timeout."""
 _SLOTS = 1
 """Placement `spread`: one lane a task, so that independent tools run on separate workers."""
 _GRACE_S = 0.25
@@ -108,7 +107,7 @@ class Executor:
             announce(self._turn_id, advance.events)
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
-            canvas.publish(self._turn_id, self._generation, map(load_expression, advance.fragments))
+            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments))
             for claimed in advance.claimed:
                 self._start(claimed)
             if advance.respond is not None:
@@ -121,6 +120,7 @@ class Executor:
         timeout_s = min(step.timeout_ms, step.left_ms) / 1000
         deadline = time.monotonic() + timeout_s
         self._live[step.id] = _Call(list(lane.steps), step, deadline + _GRACE_S)
+        leases.hold_step(self._turn_id, step.id, step.attempt)
         threading.Thread(target=self._call, args=(step, deadline), name=step.tool, daemon=True).start()
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
@@ -194,6 +194,9 @@ class Executor:
         except Unavailable as error:
             log.error("step.unrecorded", turn_id=str(self._turn_id), steps=[step.id for step in finished])
             raise Ignore from error
+        finally:
+            for step in finished:
+                leases.release_step(self._turn_id, step.id, step.attempt)
 
     def _advance(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
         with statement() as db:

@@ -1,5 +1,6 @@
 """Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -27,11 +28,14 @@ from planner.validation import Limits, validate
 from tools.registry import Registry
 from workers import canvas
 from workers.app import app
+from workers.heartbeat import LEASE_MS, leases
 from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
 
-LEASE_MS = 120_000
-"""How long a planner may hold a turn: a draft, its repair and their retries."""
+_MAX_ATTEMPTS = 5
+"""Claims of a turn before its planning counts as what kills the planners."""
+_PLANNING_S = 120.0
+"""Time for a draft, its repair and their retries."""
 _HISTORY = 20
 """Earlier turns that the planner is shown, at most."""
 _NOTHING = Usage(cost=0.0)
@@ -51,7 +55,8 @@ def plan_turn(turn_id: str) -> None:
         raise Ignore
     announce(turn.id, turn.events)
     try:
-        _plan(turn)
+        with leases.holding_turn(turn.id, turn.attempt):
+            _plan(turn)
     except Unavailable:
         raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
     except (InvalidPlan, NotFound) as error:
@@ -87,7 +92,24 @@ def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict
     return rows, fragments(nodes, max_steps)
 
 
+def fragment_rows(compiled: Iterable[Fragment]) -> list[dict[str, Any]]:
+    """Return the columns of fragments."""
+    return [
+        {
+            "number": number,
+            "needs": fragment.needs,
+            "steps": fragment.steps,
+            "queue": fragment.queue,
+            "expression": dump_expression(fragment.expression),
+        }
+        for number, fragment in enumerate(compiled)
+    ]
+
+
 def _plan(turn: ClaimedTurn) -> None:
+    if turn.attempt > _MAX_ATTEMPTS:
+        _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {_MAX_ATTEMPTS} attempts"))
+        return
     agent = agents().get(turn.agent)
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
@@ -122,7 +144,7 @@ def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> Plannin
         message=turn.message,
         mode=mode,
         now=now,
-        timeout_s=min(turn.left_ms / 1000, LEASE_MS / 1000),
+        timeout_s=min(turn.left_ms / 1000, _PLANNING_S),
         user=turn.person,
         history=[Exchange(message, reply) for message, reply in past],
     )
@@ -136,16 +158,7 @@ def _go_on(turn: ClaimedTurn, plan: Plan, tools: Registry, drafted: Draft | None
         source="llm" if drafted else "caller",
         trace=_trace(drafted) if drafted else {},
         steps=rows,
-        fragments=[
-            {
-                "number": number,
-                "needs": fragment.needs,
-                "steps": fragment.steps,
-                "queue": fragment.queue,
-                "expression": dump_expression(fragment.expression),
-            }
-            for number, fragment in enumerate(compiled)
-        ],
+        fragments=fragment_rows(compiled),
         usage=drafted.usage if drafted else _NOTHING,
     )
     with statement() as db:

@@ -1,27 +1,84 @@
-"""Recover: find what nobody holds.
+"""Recover: find what nobody holds, and set it going again.
 
-Today that is one thing: a turn that is recorded and that no planner has taken. Its row is the outbox; what the broker
-lost, or never got, is sent again.
+The ledger knows all there is to do; the broker may have lost any of it. One process at a time looks, every second or
+two: for turns that no planner has taken, planners and responders that are gone, steps whose lease has run out, and
+steps that are ready and that nobody was told of. A running turn is compiled anew from what is left of it; the new
+generation keeps messages of the old one from starting anything.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
+from uuid import UUID
 
-from models.database import transaction
-from models.ledger import turns
+from models.database import statement, transaction
+from models.ledger import recovery, turns, workers
+from models.ledger.recovery import LostTurn, OpenStep
 from models.logging import log
+from models.redis import announce, queue_length
 from models.settings import settings
+from planner.graph import Node, fragments
+from workers import canvas
 from workers.app import app
-from workers.dispatch import dispatch_turn
+from workers.dispatch import ALIVE, dispatch_turn, send
+from workers.heartbeat import LEASE_MS
+from workers.planning import fragment_rows
 
+MAX_ATTEMPTS = 5
+"""Claims of one step, or of planning a turn, before it counts as what kills its workers."""
 _BATCH = 500
 
 
 @app.task(name="sweep")
 def sweep() -> None:
-    """Dispatch the turns that have waited for a planner longer than the grace, which doubles each time."""
+    """Find what nobody holds and set it going. Only one process does so at a time."""
+    grace = timedelta(seconds=settings().sweep_grace_s)
+    with transaction() as leading:
+        if not recovery.lead(leading):
+            return
+        with transaction() as db:
+            unsent = turns.take_unsent(db, grace, _BATCH)
+            lost = recovery.find_lost(db, grace, _busy_queues(workers.slots_by_queue(db, ALIVE)), _BATCH)
+        for turn_id in unsent:
+            dispatch_turn(turn_id)
+        for turn in lost:
+            _recover(turn)
+    if unsent or lost:
+        log.info("turns.recovered", unsent=len(unsent), lost=len(lost))
+
+
+def recompile(turn_id: UUID) -> bool:
+    """Take back what was lost of a running turn and send what is ready anew; False where it does not run."""
     with transaction() as db:
-        unsent = turns.take_unsent(db, timedelta(seconds=settings().sweep_grace_s), _BATCH)
-    for turn_id in unsent:
-        dispatch_turn(turn_id)
-    if unsent:
-        log.info("turns.redispatched", count=len(unsent))
+        reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS)
+        if reclaimed is None:
+            return False
+        running = {step.id for step in reclaimed.steps if step.is_running}
+        compiled = fragments(_nodes(reclaimed.steps), settings().canvas_max_steps, running)
+        recovery.store_fragments(db, turn_id, reclaimed.generation, fragment_rows(compiled))
+    announce(turn_id, reclaimed.events)
+    ready = [fragment.expression for fragment in compiled if not fragment.needs]
+    canvas.publish(turn_id, reclaimed.generation, ready)
+    if reclaimed.respond is not None:
+        send("respond", turn_id, reclaimed.respond, queue="respond")
+    return True
+
+
+def _recover(turn: LostTurn) -> None:
+    if turn.kind == "steps":
+        recompile(turn.id)
+        return
+    with statement() as db:
+        if turn.kind == "plan":
+            if recovery.requeue(db, turn.id):
+                dispatch_turn(turn.id)
+        elif (attempt := recovery.take_over(db, turn.id, LEASE_MS)) is not None:
+            send("respond", turn.id, attempt, queue="respond")
+
+
+def _nodes(steps: Iterable[OpenStep]) -> list[Node]:
+    return [Node(step.id, () if step.is_running else step.needs, step.queue, step.tool) for step in steps]
+
+
+def _busy_queues(slots: dict[str, int]) -> list[str]:
+    """Return the queues that hold more than their workers can run at once: what is ready there only waits."""
+    return [queue for queue, count in slots.items() if queue_length(queue) > count]

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Literal, cast
 from uuid import UUID
 
-from celery.exceptions import Ignore
-
 from models.contracts.plan import StepStatus
 from models.contracts.turn import Usage
 from models.database import statement, transaction
@@ -20,6 +18,7 @@ from planner.policy import apology
 from planner.responder import Composed, Outcome, StepOutcome, compose
 from workers.app import app
 from workers.dispatch import dispatch_turn
+from workers.heartbeat import leases
 from workers.parts import agents, llm, registry
 
 
@@ -31,9 +30,14 @@ def respond_task(turn_id: str, attempt: int) -> None:
 
 def respond(turn_id: UUID, attempt: int) -> None:
     """Make the reply of a turn from the results of its steps, and end the turn under this fence."""
+    with leases.holding_turn(turn_id, attempt):
+        _respond(turn_id, attempt)
+
+
+def _respond(turn_id: UUID, attempt: int) -> None:
     loaded = _load(turn_id)
     if loaded is None:
-        raise Ignore
+        return
     try:
         ending = _compose(loaded)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word

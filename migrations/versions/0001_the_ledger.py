@@ -120,6 +120,7 @@ def upgrade() -> None:
         sa.Column("status", sa.Text(), server_default="pending", nullable=False),
         sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
         sa.Column("lease_until", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("unsure", sa.Boolean(), server_default="false", nullable=False),
         sa.Column("not_before", sa.DateTime(timezone=True), nullable=True),
         sa.Column("worker", sa.Text(), nullable=True),
         sa.Column("cache", sa.Text(), nullable=True),
@@ -167,6 +168,7 @@ def upgrade() -> None:
         sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
         sa.Column("lease_until", sa.DateTime(timezone=True), nullable=True),
         sa.Column("generation", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("compiled_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("open_steps", sa.Integer(), server_default="0", nullable=False),
         sa.Column("last_event", sa.Integer(), server_default="0", nullable=False),
         sa.Column("sent_at", sa.DateTime(timezone=True), nullable=True),
@@ -194,6 +196,13 @@ def upgrade() -> None:
         postgresql_with={"fillfactor": 70},
     )
     op.create_index(
+        "turns_active_idx",
+        "turns",
+        ["status"],
+        unique=False,
+        postgresql_where=sa.text("status IN ('planning', 'running', 'responding')"),
+    )
+    op.create_index(
         "turns_unsent_idx",
         "turns",
         ["sent_at"],
@@ -204,6 +213,7 @@ def upgrade() -> None:
         "workers",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("queues", postgresql.ARRAY(sa.Text()), nullable=False),
+        sa.Column("slots", sa.Integer(), nullable=False),
         sa.Column(
             "started_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
         ),
@@ -265,6 +275,11 @@ def downgrade() -> None:
     op.drop_table("workers")
     op.drop_index(
         "turns_unsent_idx", table_name="turns", postgresql_where=sa.text("status = 'queued' AND sent_at IS NOT NULL")
+    )
+    op.drop_index(
+        "turns_active_idx",
+        table_name="turns",
+        postgresql_where=sa.text("status IN ('planning', 'running', 'responding')"),
     )
     op.drop_table("turns")
     op.drop_table("tenants")

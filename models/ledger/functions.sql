@@ -3,6 +3,7 @@
 -- They live in a schema of their own that `turnloom migrate` makes anew, after the last revision. Order of locks, everywhere:
 -- the turn's row, then the conversation's, then the next turn's; steps and fragments only under their turn's lock. What must see
 -- the others' commits (who is last?) takes the turn's lock in a statement of its own first: each statement sees a new snapshot.
+-- The time is read after the lock, so that what waited for it does not seem to have happened before.
 
 drop schema if exists hot cascade;
 create schema hot;
@@ -44,10 +45,11 @@ declare
   v_before bytea;
   v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
   v_hash bytea;
-  v_at timestamptz := clock_timestamp();
+  v_at timestamptz;
 begin
   select audit_seq + 1, audit_hash into v_seq, v_before from conversations where tenant_id = p_tenant and id = p_conversation
      for no key update;
+  v_at := clock_timestamp();
   v_hash := sha256(convert_to(concat_ws('|', p_tenant, p_conversation, v_seq, p_turn, p_kind, hot.rfc3339(v_at),
                                         encode(v_digest, 'hex'), encode(v_before, 'hex')), 'UTF8'));
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
@@ -132,13 +134,14 @@ create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_step
 returns jsonb language plpgsql as $$
 declare
   t turns;
-  v_at timestamptz := clock_timestamp();
+  v_at timestamptz;
   v_revision int;
 begin
   select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
   if not found then
     return null;
   end if;
+  v_at := clock_timestamp();
   select coalesce(max(revision), 0) + 1 into v_revision from plans where turn_id = p_turn;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
@@ -147,12 +150,9 @@ begin
   select p_turn, s.id, t.tenant_id, v_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.critical,
          s.on_need_error, s.timeout_ms, case when s.needs = '{}' then v_at end
     from jsonb_populate_recordset(null::steps, p_steps) s;
-  insert into fragments (turn_id, generation, number, tenant_id, needs, steps, queue, expression, sent_at)
-  select p_turn, t.generation + 1, f.number, t.tenant_id, f.needs, f.steps, f.queue, f.expression,
-         case when f.needs = '{}' then v_at end
-    from jsonb_populate_recordset(null::fragments, p_fragments) f;
+  perform hot.store_fragments(p_turn, t.tenant_id, t.generation + 1, p_fragments, v_at);
   update turns set status = case when jsonb_array_length(p_steps) > 0 then 'running' else 'responding' end,
-         generation = t.generation + 1, open_steps = jsonb_array_length(p_steps), planned_at = v_at,
+         generation = t.generation + 1, compiled_at = v_at, open_steps = jsonb_array_length(p_steps), planned_at = v_at,
          responding_at = case when jsonb_array_length(p_steps) = 0 then v_at end,
          action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}', usage = p_usage
    where id = p_turn;
@@ -170,11 +170,12 @@ declare
 begin
   update steps set status = 'running', attempt = attempt + 1, worker = p_worker, started_at = p_at,
          ready_at = coalesce((select max(n.finished_at) from steps n where n.turn_id = p_turn.id and n.id = any (steps.needs)), ready_at),
-         lease_until = p_at + make_interval(secs => (timeout_ms + p_lease_ms) / 1000.0)
+         lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0)
    where turn_id = p_turn.id and id = p_step
   returning * into s;
   return jsonb_build_object(
     'id', s.id, 'tool', s.tool, 'attempt', s.attempt, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
+    'unsure', s.unsure,
     'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)),
     'inputs', (select coalesce(jsonb_object_agg(n.id, n.result), '{}') from steps n
                 where n.turn_id = p_turn.id and n.id = any (s.inputs) and n.status = 'succeeded'));
@@ -199,12 +200,13 @@ declare
   t turns;
   s steps;
   v_step jsonb;
-  v_at timestamptz := clock_timestamp();
+  v_at timestamptz;
 begin
   select * into t from turns where id = p_turn for no key update;
   if not found then
     return jsonb_build_object('verdict', 'closed');
   end if;
+  v_at := clock_timestamp();
   if t.generation <> p_generation then
     return jsonb_build_object('verdict', 'stale');
   end if;
@@ -215,7 +217,8 @@ begin
     return jsonb_build_object('verdict', 'closed');
   elsif s.status <> 'pending' then
     return jsonb_build_object('verdict', 'busy');
-  elsif exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)) then
+  elsif s.not_before > v_at
+     or exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)) then
     return jsonb_build_object('verdict', 'early');
   end if;
   v_step := hot.start_step(t, s.id, p_worker, p_lease_ms, v_at);
@@ -256,7 +259,7 @@ end $$;
 --   p_finished  [{id, attempt, status, result, error}]
 --   p_lanes     [[step ids]]: the rest of each lane that the caller is on; a next step that only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for
--- Out: {fenced: [step ids], claimed: [{lane, step}], fragments: [expression], respond: attempt or null, events}.
+-- Out: {fenced: [step ids], claimed: [{lane, step}], fragments: [expression], generation, respond: attempt or null, events}.
 -- `claimed[].step` is null where the caller must claim by itself (a write). `fragments` are the caller's to publish.
 create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_lanes jsonb, p_queue text,
                             p_take int, p_lease_ms int) returns jsonb language plpgsql as $$
@@ -264,7 +267,7 @@ declare
   t turns;
   f fragments;
   s steps;
-  v_at timestamptz := clock_timestamp();
+  v_at timestamptz;
   v_ended text[];
   v_events jsonb;
   v_failed boolean;
@@ -277,6 +280,7 @@ declare
   v_lane text[];
 begin
   select * into t from turns where id = p_turn for no key update;
+  v_at := clock_timestamp();
   with ended as (
     update steps x set status = e.status, result = e.result, error = e.error, finished_at = v_at, lease_until = null
       from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb)
@@ -290,7 +294,7 @@ begin
     into v_ended, v_failed, v_critical, v_events from ended;
   if v_ended is null then
     return jsonb_build_object('fenced', (select jsonb_agg(e -> 'id') from jsonb_array_elements(p_finished) e),
-                              'claimed', '[]'::jsonb, 'fragments', '[]'::jsonb, 'events', '[]'::jsonb);
+                              'claimed', '[]'::jsonb, 'fragments', '[]'::jsonb, 'generation', t.generation, 'events', '[]'::jsonb);
   end if;
   if v_failed then
     v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
@@ -343,8 +347,114 @@ begin
   returning case when x.status = 'responding' then x.attempt end into v_respond;
   return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_finished) e
                                         where e ->> 'id' <> all (v_ended)),
-                            'claimed', v_claimed, 'fragments', v_fragments, 'respond', v_respond, 'events', v_events);
+                            'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation, 'respond', v_respond,
+                            'events', v_events);
 end $$;
+
+-- Renews leases in one statement each: of steps [{turn, id, attempt}] and of turns [{turn, attempt}].
+create function hot.renew_leases(p_steps jsonb, p_turns jsonb, p_lease_ms int) returns void language sql as $$
+  update steps s set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from jsonb_to_recordset(p_steps) as held(turn uuid, id text, attempt int)
+   where s.turn_id = held.turn and s.id = held.id and s.attempt = held.attempt and s.status = 'running';
+  update turns t set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from jsonb_to_recordset(p_turns) as held(turn uuid, attempt int)
+   where t.id = held.turn and t.attempt = held.attempt and t.status in ('planning', 'responding')
+$$;
+
+-- Finds turns that nobody holds. Kind: plan, respond (the lease has run out), steps (a step's lease has run out; or a step is
+-- ready and nobody has taken it for the grace, which doubles with each recovery; but on a busy queue that is only waiting).
+create function hot.find_lost(p_grace_ms int, p_busy_queues text[], p_limit int) returns table (turn_id uuid, kind text)
+language sql as $$
+  select t.id, case t.status when 'planning' then 'plan' else 'respond' end
+    from turns t
+   where t.status in ('planning', 'responding') and t.lease_until < clock_timestamp()
+  union all
+  select t.id, 'steps'
+    from turns t
+   where t.status = 'running' and (
+     exists (select 1 from steps s where s.turn_id = t.id and s.status = 'running' and s.lease_until < clock_timestamp())
+     or exists (
+       select 1 from steps s
+        where s.turn_id = t.id and s.status = 'pending' and s.queue <> all (p_busy_queues)
+          and not exists (select 1 from steps n where n.turn_id = t.id and n.id = any (s.needs) and not hot.is_final(n.status))
+          and greatest(t.compiled_at, s.not_before, (select max(n.finished_at) from steps n where n.turn_id = t.id and n.id = any (s.needs)))
+              < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))))
+   limit p_limit
+$$;
+
+-- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and stores with
+-- hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`; after `p_max_attempts`
+-- a step fails, because it seems to kill its workers.
+-- Null: the turn does not run. Out: {generation, nodes: [{id, needs, queue, tool, is_running}], respond, events}.
+create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+  v_respond int;
+begin
+  select * into t from turns where id = p_turn and status = 'running' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  with lost as (
+    update steps s
+       set status = case when s.attempt < p_max_attempts then 'pending' when s.effect = 'read' then 'failed' else 'unknown' end,
+           unsure = s.effect <> 'read', lease_until = null, finished_at = case when s.attempt >= p_max_attempts then v_at end,
+           error = case when s.attempt >= p_max_attempts then jsonb_build_object(
+             'code', 'INTERNAL_ERROR', 'message', format('the worker was lost in each of %s attempts', s.attempt)) end
+     where s.turn_id = p_turn and s.status = 'running' and s.lease_until < v_at
+    returning s.*
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error)))
+           filter (where status <> 'pending'), '[]') into v_events from lost;
+  if jsonb_array_length(v_events) > 0 then
+    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast', v_at);
+  end if;
+  update turns x set generation = x.generation + 1, compiled_at = v_at, recoveries = x.recoveries + 1,
+         open_steps = x.open_steps - jsonb_array_length(v_events)
+   where x.id = p_turn returning * into t;
+  if t.open_steps = 0 then
+    update turns x set status = 'responding', attempt = x.attempt + 1, responding_at = v_at,
+           lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
+     where x.id = p_turn returning x.attempt into v_respond;
+  end if;
+  return jsonb_build_object(
+    'generation', t.generation, 'respond', v_respond, 'events', hot.append_events(t, v_events, v_at),
+    'nodes', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'queue', s.queue, 'tool', s.tool,
+                       'is_running', s.status = 'running',
+                       'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
+                                         and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
+                from steps s where s.turn_id = p_turn and not hot.is_final(s.status)));
+end $$;
+
+-- Stores the fragments of a generation; those without needs count as sent.
+create function hot.store_fragments(p_turn uuid, p_tenant uuid, p_generation int, p_fragments jsonb, p_at timestamptz) returns void
+language sql as $$
+  insert into fragments (turn_id, generation, number, tenant_id, needs, steps, queue, expression, sent_at)
+  select p_turn, p_generation, f.number, p_tenant, f.needs, f.steps, f.queue, f.expression, case when f.needs = '{}' then p_at end
+    from jsonb_populate_recordset(null::fragments, p_fragments) f
+$$;
+
+-- Takes a turn whose planner or responder was lost. Out: its new fence; null: it is held, or has ended.
+create function hot.take_over(p_turn uuid, p_lease_ms int) returns int language sql as $$
+  update turns t set attempt = t.attempt + 1, recoveries = t.recoveries + 1,
+         lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0 * power(2, least(t.recoveries, 6)))
+   where t.id = p_turn and t.status = 'responding' and t.lease_until < clock_timestamp()
+  returning t.attempt
+$$;
+
+-- Gives a turn whose planner was lost back to the queue; false where it is held, or planned.
+create function hot.requeue(p_turn uuid) returns boolean language sql as $$
+  with given_back as (
+    update turns t set status = 'queued', sent_at = clock_timestamp(), recoveries = t.recoveries + 1, lease_until = null
+     where t.id = p_turn and t.status = 'planning' and t.lease_until < clock_timestamp()
+    returning 1
+  )
+  select exists (select 1 from given_back)
+$$;
 
 -- Appends one event to a turn. Null: there is no such turn.
 create function hot.note(p_turn uuid, p_type text, p_data jsonb) returns jsonb language plpgsql as $$
@@ -365,10 +475,12 @@ returns jsonb language plpgsql as $$
 declare
   t turns;
   r replies := jsonb_populate_record(null::replies, p_reply);
-  v_at timestamptz := clock_timestamp();
+  v_at timestamptz;
   v_events jsonb;
   v_next uuid;
 begin
+  perform 1 from turns where id = p_turn for no key update;
+  v_at := clock_timestamp();
   update turns set status = p_status, output = p_output, usage = p_usage, error = p_error, finished_at = v_at, lease_until = null,
          responding_at = coalesce(responding_at, v_at)
    where id = p_turn and attempt = p_attempt and status in ('planning', 'responding')

@@ -30,6 +30,8 @@ class ClaimedStep:
     args: dict[str, Any]
     timeout_ms: int
     effect: str
+    unsure: bool
+    """An earlier call with an effect was lost: its outcome is to be asked for first."""
     left_ms: int
     """Time until the turn's deadline."""
     inputs: dict[str, Any]
@@ -84,6 +86,8 @@ class Advance:
     claimed: list[ClaimedLane]
     fragments: list[dict[str, Any]]
     """Expressions that became ready and are the caller's to publish."""
+    generation: int
+    """The generation to publish them in."""
     respond: int | None
     """The turn's fence for the reply, where these steps were the last."""
     events: list[Event]
@@ -156,6 +160,7 @@ def advance(
             for entry in found["claimed"]
         ],
         fragments=found["fragments"],
+        generation=found["generation"],
         respond=found.get("respond"),
         events=read_events(found["events"]),
     )

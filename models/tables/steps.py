@@ -36,6 +36,8 @@ class StepRow(Row):
     status: Mapped[str] = mapped_column(server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
     lease_until: Mapped[datetime | None]
+    unsure: Mapped[bool] = mapped_column(server_default="false")
+    """A call with an effect was lost: ask the backend what became of it before calling again."""
     not_before: Mapped[datetime | None]
     worker: Mapped[str | None]
     cache: Mapped[str | None]

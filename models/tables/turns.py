@@ -18,6 +18,7 @@ class TurnRow(Row):
         UniqueConstraint("tenant_id", "conversation_id", "seq"),
         UniqueConstraint("tenant_id", "channel", "message_id"),
         Index("turns_unsent_idx", "sent_at", postgresql_where=text("status = 'queued' AND sent_at IS NOT NULL")),
+        Index("turns_active_idx", "status", postgresql_where=text("status IN ('planning', 'running', 'responding')")),
         HOT,
     )
 
@@ -47,6 +48,8 @@ class TurnRow(Row):
     lease_until: Mapped[datetime | None]
     generation: Mapped[int] = mapped_column(server_default="0")
     """The canvas generation whose messages may start steps."""
+    compiled_at: Mapped[datetime | None]
+    """When that generation was made."""
     open_steps: Mapped[int] = mapped_column(server_default="0")
     """Steps that are not final."""
     last_event: Mapped[int] = mapped_column(server_default="0")

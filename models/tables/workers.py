@@ -16,5 +16,7 @@ class WorkerRow(Row):
     name: Mapped[str] = mapped_column(primary_key=True)
     """Node name, such as `worker-io-1@host`."""
     queues: Mapped[list[str]]
+    slots: Mapped[int]
+    """Tasks that it runs at the same time."""
     started_at: Mapped[datetime] = created_now()
     beat_at: Mapped[datetime] = created_now()

@@ -24,7 +24,7 @@ _BAD_BODIES: list[tuple[str, bytes, int, str, str | None]] = [
     ("100,000 brackets", b"[" * 100_000, 400, "too_deep", None),
     ("an open string of quotes", b'{"message": "' + b'\\"' * 60_000 + b"[" * 99, 400, "not_json", None),
     ("a float out of range", b'{"message": "a", "metadata": {"x": 1e999}}', 422, "number_out_of_range", None),
-    ("an integer out of range", b'{"message": "a", "deadline_ms": 9223372036854775808}', 422, "number_out_of_range", None),
+    ("a too large integer", b'{"message": "a", "deadline_ms": 9223372036854775808}', 422, "number_out_of_range", None),
     ("an endless integer", b'{"message": "a", "deadline_ms": ' + b"9" * 9_999 + b"}", 422, "number_out_of_range", None),
     ("NUL", b'{"message": "a\\u0000b"}', 422, "invalid", "message"),
     ("NUL in a name", b'{"message": "a", "metadata": {"x": [{"\\u0000": 1}]}}', 422, "invalid", "metadata.x[0].(name)"),

@@ -1,26 +1,119 @@
 """What the API says of itself, and whether it is true."""
 
+import json
 import re
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, Phase, given, settings
-from jsonschema_rs import validator_for
-from schemathesis import checks
+from schemathesis.checks import CHECKS
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 _CHECKS = [
-    checks.not_a_server_error,
-    *(
-        check
-        for name in (
-            "status_code_conformance",
-            "content_type_conformance",
-            "response_headers_conformance",
-            "response_schema_conformance",
-        )
-        for check in checks.CHECKS.get_by_names([name])
-    ),
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "unsupported_method",
+    "ignored_auth",
 ]
+_EXAMPLES = 4
+
+
+@pytest.fixture
+def spec(client: FlaskClient) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/openapi.json").get_json()
+    return found
+
+
+def test_document_is_valid(spec: dict[str, Any]) -> None:
+    """The document is OpenAPI 3.1; each schema is valid JSON schema, and each reference leads somewhere."""
+    schemas = spec["components"]["schemas"]
+
+    references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(spec)))
+
+    assert spec["openapi"] == "3.1.0"
+    OPENAPI_31_VALIDATOR.validate(spec)
+    for schema in schemas.values():
+        jsonschema_rs.meta.validate(schema)
+    assert references <= set(schemas)
+    assert all("." not in name for name in schemas)
+
+
+def test_document_covers_every_route(app: APIFlask, spec: dict[str, Any]) -> None:
+    """Every route of the API is in the document, with an id, its problems, and how to show a key."""
+    rules = {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule) for rule in app.url_map.iter_rules()}
+
+    operations = [(path, one) for path, methods in spec["paths"].items() for one in methods.values()]
+
+    assert rules - set(spec["paths"]) == {"/", "/docs", "/docs/assets/{name}", "/openapi.json"}
+    assert len({one["operationId"] for _, one in operations}) == len(operations)
+    for path, one in operations:
+        assert one["summary"]
+        assert "500" in one["responses"]
+        if path.startswith("/v1/"):
+            assert one["security"] == [{"bearer": []}, {"apiKey": []}]
+            assert {"401", "403"} <= set(one["responses"])
+
+
+def test_examples_are_true(client: FlaskClient, spec: dict[str, Any]) -> None:
+    """The example of a message is accepted as it stands."""
+    example = spec["paths"]["/v1/turns"]["post"]["requestBody"]["content"]["application/json"]["example"]
+
+    answer = client.post("/v1/turns", json=example)
+
+    assert answer.status_code == 202
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::ResourceWarning")
+def test_routes_keep_to_the_document(app: APIFlask, client: FlaskClient) -> None:
+    """Whatever is sent, right or wrong, each route answers as its document says, and never with a 500."""
+    turn_id = client.post("/v1/turns", json={"message": "hi", "conversation_id": "c"}).get_json()["turn_id"]
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+    headers = {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
+    checks = CHECKS.get_by_names(_CHECKS)
+    walked = 0
+
+    for result in schema.exclude(path_regex="readyz|events").get_all_operations():
+        operation = result.ok()
+        quick = settings(
+            max_examples=_EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+        )
+
+        @quick
+        @given(case=operation.as_strategy())
+        def sends(case: schemathesis.Case) -> None:
+            case.call_and_validate(headers=headers, checks=checks)
+
+        sends()
+        walked += 1
+
+    assert walked >= 11
+    assert client.get(f"/v1/turns/{turn_id}").status_code == 200
+
+
+def test_page_needs_nothing_from_elsewhere(client: FlaskClient) -> None:
+    """The documentation page loads its parts from here only, and each of them is there."""
+    with client.get("/docs") as answer:
+        page = answer.text
+
+    parts = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(parts) == 3
+    assert "http:" not in page
+    assert "https:" not in page
+    for part in parts:
+        with client.get(f"/{part}") as answer:
+            assert answer.status_code == 200
+    assert client.get("/docs/assets/index.html").status_code == 404
+    assert client.get("/").headers["Location"].endswith("docs")

@@ -11,13 +11,13 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
+from models.contracts.turn import Reply, Usage
 from models.database import statement, transaction
 from models.ledger import events, turns
 from models.ledger.turns import Ending
-from models.contracts.turn import Reply, Usage
 from models.redis import announce, append_delta
-from tests.facts import wait_for
 from tests.factories import claim_turn, record_plan, step
+from tests.facts import wait_for
 from web.events import stream
 from web.live import Hub, hub
 

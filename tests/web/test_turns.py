@@ -1,4 +1,4 @@
-"""Receiving and showing turns."""
+"""Receiving turns."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,17 +9,15 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.database import statement, transaction
+from models.database import transaction
 from models.errors import Unavailable
-from models.ledger import events, steps, turns
-from models.ledger.steps import FinishedStep, Holder, Wanted
+from models.ledger import events, turns
 from models.settings import settings
-from tests.factories import claim_turn, finish_turn, record_plan, step
+from tests.factories import claim_turn, finish_turn
 from tests.web.conftest import KeyMaker
 from web.live import hub
 
 _PLAN = {"steps": [{"id": "when", "tool": "dates.resolve_hint", "args": {"hint": "next weekend"}}]}
-_HOLDER = Holder("w1", 6_000)
 
 
 def _post(client: FlaskClient, **body: Any) -> dict[str, Any]:
@@ -220,68 +218,6 @@ def test_wait_in_vain(client: FlaskClient) -> None:
     answer = client.post("/v1/turns?wait=0.1", json={"message": "hi"})
 
     assert answer.status_code == 202
-
-
-@pytest.mark.parametrize("turn_id", ["x", "123", "00000000-0000-7000-8000-000000000000", "%00", "..;"])
-def test_unknown_turn(client: FlaskClient, turn_id: str) -> None:
-    """What is no id of a turn is not found."""
-    answers = [client.get(f"/v1/turns/{turn_id}{rest}") for rest in ("", "/events", "/graph.mmd")]
-
-    assert [answer.status_code for answer in answers] == [404, 404, 404]
-
-
-def test_shown_turn(client: FlaskClient) -> None:
-    """A turn shows its plans, its steps with their waits and durations, and where the time went."""
-    accepted = _post(client, metadata={"order": 7}, conversation_id="c")
-    turn_id = UUID(accepted["turn_id"])
-    turn = claim_turn(turn_id)
-    assert turn is not None
-    record_plan(turn, step("a"), step("b"), step("c", "a", "b"))
-    for name in ("b", "a"):
-        with statement() as db:
-            claim = steps.claim(db, turn_id, [name], 1, _HOLDER)
-            assert claim.step
-            if name == "b":
-                done = FinishedStep("b", claim.step.attempt, "succeeded", {"slept_ms": 1})
-                steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 0), _HOLDER)
-
-    running = client.get(accepted["links"]["self"]).get_json()
-
-    assert running["status"] == "running"
-    assert [(each["id"], each["status"]) for each in running["steps"]] == [
-        ("a", "running"),
-        ("b", "succeeded"),
-        ("c", "pending"),
-    ]
-    assert running["executed_order"] == ["b", "a"]
-    assert running["plans"][0]["revision"] == 1
-    assert running["metadata"] == {"order": 7}
-    assert running["trace_id"] == turn_id.hex
-    assert running["timings"]["total_ms"] is None
-    done_step = running["steps"][1]
-    assert done_step["result"] == {"slept_ms": 1}
-    assert done_step["duration_ms"] >= 0
-    assert done_step["queue_ms"] >= 0
-    assert running["timings"]["critical_path_ms"] == pytest.approx(done_step["duration_ms"])
-    assert running["timings"]["tools_ms"] == pytest.approx(done_step["duration_ms"])
-    assert len(running["created_at"]) == len("2026-01-01T00:00:00.000000Z")
-
-
-def test_ready_step_is_queued(client: FlaskClient) -> None:
-    """A step that waits only for a worker is shown as queued, one that waits for steps as pending; the graph too."""
-    accepted = _post(client)
-    turn = claim_turn(UUID(accepted["turn_id"]))
-    assert turn is not None
-    record_plan(turn, step("a"), step("b", "a"))
-
-    shown = client.get(accepted["links"]["self"]).get_json()
-    drawn = client.get(accepted["links"]["self"] + "/graph.mmd")
-
-    assert [each["status"] for each in shown["steps"]] == ["queued", "pending"]
-    assert drawn.content_type == "text/plain; charset=utf-8"
-    assert drawn.text.startswith("flowchart TD")
-    assert "a: sim.wait (queued)" in drawn.text
-    assert "s0 --> s1" in drawn.text
 
 
 def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:

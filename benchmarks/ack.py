@@ -1,0 +1,90 @@
+"""How soon a message is durably accepted: `POST /v1/turns` against a route that does one INSERT and COMMIT.
+
+64 connections, each turn in a conversation of its own. The workers are stopped, so that only the doors work: the web
+process, Postgres, and for ours Valkey, where the dispatched turns pile up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from benchmarks.load import Load, drive, during
+from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress, stack, stack_groups
+from benchmarks.peers import bare_route
+from workers.embedded import Stack
+from workers.embedded.process import Process
+
+_CONNECTIONS = 64
+_BODY = orjson.dumps({"message": "Which rooms are free next weekend?", "user": {"id": "u1", "locale": "en"}})
+
+
+@dataclass(frozen=True)
+class _Door:
+    url: str
+    key: str
+    web: Process
+
+
+@dataclass(frozen=True)
+class _Round:
+    load: Load
+    cpu_s: dict[str, float]
+
+    @property
+    def ms(self) -> list[float]:
+        return [latency * 1000 for latency in self.load.latencies_s]
+
+
+def run(short: bool) -> Table:
+    """Measure both doors in turn."""
+    seconds, rounds = (1.5, 2) if short else (5.0, 5)
+    with stack() as ours, bare_route(ours) as (bare_url, bare_web):
+        _stop_workers(ours)
+        doors = [
+            _Door(bare_url, "", bare_web),
+            _Door(f"{ours.url}/v1/turns", ours.dev_key, ours.processes["web"]),
+        ]
+        for door in doors:
+            _measure(ours, door, 0.5)
+        measured: list[list[_Round]] = [[], []]
+        for number in range(rounds):
+            for door, into in zip(doors, measured, strict=True):
+                into.append(_measure(ours, door, seconds))
+            rates = " and ".join(f"{each[-1].load.per_s:,.0f}/s" for each in measured)
+            progress(f"round {number + 1} of {rounds}: bare and ours {rates}")
+    bare, own = measured
+    ratios = Spread.of([b.load.per_s / a.load.per_s for a, b in zip(bare, own, strict=True)])
+    return Table(
+        f"ack: {_CONNECTIONS} connections, durable",
+        [_row("bare Flask, INSERT + COMMIT", bare, "1"), _row("POST /v1/turns", own, ratios)],
+    )
+
+
+def _stop_workers(of: Stack) -> None:
+    stopped = [process for name, process in of.processes.items() if name != "web"]
+    for process in stopped:
+        process.ask_to_stop()
+    for process in stopped:
+        process.stop(timeout_s=20)
+
+
+def _measure(of: Stack, door: _Door, seconds: float) -> _Round:
+    groups = stack_groups(of)
+    meter = CpuMeter({"web": [door.web], "Postgres": groups["Postgres"], "Valkey": groups["Valkey"]})
+    load = drive(door.url, during(seconds, _BODY), connections=_CONNECTIONS, expected=202, key=door.key)
+    return _Round(load, meter.used_s())
+
+
+def _row(name: str, rounds: Sequence[_Round], ratio: Spread | str) -> Row:
+    def cpu_ms(group: str) -> Spread:
+        return Spread.of([each.cpu_s[group] * 1000 / len(each.load.latencies_s) for each in rounds])
+
+    return {
+        "door": name,
+        "ratio": ratio,
+        "requests/s": Spread.of([each.load.per_s for each in rounds]),
+        "p50 ms": Spread.of([percentile(each.ms, 0.5) for each in rounds]),
+        "p99 ms": Spread.of([percentile(each.ms, 0.99) for each in rounds]),
+        **{f"CPU ms: {group}": cpu_ms(group) for group in rounds[0].cpu_s},
+    }

@@ -1,0 +1,71 @@
+"""How long a plan takes against its critical path, the shortest time possible. Real waits, free workers.
+
+The wall time is the ledger's: from the plan's record to the moment when the last step has ended. Beside it, from the
+first step's start to the last one's end; and what running level by level would take at best, which is computed.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import httpx2
+
+from benchmarks.measuring import Row, Spread, Table, progress, stack
+from benchmarks.shapes import Shape, chain, fan_out, n_shape, random_plan, trip
+
+_TOOL_WORKERS = 3
+"""48 steps at a time: more than any of these plans has ready."""
+_SEEDS = range(1, 6)
+
+
+def run(short: bool) -> Table:
+    """Measure each plan several times, in turns."""
+    rounds = 2 if short else 5
+    shapes = _shapes(short)
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in shapes}
+    with stack(tool_workers=_TOOL_WORKERS) as ours:
+        headers = {"Authorization": f"Bearer {ours.dev_key}"}
+        with httpx2.Client(base_url=ours.url, headers=headers, timeout=60) as api:
+            for _ in range(3):
+                _wall_ms(api, fan_out(_TOOL_WORKERS * 8, [20]))
+            for number in range(rounds):
+                for name, shape in shapes.items():
+                    measured[name].append(_wall_ms(api, shape))
+                progress(f"round {number + 1} of {rounds}: each plan once")
+    return Table("makespan: wall time / critical path", [_row(name, shapes[name], measured[name]) for name in shapes])
+
+
+def _shapes(short: bool) -> Mapping[str, Shape]:
+    shapes = {
+        "N": n_shape(),
+        "trip, 10 steps": trip(),
+        "fan-out 10 + join": fan_out(10, [200, 230, 260, 290, 320, 350, 380, 410, 440, 470, 200]),
+        "chain of 10": chain(10, 100),
+    }
+    seeds = _SEEDS[:1] if short else _SEEDS
+    return {**shapes, **{f"random, 30 steps, seed {seed}": random_plan(seed, 30, 400) for seed in seeds}}
+
+
+def _wall_ms(api: httpx2.Client, shape: Shape) -> tuple[float, float]:
+    """Run a plan; return the time from its record to its last step's end, and that from its first step's start."""
+    answer = api.post("/v1/turns", params={"wait": 30}, json={"message": "go", "agent": "generic", "plan": shape.plan})
+    if answer.status_code != httpx2.codes.OK or answer.json()["status"] != "succeeded":
+        raise RuntimeError(f"the plan did not succeed: {answer.text[:600]}")
+    turn: dict[str, Any] = answer.json()
+    timings = turn["timings"]
+    running_ms = timings["total_ms"] - timings["queued_ms"] - timings["planning_ms"] - timings["responding_ms"]
+    started = min(datetime.fromisoformat(step["started_at"]) for step in turn["steps"])
+    ended = max(datetime.fromisoformat(step["finished_at"]) for step in turn["steps"])
+    return running_ms, (ended - started).total_seconds() * 1000
+
+
+def _row(name: str, shape: Shape, walls: list[tuple[float, float]]) -> Row:
+    path_ms = shape.critical_path_ms
+    return {
+        "plan": name,
+        "critical path ms": round(path_ms),
+        "recorded to done": Spread.of([running / path_ms for running, _ in walls]),
+        "first start to last end": Spread.of([steps / path_ms for _, steps in walls]),
+        "over the path, ms": Spread.of([running - path_ms for running, _ in walls]),
+        "waves, computed": f"{shape.waves_ms / path_ms:.3f}",
+    }

@@ -1,0 +1,145 @@
+"""Measure and print: spreads over rounds, tables, CPU by process group, the stack that is measured."""
+
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from workers.embedded import Stack, StackOptions
+from workers.embedded.process import Process
+
+_BEGAN = time.monotonic()
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What several rounds of one measurement gave."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Return the spread of at least one value."""
+        return cls(min(values), statistics.median(values), max(values))
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return _figure(self.median)
+        return f"{_figure(self.median)} ({_figure(self.low)}–{_figure(self.high)})"
+
+
+Row = Mapping[str, str | int | Spread]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The result of a benchmark: rows with the same columns."""
+
+    title: str
+    rows: Sequence[Row]
+
+    def markdown(self) -> str:
+        """Return the table as a page shows it: median (lowest–highest)."""
+        names = list(self.rows[0])
+        lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in self.rows)]
+        return f"### {self.title}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def progress(text: str) -> None:
+    """Say on stderr how far we are."""
+    print(f"{time.monotonic() - _BEGAN:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of the values does not exceed."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+@contextmanager
+def stack(*, tool_workers: int = 2, settings: Mapping[str, str] | None = None) -> Iterator[Stack]:
+    """Run the embedded stack on a new data directory, removed at the end, with the offline model.
+
+    A directory is given, because Postgres writes to disk at a commit only where its data is to be kept.
+    """
+    offline = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+    progress("starting a stack")
+    with tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder:
+        options = StackOptions(
+            data_dir=Path(folder), port=0, tool_workers=tool_workers, settings={**offline, **(settings or {})}
+        )
+        with Stack(options) as started:
+            yield started
+            progress("stopping the stack")
+
+
+@contextmanager
+def paused(process: Process) -> Iterator[None]:
+    """Let a process stand still meanwhile: what is sent to it piles up."""
+    assert process.pid, f"{process.name} does not run"
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+
+
+class CpuMeter:
+    """CPU time by process group, from its making on. Reads /proc, so Linux only."""
+
+    def __init__(self, groups: Mapping[str, Sequence[Process]]) -> None:
+        self._groups = groups
+        self._before = self._total()
+
+    def used_s(self) -> dict[str, float]:
+        """Return the seconds that each group has used since."""
+        return {group: after - self._before[group] for group, after in self._total().items()}
+
+    def _total(self) -> dict[str, float]:
+        table = _process_table()
+        return {
+            group: sum(_tree_s(process.pid, table) for process in processes if process.pid)
+            for group, processes in self._groups.items()
+        }
+
+
+def stack_groups(of: Stack) -> dict[str, list[Process]]:
+    """Return the stack's processes by what they are for."""
+    tools = [process for name, process in of.processes.items() if name.startswith(("worker-io", "worker-cpu"))]
+    return {
+        "web": [of.processes["web"]],
+        "planner": [of.processes["worker-plan"]],
+        "tools": tools,
+        "beat": [of.processes["beat"]],
+        "Postgres": [of.postgres.process],
+        "Valkey": [of.redis.process],
+    }
+
+
+def _process_table() -> dict[int, tuple[int, float]]:
+    """Return for each process its parent and its CPU seconds, with those of its children that have ended."""
+    table = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        table[int(path.parent.name)] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS_PER_S
+    return table
+
+
+def _tree_s(pid: int, table: Mapping[int, tuple[int, float]]) -> float:
+    own = table[pid][1] if pid in table else 0.0
+    return own + sum(_tree_s(child, table) for child, (parent, _) in table.items() if parent == pid)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3g}"

@@ -1,0 +1,105 @@
+"""Recovery: find what nobody holds, take it back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, cast
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from models.contracts.event import Event, read_events
+
+Kind = Literal["plan", "respond", "steps"]
+
+
+@dataclass(frozen=True)
+class LostTurn:
+    """A turn that nobody holds: its planner, its responder, or one of its steps."""
+
+    id: UUID
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class OpenStep:
+    """A step that is not final."""
+
+    id: str
+    needs: tuple[str, ...]
+    """Those that are not final either."""
+    queue: str
+    tool: str
+    is_running: bool
+
+
+@dataclass(frozen=True)
+class Reclaimed:
+    """A running turn after what was lost has been taken back: a new generation."""
+
+    generation: int
+    steps: list[OpenStep]
+    respond: int | None
+    """The turn's fence for the reply, where nothing is left to run."""
+    events: list[Event]
+
+
+def lead(db: Session) -> bool:
+    """Become the one who recovers, until this transaction ends; False where somebody else is.
+
+    Nobody recovers in the first seconds after Postgres has started: leases could not be renewed while it was away.
+    """
+    query = text(
+        "SELECT pg_try_advisory_xact_lock(hashtext('turnloom.recovery'))"
+        " AND pg_postmaster_start_time() < clock_timestamp() - interval '6 seconds'"
+    )
+    return bool(db.scalar(query))
+
+
+def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: int) -> list[LostTurn]:
+    """Return turns that nobody holds. Steps that are ready on a busy queue only wait."""
+    query = text("SELECT turn_id, kind FROM hot.find_lost(:grace, :busy, :most)")
+    arguments = {"grace": round(grace.total_seconds() * 1000), "busy": list(busy_queues), "most": limit}
+    return [LostTurn(turn_id, kind) for turn_id, kind in db.execute(query, arguments)]
+
+
+def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int) -> Reclaimed | None:
+    """Take back the lost steps of a running turn. None: it does not run."""
+    query = text("SELECT hot.reclaim(:turn, :most, :lease)")
+    found = cast("dict[str, Any] | None", db.scalar(query, {"turn": turn_id, "most": max_attempts, "lease": lease_ms}))
+    if found is None:
+        return None
+    steps = [OpenStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
+    return Reclaimed(found["generation"], steps, found["respond"], read_events(found["events"]))
+
+
+def store_fragments(db: Session, turn_id: UUID, generation: int, fragments: list[dict[str, Any]]) -> None:
+    """Store the fragments that a new generation was compiled to, in the transaction that made it."""
+    query = text(
+        "SELECT hot.store_fragments(id, tenant_id, :generation, :fragments, compiled_at) FROM turns WHERE id = :turn"
+    )
+    db.execute(query, {"turn": turn_id, "generation": generation, "fragments": Jsonb(fragments)})
+
+
+def requeue(db: psycopg.Connection, turn_id: UUID) -> bool:
+    """Give a turn whose planner was lost back to the queue; False where it is held, or planned by now."""
+    row = db.execute("SELECT hot.requeue(%s)", (turn_id,)).fetchone()
+    return bool(row and row[0])
+
+
+def take_over(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> int | None:
+    """Take a turn whose responder was lost; return the new fence, None where it is held or has ended."""
+    row = db.execute("SELECT hot.take_over(%s, %s)", (turn_id, lease_ms)).fetchone()
+    return row[0] if row else None
+
+
+def renew_leases(
+    db: psycopg.Connection, steps: Sequence[tuple[UUID, str, int]], turns: Sequence[tuple[UUID, int]], lease_ms: int
+) -> None:
+    """Renew the leases of steps (turn, step, attempt) and of turns (turn, attempt) that this process works on."""
+    held_steps = [{"turn": str(turn), "id": step, "attempt": attempt} for turn, step, attempt in steps]
+    held_turns = [{"turn": str(turn), "attempt": attempt} for turn, attempt in turns]
+    db.execute("SELECT hot.renew_leases(%s, %s, %s)", (Jsonb(held_steps), Jsonb(held_turns), lease_ms), prepare=True)

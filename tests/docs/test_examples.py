@@ -1,0 +1,70 @@
+"""What the documents show is what happens.
+
+Of a page's fenced blocks, one whose fence names a file (```json plan.json) is written to that file, and a `console`
+block is run: lines after `$ ` (and `> `, where a command goes on) by bash, against the embedded stack. What follows is
+the expected output, in which `...` stands for anything. Blocks of other kinds are for reading.
+"""
+
+import doctest
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, blocks
+from workers.embedded import Stack
+
+SHOWN_URL = "http://localhost:8000"
+# What an installed project has on its PATH.
+COMMANDS = """
+turnloom() { "$PYTHON" -m workers.cli "$@"; }
+python3() { "$PYTHON" "$@"; }
+"""
+EXAMPLES = [page for page in PAGES if any(block.language == "console" for block in blocks(page))]
+
+
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
+def test_examples_do_what_the_page_says(page: Path, stack: Stack, tmp_path: Path):
+    """Whoever copies a page's commands gets the output that the page shows."""
+    shutil.copytree(ROOT / "tools", tmp_path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+
+    shown = [(command, output, _run(command, stack, tmp_path)) for command, output in _session(page, tmp_path)]
+
+    assert [(command, output, seen) for command, output, seen in shown if not _matches(output, seen)] == []
+
+
+def _session(page: Path, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the commands of a page with the expected output; files are written on the way."""
+    for block in blocks(page):
+        if block.file:
+            path = folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, "utf-8")
+        elif block.language == "console":
+            for part in f"\n{block.text}".split("\n$ ")[1:]:
+                lines = part.splitlines(keepends=True)
+                more = next((n for n, line in enumerate(lines[1:], 1) if not line.startswith("> ")), len(lines))
+                yield lines[0] + "".join(line[2:] for line in lines[1:more]), "".join(lines[more:])
+
+
+def _run(command: str, stack: Stack, folder: Path) -> str:
+    environment = {
+        **os.environ,
+        **stack.environment,
+        "KEY": stack.dev_key,
+        "PYTHON": sys.executable,
+        "PYTHONPATH": f"{folder}:{ROOT}",
+    }
+    script = COMMANDS + command.replace(SHOWN_URL, stack.url)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=20, check=False
+    )
+    return done.stdout if done.returncode == 0 else f"{done.stdout}{done.stderr}exit code {done.returncode}"
+
+
+def _matches(expected: str, seen: str) -> bool:
+    return doctest.OutputChecker().check_output(expected.rstrip(), seen.rstrip(), doctest.ELLIPSIS)

@@ -1,0 +1,89 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import get_args
+
+import httpx2
+import pytest
+
+from models.contracts.envelope import ERROR_CODES, ErrorCode
+from models.contracts.event import EVENTS
+from models.contracts.plan import PLAN_FAULTS, FaultCode
+from models.errors import NeedsInput, TurnloomError
+from models.settings import Settings
+from tests.docs.pages import ROOT, prose
+from tools.registry import load_registry
+from workers.cli import COMMANDS
+
+REFERENCE = ROOT / "docs" / "reference"
+
+MESSAGES = [
+    {"agent": "travel", "message": "Plan a 2-day Kyoto trip"},
+    {"message": "hello"},
+    {
+        "message": "fail",
+        "plan": {
+            "steps": [
+                {"id": "again", "tool": "sim.flaky", "args": {"fail_times": 1}},
+                {"id": "never", "tool": "sim.fail", "args": {"code": "CONFLICT"}},
+                {"id": "after", "tool": "sim.echo", "args": {"value": {"$from": "never"}}},
+            ]
+        },
+    },
+    {"message": "fail", "plan": {"steps": [{"id": "never", "tool": "sim.fail", "args": {"code": "CONFLICT"}}]}},
+]
+
+
+def test_the_reference_is_made_from_this_code():
+    """Nobody edits the reference, and nobody forgets to make it anew."""
+    done = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("settings.md", ["DATABASE_URL", "REDIS_URL", "TURNLOOM_PACKS"]),
+        ("settings.md", [name.upper() for name in Settings.model_fields]),
+        ("tools.md", list(load_registry(["dates", "sim", "travel"]).tools)),
+        ("errors.md", [*get_args(ErrorCode), *get_args(FaultCode)]),
+        ("errors.md", [kind.code for kind in TurnloomError.__subclasses__() if kind is not NeedsInput]),
+        ("events.md", list(EVENTS)),
+        ("commands.md", [f"turnloom {name}" for name in COMMANDS]),
+        ("agents.md", [path.stem for path in (ROOT / "prompts" / "agents").glob("*.yaml")]),
+    ],
+)
+def test_the_reference_names_everything(page, names):
+    """Every setting, tool, error code, event, command and agent is in the reference."""
+    words = set(re.findall(r"`(?:TURNLOOM_)?([^`]+)`", prose(REFERENCE / page)))
+
+    assert {name.removeprefix("TURNLOOM_") for name in names} - words == set()
+
+
+def test_each_code_has_a_meaning():
+    """The lists of codes are closed, and each code is explained where it is listed."""
+    assert set(ERROR_CODES) == set(get_args(ErrorCode))
+    assert set(PLAN_FAULTS) == set(get_args(FaultCode))
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=["trip", "talk", "some fail", "all fail"])
+def test_events_are_as_the_reference_says(message, api: httpx2.Client):
+    """An event's type is documented, and so is each field of its data."""
+    turn_id = api.post("/v1/turns?wait=20", json=message).json()["turn_id"]
+
+    text = api.get(f"/v1/turns/{turn_id}/events").text
+
+    told = re.findall(r"^event: (.+)\ndata: (.+)$", text, re.MULTILINE)
+    fields = {(kind, field) for kind, data in told for field in json.loads(data) if field not in ("turn_id", "at")}
+    assert fields
+    assert {(kind, field) for kind, field in fields if f"`{field}`" not in EVENTS.get(kind, "")} == set()

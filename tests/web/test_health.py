@@ -1,0 +1,53 @@
+"""Health of the API."""
+
+import psycopg
+import pytest
+from flask.testing import FlaskClient
+
+from models.database import close_connections
+from models.settings import settings
+
+
+def test_alive(client: FlaskClient) -> None:
+    """The process says that it is alive, without a key."""
+    answer = client.get("/healthz", headers={"Authorization": ""})
+
+    assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_ready(client: FlaskClient, monkeypatch: pytest.MonkeyPatch, alive: bool) -> None:
+    """Ready is who can record a turn and has a worker for it."""
+    monkeypatch.setattr("web.health.workers_alive", lambda: alive)
+
+    answer = client.get("/readyz", headers={"Authorization": ""})
+
+    assert answer.status_code == (200 if alive else 503)
+    assert answer.get_json()["status"] == ("ready" if alive else 503)
+    assert ("worker" in answer.get_json().get("detail", "")) == (not alive)
+
+
+def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database at another revision is named as what is missing."""
+    monkeypatch.setattr("web.health.workers_alive", lambda: True)
+    monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
+
+    answer = client.get("/readyz")
+
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_ready")
+    assert "revision" in answer.get_json()["detail"]
+
+
+def test_not_ready_when_postgres_only_reads(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Postgres that takes no writes is named as what is missing."""
+    monkeypatch.setattr("web.health.workers_alive", lambda: True)
+    owner_url = settings().owner_database_url
+    assert owner_url
+    with psycopg.connect(owner_url) as owner:
+        owner.execute(f"ALTER DATABASE {owner.info.dbname} SET default_transaction_read_only = on")
+    close_connections()
+
+    answer = client.get("/readyz")
+
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_ready")
+    assert "only reads" in answer.get_json()["detail"]
