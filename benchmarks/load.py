@@ -32,7 +32,7 @@ def drive(url: str, bodies: Iterable[bytes], *, connections: int, expected: int,
     Raises:
         RuntimeError: an answer had another status than expected, or a connection broke.
     """
-    return asyncio.run(_drive(_Run(url, iter(bodies), expected, key), connections))
+    return asyncio.run(_drive(_Requests(url, iter(bodies), expected, key), connections))
 
 
 def during(seconds: float, body: bytes) -> Iterator[bytes]:
@@ -42,10 +42,10 @@ def during(seconds: float, body: bytes) -> Iterator[bytes]:
         yield body
 
 
-class _Run:
+class _Requests:
     def __init__(self, url: str, bodies: Iterator[bytes], expected: int, key: str) -> None:
         parts = urlsplit(url)
-        self.host, self.port = parts.hostname, parts.port
+        self.address = parts.hostname or "", parts.port or 80
         query = f"?{parts.query}" if parts.query else ""
         self._head = (
             f"POST {parts.path or '/'}{query} HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {key}\r\n"
@@ -53,25 +53,31 @@ class _Run:
         ).encode()
         self._bodies = bodies
         self._expected = b"HTTP/1.1 %d " % expected
-        self.load = Load()
-        self.live = 0
-        self.done: asyncio.Future[None] = asyncio.Future()
 
-    def next_request(self) -> bytes | None:
+    def next(self) -> bytes | None:
         body = next(self._bodies, None)
         return None if body is None else b"%s%d\r\n\r\n%s" % (self._head, len(body), body)
 
-    def check(self, answer: bytes) -> None:
-        if not answer.startswith(self._expected):
-            self.fail(f"expected {self._expected.decode()}, got {answer[:600].decode(errors='replace')}")
+    def fault(self, answer: bytes) -> str | None:
+        if answer.startswith(self._expected):
+            return None
+        return f"expected {self._expected.decode()}, got {answer[:600].decode(errors='replace')}"
+
+
+class _Run:
+    def __init__(self, requests: _Requests, connections: int) -> None:
+        self.requests = requests
+        self.load = Load()
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._live = connections
 
     def fail(self, reason: str) -> None:
         if not self.done.done():
             self.done.set_exception(RuntimeError(reason))
 
     def closed(self) -> None:
-        self.live -= 1
-        if self.live == 0 and not self.done.done():
+        self._live -= 1
+        if self._live == 0 and not self.done.done():
             self.done.set_result(None)
 
 
@@ -86,7 +92,7 @@ class _Connection(asyncio.Protocol):
         self._transport = transport
 
     def send(self) -> None:
-        request = self._run.next_request()
+        request = self._run.requests.next()
         if request is None:
             self._sent_at = 0.0
             self._transport.close()
@@ -100,7 +106,8 @@ class _Connection(asyncio.Protocol):
         if not separator or len(body) < _content_length(head):
             return
         self._run.load.latencies_s.append(time.perf_counter() - self._sent_at)
-        self._run.check(self._buffer)
+        if fault := self._run.requests.fault(self._buffer):
+            self._run.fail(fault)
         self._buffer = b""
         self.send()
 
@@ -110,17 +117,19 @@ class _Connection(asyncio.Protocol):
         self._run.closed()
 
 
-async def _drive(run: _Run, connections: int) -> Load:
-    loop = asyncio.get_running_loop()
-    opened = [
-        (await loop.create_connection(lambda: _Connection(run), run.host, run.port))[1] for _ in range(connections)
-    ]
-    run.live = len(opened)
+async def _drive(requests: _Requests, connections: int) -> Load:
+    run = _Run(requests, connections)
+    connect = asyncio.get_running_loop().create_connection
+    opened = [await connect(lambda: _Connection(run), *requests.address) for _ in range(connections)]
     began = time.perf_counter()
-    for connection in opened:
+    for _, connection in opened:
         connection.send()
-    await asyncio.wait_for(run.done, _TIMEOUT_S)
-    run.load.elapsed_s = time.perf_counter() - began
+    try:
+        await asyncio.wait_for(run.done, _TIMEOUT_S)
+    finally:
+        run.load.elapsed_s = time.perf_counter() - began
+        for transport, _ in opened:
+            transport.close()
     return run.load
 
 

@@ -34,7 +34,7 @@ class Spread:
     def __str__(self) -> str:
         if self.low == self.high:
             return _figure(self.median)
-        return f"{_figure(self.median)} ({_figure(self.low)}–{_figure(self.high)})"
+        return f"{_figure(self.median)} ({_figure(self.low)}-{_figure(self.high)})"
 
 
 Row = Mapping[str, str | int | Spread]
@@ -48,7 +48,7 @@ class Table:
     rows: Sequence[Row]
 
     def markdown(self) -> str:
-        """Return the table as a page shows it: median (lowest–highest)."""
+        """Return the table as a page shows it: median (lowest-highest)."""
         names = list(self.rows[0])
         lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in self.rows)]
         return f"### {self.title}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

@@ -69,7 +69,7 @@ class BareCelery:
 def bare_celery(stack: Stack) -> Iterator[BareCelery]:
     """Run hand-written Celery waves with the stack's pools and number of processes."""
     url = f"{stack.redis_url.rpartition('/')[0]}/1"
-    workers = {"bare-plan": PLANNING_QUEUES}
+    workers: dict[str, tuple[str, ...]] = {"bare-plan": PLANNING_QUEUES}
     workers |= {f"bare-io-{number}": ("tools.io",) for number in range(1, stack.options.tool_workers + 1)}
     commands = {
         name: _instead(

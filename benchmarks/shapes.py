@@ -106,7 +106,7 @@ def mixed() -> Shape:
 
 
 def random_plan(seed: int, steps: int, slowest_ms: int) -> Shape:
-    """Return a plan as language models write them: most steps need one of the last few; the last needs all open ends."""
+    """Return a plan as language models write them: most steps need one of the last few, the answer all open ends."""
     rng = random.Random(seed)
     roots = rng.choice([1, 2, 3, 4])
     needs: dict[str, list[str]] = {}

@@ -63,7 +63,7 @@ def run(short: bool) -> Table:
                 for concurrent, count in sizes.items():
                     done = _measure(ours, celery, workload, (concurrent, count))
                     measured.setdefault((workload.name, concurrent), []).append(done)
-                    progress(f"round {number + 1} of {rounds}: {workload.name} at {concurrent}: {done.load.per_s:.0f}/s")
+                    progress(f"{number + 1} of {rounds}: {workload.name} at {concurrent}: {done.load.per_s:.0f}/s")
     return Table("turns: POST to final", [_row(name, at, each) for (name, at), each in measured.items()])
 
 

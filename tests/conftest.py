@@ -17,6 +17,7 @@ from models.database import close_connections
 from models.migration import OWNER_ROLE, upgrade
 from models.redis import redis as redis_client
 from models.settings import settings
+from workers.app import app
 from workers.embedded import Servers, Stack, StackOptions
 
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
@@ -36,6 +37,7 @@ def clean_environment() -> Iterator[None]:
 def servers(clean_environment: None) -> Iterator[Servers]:
     """One Postgres and one Valkey for the whole run; the database `turnloom` in it is the migrated template."""
     started = Servers(None)
+    app.conf.update(broker_url=started.redis_url, result_backend=started.redis_url)
     try:
         upgrade(started.owner_url)
         yield started

@@ -47,6 +47,9 @@ class Tool:
     """Its result is the canonical output of a plan that ends in it."""
     artifact: Callable[[Any], Artifact] | None = None
     """Makes the reply's structured part from the output model."""
+    reconcile: Callable[[Any, ToolContext], BaseModel | None] | None = None
+    """Asks the backend by `context.idempotency_key` what became of a call whose worker was lost: its result, or None
+    where it took no effect and may be made again. A lost write of a tool without it ends as `unknown`."""
     redact: frozenset[str] = frozenset()
     """Names of argument and result fields that logs and events never show."""
     errors: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import re
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -27,6 +27,8 @@ MAX_RESULT_BYTES = 1_048_576
 
 OnRetry = Callable[[int, str, float], None]
 """Told before each further try: tries so far, code of the failure, seconds of the pause."""
+
+Answer = TypeVar("Answer", Envelope, Envelope | None)
 
 _ERROR_CODES = frozenset(get_args(ErrorCode))
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -48,8 +50,27 @@ def run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetr
 
     The call runs in this thread. Who must stop a tool that blocks runs it in one that can be given up.
     """
+    return _guarded(tool, context, lambda: _run(tool, args, context, on_retry))
+
+
+def reconcile(tool: Tool, args: dict[str, Any], context: ToolContext) -> Envelope | None:
+    """Ask the backend what became of an earlier call. None: it took no effect, and the call may be made. Never raises.
+
+    A tool that cannot ask is INTERNAL_ERROR, like one whose question fails: then nobody knows.
+    """
+
+    def ask() -> Envelope | None:
+        if tool.reconcile is None:
+            return _failure("INTERNAL_ERROR", f"a call of {tool.name} was lost, and it cannot tell what became of it")
+        result = tool.reconcile(tool.input.model_validate(args), context)
+        return None if result is None else _checked(tool, result)
+
+    return _guarded(tool, context, ask)
+
+
+def _guarded(tool: Tool, context: ToolContext, call: Callable[[], Answer]) -> Answer | Envelope:
     try:
-        return _run(tool, args, context, on_retry)
+        return call()
     except BaseException as error:  # noqa: BLE001 - foreign code: sys.exit() in a tool must not end a worker
         # Frames only: the text of a foreign exception may hold the arguments.
         frames = "".join(traceback.format_tb(error.__traceback__))

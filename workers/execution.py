@@ -22,7 +22,7 @@ from celery import Task
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from models.contracts.envelope import Envelope, ToolError
+from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from models.database import statement
 from models.errors import NotFound, Unavailable
 from models.ledger import events, steps
@@ -89,7 +89,7 @@ class Executor:
         self._queue = queue
         self._holder = holder
         self._live: dict[str, _Call] = {}
-        self._outcomes: SimpleQueue[tuple[str, Envelope]] = SimpleQueue()
+        self._outcomes: SimpleQueue[FinishedStep] = SimpleQueue()
 
     def run(self, lane: ClaimedLane, slots: int) -> None:
         """Run a claimed lane and what follows from it, up to `slots` lanes at a time.
@@ -132,19 +132,22 @@ class Executor:
 
     def _call(self, step: ClaimedStep, deadline: float) -> None:
         """Run the tool, in a thread of its own."""
-        self._outcomes.put((step.id, self._envelope(step, deadline)))
+        self._outcomes.put(self._outcome(step, deadline))
 
-    def _envelope(self, step: ClaimedStep, deadline: float) -> Envelope:
-        if step.left_ms == 0:
-            return _error("CANCELLED", "the turn's deadline had passed before this step could start")
+    def _outcome(self, step: ClaimedStep, deadline: float) -> FinishedStep:
+        if step.left_ms == 0 and not step.unsure:
+            return _failed(step, "CANCELLED", "the turn's deadline had passed before this step could start")
         try:
             args = resolve_args(step.args, step.inputs)
             tool = registry().get(step.tool)
         except LookupError as error:
-            return _error("DEPENDENCY_FAILED", str(error))
+            return _failed(step, "DEPENDENCY_FAILED", str(error))
         except NotFound as error:
-            return _error("NOT_FOUND", str(error))
-        return runner.run(tool, args, self._context(step, args, deadline), lambda *what: self._note_retry(step, *what))
+            return _failed(step, "NOT_FOUND", str(error))
+        context = self._context(step, args, deadline)
+        if step.unsure and (earlier := runner.reconcile(tool, args, context)) is not None:
+            return _ended(step, earlier) if earlier.ok else _unknown(step, earlier)
+        return _ended(step, runner.run(tool, args, context, lambda *what: self._note_retry(step, *what)))
 
     def _context(self, step: ClaimedStep, args: dict[str, Any], deadline: float) -> ToolContext:
         return ToolContext(
@@ -170,17 +173,16 @@ class Executor:
     def _finished(self) -> list[FinishedStep]:
         """Wait until something has finished or must be given up; return all that has."""
         wait_s = min(call.give_up_at for call in self._live.values()) - time.monotonic()
-        outcomes: dict[str, Envelope] = {}
+        done: dict[str, FinishedStep] = {}
         try:
-            outcomes.update([self._outcomes.get(timeout=max(0.0, wait_s))])
+            outcome = self._outcomes.get(timeout=max(0.0, wait_s))
             while True:
-                outcomes.update([self._outcomes.get_nowait()])
+                done[outcome.id] = outcome
+                outcome = self._outcomes.get_nowait()
         except Empty:
             now = time.monotonic()
-            late = [call.step for call in self._live.values() if call.give_up_at <= now]
-        given_up = [_given_up(step) for step in late if step.id not in outcomes]
-        done = [_ended(self._live[name].step, envelope) for name, envelope in outcomes.items() if name in self._live]
-        return done + given_up
+        late = [call.step for call in self._live.values() if call.give_up_at <= now and call.step.id not in done]
+        return [outcome for name, outcome in done.items() if name in self._live] + [_given_up(step) for step in late]
 
     def _record(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
         attempts = Retrying(
@@ -237,5 +239,12 @@ def _given_up(step: ClaimedStep) -> FinishedStep:
     return FinishedStep(step.id, step.attempt, status, error={"code": "TOOL_TIMEOUT", "message": message})
 
 
-def _error(code: Any, message: str) -> Envelope:
-    return Envelope(ok=False, error=ToolError(code=code, message=message))
+def _unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
+    """End a write that was lost and that nobody can tell the outcome of: operators decide."""
+    assert envelope.error is not None
+    error = envelope.error.model_dump(mode="json", exclude_none=True)
+    return FinishedStep(step.id, step.attempt, "unknown", error=error)
+
+
+def _failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
+    return _ended(step, Envelope(ok=False, error=ToolError(code=code, message=message)))

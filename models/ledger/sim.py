@@ -27,5 +27,13 @@ def write_once(db: Session, *, key: str, tenant_id: UUID, turn_id: UUID, step_id
     written = insert(SimWriteRow).values(**row).on_conflict_do_nothing().returning(SimWriteRow.key)
     if db.scalars(written).one_or_none() is not None:
         return value, True
-    stands = select(SimWriteRow.value).where(SimWriteRow.key == key, SimWriteRow.tenant_id == tenant_id)
-    return db.scalars(stands).one(), False
+    stands = find_write(db, key=key, tenant_id=tenant_id)
+    assert stands is not None
+    return stands[0], False
+
+
+def find_write(db: Session, *, key: str, tenant_id: UUID) -> tuple[Any] | None:
+    """Return what stands under a key; None where nothing does."""
+    query = select(SimWriteRow.value).where(SimWriteRow.key == key, SimWriteRow.tenant_id == tenant_id)
+    row = db.execute(query).one_or_none()
+    return None if row is None else (row[0],)

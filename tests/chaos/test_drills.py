@@ -1,13 +1,17 @@
 """Failure drills in their short form; `make chaos` runs the long one (TURNLOOM_DRILL_TURNS)."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
-from tests.chaos.drills import Report, drill, drilled_stack, kill_at_random
+from tests.chaos.drills import Report, drill, drilled_stack, kill_at_random, once
+from workers.embedded.servers import Server
 
 TURNS = int(os.environ.get("TURNLOOM_DRILL_TURNS", "60"))
+AWAY_S = float(os.environ.get("TURNLOOM_DRILL_AWAY_S", "1"))
 
 pytestmark = pytest.mark.timeout(60 + 3 * TURNS)
 
@@ -27,3 +31,41 @@ def test_workers_killed_at_random(tmp_path: Path) -> None:
         report = drill(api, log, TURNS, kill_at_random(stack, seed=7, every_s=0.7), within_s=60 + TURNS)
 
     assert_nothing_lost_or_doubled(report)
+
+
+def test_redis_emptied_under_load(tmp_path: Path) -> None:
+    """FLUSHALL takes queues and chord counters with it; the ledger knows what there is to do."""
+    log = tmp_path / "sim.log"
+    with drilled_stack(log) as (stack, api):
+        report = drill(api, log, TURNS, once(0.5, lambda: flush(stack.redis_url)), within_s=60 + TURNS)
+
+    assert_nothing_lost_or_doubled(report)
+
+
+def test_redis_restarted_under_load(tmp_path: Path) -> None:
+    """The broker is away for a while: turns are accepted all the time and run when it is back."""
+    log = tmp_path / "sim.log"
+    with drilled_stack(log) as (stack, api):
+        report = drill(api, log, TURNS, once(0.5, lambda: restart(stack.redis)), within_s=60 + TURNS)
+
+    assert_nothing_lost_or_doubled(report)
+
+
+def test_postgres_restarted_under_load(tmp_path: Path) -> None:
+    """While the ledger is away nothing is accepted; what was accepted before ends well."""
+    log = tmp_path / "sim.log"
+    with drilled_stack(log) as (stack, api):
+        report = drill(api, log, TURNS, once(0.5, lambda: restart(stack.postgres)), within_s=60 + TURNS)
+
+    assert_nothing_lost_or_doubled(report)
+
+
+def flush(redis_url: str) -> None:
+    with Redis.from_url(redis_url) as client:
+        client.flushall()
+
+
+def restart(server: Server) -> None:
+    server.stop()
+    threading.Event().wait(AWAY_S)
+    server.start()

@@ -94,7 +94,7 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
 def test_scopes(app: APIFlask, key: KeyMaker, method: str, path: str, scope: str) -> None:
     """A key without the scope gets 403, which names the scope."""
     every = ("turns:write", "turns:read", "plans:submit", "admin")
-    headers = key(*[other for other in every if other != scope])  # type: ignore[arg-type]
+    headers = key(*[other for other in every if other != scope])
 
     answer = app.test_client().open(path, method=method, headers=headers)
 

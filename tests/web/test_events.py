@@ -11,11 +11,12 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
+from models.contracts.event import Event
 from models.contracts.turn import Reply, Usage
 from models.database import statement, transaction
 from models.ledger import events, turns
 from models.ledger.turns import Ending
-from models.redis import announce, append_delta
+from models.redis import announce, append_delta, redis
 from tests.factories import claim_turn, record_plan, step
 from tests.facts import wait_for
 from web.events import stream
@@ -237,8 +238,6 @@ def test_hub_comes_back(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) ->
     with mine.follow(str(turn_id)) as reader:
         wait_for(lambda: _announced(turn_id, reader))
         assert mine._hears
-        from models.redis import redis  # noqa: PLC0415 - the client of this test's server
-
         redis().client_kill_filter(_type="pubsub")
         wait_for(lambda: _announced(turn_id, reader))
 
@@ -246,7 +245,5 @@ def test_hub_comes_back(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _announced(turn_id: UUID, reader: Any) -> bool:
-    from models.contracts.event import Event  # noqa: PLC0415
-
     announce(turn_id, [Event(seq=1, type="turn.queued", data={})])
     return reader.wait(0.05) is not None

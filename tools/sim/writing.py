@@ -4,7 +4,7 @@ from typing import Any
 
 from models.contracts.base import Contract
 from models.database import transaction
-from models.ledger.sim import write_once
+from models.ledger.sim import find_write, write_once
 from tools.context import ToolContext
 from tools.registry import tool
 from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
@@ -30,7 +30,14 @@ class Written(Contract):
     """Whether this call wrote it; false where an earlier one had."""
 
 
-@tool("sim.write", effect="write", timeout_s=SIM_TIMEOUT_S)
+def find_written(_: Write, context: ToolContext) -> Written | None:
+    """Return what stands written under the call's key; None where nothing does."""
+    with transaction() as db:
+        stands = find_write(db, key=context.idempotency_key, tenant_id=context.tenant_id)
+    return None if stands is None else Written(value=stands[0], key=context.idempotency_key, first=True)
+
+
+@tool("sim.write", effect="write", timeout_s=SIM_TIMEOUT_S, reconcile=find_written)
 def write(query: Write, context: ToolContext) -> Written:
     """Write a value once, however often the same step is called. For load tests and drills."""
     log_start(context)

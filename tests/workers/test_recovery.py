@@ -1,0 +1,243 @@
+"""Recovery: what nobody holds is found, taken back and set going, and nothing of the old generation interferes."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import text
+
+from models.database import statement, transaction
+from models.ledger import recovery, steps, turns
+from models.ledger.steps import ClaimedLane, Holder
+from models.redis import queue_length
+from models.settings import settings
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
+from tools.registry import load_registry
+from workers import parts
+from workers.execution import Executor
+from workers.heartbeat import Leases
+from workers.recovery import MAX_ATTEMPTS, recompile, sweep
+
+pytestmark = pytest.mark.usefixtures("database", "sim_registry")
+
+HOLDER = Holder("worker/1", 6_000)
+WRITE = step("w", tool="sim.write", args={"value": 7})
+
+
+@pytest.fixture
+def sim_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers' registry holds the sim pack."""
+    monkeypatch.setattr("workers.execution.registry", lambda: load_registry(["sim"]))
+    parts.registry.cache_clear()
+
+
+def claim(turn_id: UUID, *lane: str, generation: int = 1) -> steps.Claim:
+    with statement() as db:
+        return steps.claim(db, turn_id, lane, generation, HOLDER)
+
+
+def run(turn_id: UUID, *lane: str, generation: int = 1) -> None:
+    """Claim a lane and run it here, as a worker would."""
+    claimed = claim(turn_id, *lane, generation=generation)
+    assert claimed.turn is not None
+    Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(ClaimedLane(list(lane), claimed.step), 1)
+
+
+def lose(turn_id: UUID) -> None:
+    """Let every lease of a turn run out, as when its worker died."""
+    with transaction() as db:
+        for table in ("steps", "turns"):
+            key = "turn_id" if table == "steps" else "id"
+            db.execute(
+                text(f"UPDATE {table} SET lease_until = clock_timestamp() - interval '1 s' WHERE {key} = :turn"),
+                {"turn": turn_id},
+            )
+
+
+def lost(grace_s: float = 60, busy: tuple[str, ...] = ()) -> list[tuple[UUID, str]]:
+    with transaction() as db:
+        return [(turn.id, turn.kind) for turn in recovery.find_lost(db, timedelta(seconds=grace_s), busy, 100)]
+
+
+def view(turn_id: UUID) -> dict[str, Any]:
+    with transaction() as db:
+        return {row.id: (row.status, row.attempt) for row in steps.of_turn(db, turn_id)}
+
+
+def test_what_is_held_is_not_lost() -> None:
+    """Neither a running step under its lease nor a turn that is being planned is found."""
+    turn = running_turn(step("a"))
+    claim(turn.id, "a")
+    claim_turn(open_turn(make_tenant(), conversation_id="c2").turn_id)
+
+    assert lost() == []
+
+
+def test_a_dead_workers_step_runs_again_in_a_new_generation() -> None:
+    """Its lease runs out; the copy of the old generation can start nothing, the new one can."""
+    turn = running_turn(step("a"), step("b", "a"))
+    claim(turn.id, "a", "b")
+    lose(turn.id)
+
+    found = lost()
+    recompile(turn.id)
+
+    assert found == [(turn.id, "steps")]
+    assert view(turn.id)["a"] == ("pending", 1)
+    assert claim(turn.id, "a", "b", generation=1).verdict == "stale"
+    assert queue_length("tools.io") == 1
+    run(turn.id, "a", "b", generation=2)
+    assert view(turn.id) == {"a": ("succeeded", 2), "b": ("succeeded", 1)}
+
+
+def test_a_running_step_is_pinned_while_the_rest_is_compiled_anew() -> None:
+    """It counts as a need, is in no new fragment, and what it finishes is published in the new generation."""
+    turn = running_turn(step("a"), step("b"), step("c", "a", "b"))
+    held = claim(turn.id, "a")
+    claim(turn.id, "b")
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET lease_until = '-infinity' WHERE id = 'b'"))
+
+    recompile(turn.id)
+    run(turn.id, "b", generation=2)
+    assert held.turn is not None
+    Executor(turn.id, held.turn, 1, "tools.cpu", HOLDER).run(ClaimedLane(["a"], held.step), 1)
+
+    assert view(turn.id)["a"] == ("succeeded", 1)
+    run(turn.id, "c", generation=2)
+    assert view(turn.id)["c"] == ("succeeded", 1)
+
+
+def test_a_ready_step_that_nobody_was_told_of_is_found_after_the_grace() -> None:
+    """A canvas that the broker lost shows as a step that is ready and stays so; each time the grace doubles."""
+    turn = running_turn(step("a"))
+    with transaction() as db:
+        db.execute(text("UPDATE turns SET compiled_at = compiled_at - interval '3 s'"))
+
+    assert lost(grace_s=4) == []
+    assert lost(grace_s=2, busy=("tools.io",)) == []
+    assert lost(grace_s=2) == [(turn.id, "steps")]
+    recompile(turn.id)
+    with transaction() as db:
+        db.execute(text("UPDATE turns SET compiled_at = compiled_at - interval '3 s'"))
+    assert lost(grace_s=2) == []
+
+
+def test_a_step_that_kills_its_workers_fails() -> None:
+    """After its attempts are used up it is failed with a clear code, and the turn goes on to its reply."""
+    turn = running_turn(step("a"), step("b", "a"))
+    for generation in range(1, MAX_ATTEMPTS + 1):
+        claim(turn.id, "a", generation=generation)
+        lose(turn.id)
+        recompile(turn.id)
+
+    with transaction() as db:
+        poison = steps.of_turn(db, turn.id)[0]
+        row = turns.get(db, turn.id)
+    assert (poison.status, poison.attempt, (poison.error or {})["code"]) == ("failed", MAX_ATTEMPTS, "INTERNAL_ERROR")
+    assert view(turn.id)["b"][0] == "skipped"
+    assert row is not None
+    assert row.status == "responding"
+    assert queue_length("respond") == 1
+
+
+def test_a_lost_write_that_took_effect_is_not_made_again() -> None:
+    """The backend is asked by the idempotency key, and its answer is the step's result."""
+    turn = running_turn(WRITE)
+    claimed = claim(turn.id, "w")
+    assert claimed.turn is not None
+    assert claimed.step is not None
+    Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER)._outcome(claimed.step, float("inf"))
+    lose(turn.id)
+    recompile(turn.id)
+
+    run(turn.id, "w", generation=2)
+
+    with transaction() as db:
+        (row,) = steps.of_turn(db, turn.id)
+        written = db.scalar(text("SELECT count(*) FROM sim_writes"))
+    assert (row.status, row.attempt, row.result["value"], written) == ("succeeded", 2, 7, 1)
+
+
+def test_a_lost_write_without_effect_is_made() -> None:
+    """When the backend knows nothing of the key, the call is made, once."""
+    turn = running_turn(WRITE)
+    claim(turn.id, "w")
+    lose(turn.id)
+    recompile(turn.id)
+
+    run(turn.id, "w", generation=2)
+
+    with transaction() as db:
+        assert db.scalar(text("SELECT count(*) FROM sim_writes")) == 1
+    assert view(turn.id)["w"] == ("succeeded", 2)
+
+
+def test_a_lost_planner_gives_the_turn_back() -> None:
+    """Its lease runs out, the turn is queued again, and the planner that comes late has lost its fence."""
+    opened = open_turn(make_tenant())
+    first = claim_turn(opened.turn_id)
+    assert first is not None
+    lose(first.id)
+    found = lost()
+
+    with statement() as db:
+        given_back = recovery.requeue(db, first.id)
+    second = claim_turn(first.id)
+
+    assert (found, given_back) == ([(first.id, "plan")], True)
+    assert second is not None
+    assert finish_turn(first) is None
+    assert finish_turn(second) is not None
+
+
+def test_a_lost_responder_is_replaced() -> None:
+    """The reply is taken over under a higher fence."""
+    turn = claim_turn(open_turn(make_tenant()).turn_id)
+    assert turn is not None
+    with transaction() as db:
+        db.execute(text("UPDATE turns SET status = 'responding'"))
+    lose(turn.id)
+    found = lost()
+
+    with statement() as db:
+        taken = recovery.take_over(db, turn.id, 6_000)
+        again = recovery.take_over(db, turn.id, 6_000)
+
+    assert (found, taken, again) == ([(turn.id, "respond")], turn.attempt + 1, None)
+
+
+def test_heartbeats_keep_what_is_held() -> None:
+    """A renewed lease does not run out; a stale holder renews nothing."""
+    turn = running_turn(step("a"), step("b"))
+    for name in "ab":
+        claim(turn.id, name)
+    lose(turn.id)
+    leases = Leases()
+    leases.hold_step(turn.id, "a", 1)
+    leases.hold_step(turn.id, "b", 9)
+
+    leases.renew()
+
+    recompile(turn.id)
+    assert view(turn.id) == {"a": ("running", 1), "b": ("pending", 1)}
+
+
+def test_only_one_process_recovers_at_a_time() -> None:
+    """The leader's lock lasts as long as its transaction."""
+    with transaction() as first, transaction() as second:
+        assert recovery.lead(first)
+        assert not recovery.lead(second)
+
+
+def test_the_sweep_sends_what_was_never_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that was recorded and not dispatched, and a step that nobody was told of, are on their queues after it."""
+    monkeypatch.setenv("TURNLOOM_SWEEP_GRACE_S", "0")
+    settings.cache_clear()
+    open_turn(make_tenant(), conversation_id="c2")
+    running_turn(step("a"))
+
+    sweep()
+
+    assert (queue_length("plan"), queue_length("tools.io")) == (1, 1)
