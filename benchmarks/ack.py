@@ -1,7 +1,7 @@
 """How soon a message is durably accepted: `POST /v1/turns` against a route that does one INSERT and COMMIT.
 
-64 connections, each turn in a conversation of its own. The workers are stopped, so that only the doors work: the web
-process, Postgres, and for ours Valkey, where the dispatched turns pile up.
+64 connections, each turn in a conversation of its own. The workers are stopped for good, so that only
+the doors work: the web process, Postgres, and for ours Valkey, where the dispatched turns pile up. So this runs last.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import orjson
 
 from benchmarks.load import Load, drive, during
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress, stack, stack_groups
+from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress, stack_groups
 from benchmarks.peers import bare_route
 from workers.embedded import Stack
 from workers.embedded.process import Process
@@ -36,10 +36,10 @@ class _Round:
         return [latency * 1000 for latency in self.load.latencies_s]
 
 
-def run(short: bool) -> Table:
-    """Measure both doors in turn."""
+def run(ours: Stack, short: bool) -> Table:
+    """Measure both doors by turns."""
     seconds, rounds = (1.5, 2) if short else (5.0, 5)
-    with stack() as ours, bare_route(ours) as (bare_url, bare_web):
+    with bare_route(ours) as (bare_url, bare_web):
         _stop_workers(ours)
         doors = [
             _Door(bare_url, "", bare_web),

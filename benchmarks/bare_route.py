@@ -14,6 +14,7 @@ from psycopg_pool import ConnectionPool
 from models.settings import settings
 
 TABLE = "CREATE TABLE IF NOT EXISTS bare_messages (id uuid PRIMARY KEY, body jsonb, at timestamptz DEFAULT now())"
+INSERT = "INSERT INTO bare_messages (id, body) VALUES (%s, %s)"
 
 
 def create_app() -> Flask:
@@ -28,11 +29,7 @@ def create_app() -> Flask:
     def receive() -> ResponseReturnValue:
         message_id = uuid4()
         with pool.connection() as db:
-            db.execute(
-                "INSERT INTO bare_messages (id, body) VALUES (%s, %s)",
-                (message_id, Jsonb(request.get_json())),
-                prepare=True,
-            )
+            db.execute(INSERT, (message_id, Jsonb(request.get_json())), prepare=True)
         return {"id": str(message_id)}, 202
 
     return app

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
+
 from workers.embedded import Stack, StackOptions
 from workers.embedded.process import Process
 
@@ -46,12 +48,14 @@ class Table:
 
     title: str
     rows: Sequence[Row]
+    note: str = ""
 
     def markdown(self) -> str:
         """Return the table as a page shows it: median (lowest-highest)."""
         names = list(self.rows[0])
         lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in self.rows)]
-        return f"### {self.title}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        return f"### {self.title}\n\n{table}\n" + (f"\n{self.note}\n" if self.note else "")
 
 
 def progress(text: str) -> None:
@@ -65,20 +69,29 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 @contextmanager
-def stack(*, tool_workers: int = 2, settings: Mapping[str, str] | None = None) -> Iterator[Stack]:
+def stack() -> Iterator[Stack]:
     """Run the embedded stack on a new data directory, removed at the end, with the offline model.
 
     A directory is given, because Postgres writes to disk at a commit only where its data is to be kept.
     """
     offline = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
-    progress("starting a stack")
+    progress("starting the stack")
     with tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder:
-        options = StackOptions(
-            data_dir=Path(folder), port=0, tool_workers=tool_workers, settings={**offline, **(settings or {})}
-        )
-        with Stack(options) as started:
+        with Stack(StackOptions(data_dir=Path(folder), port=0, settings=offline)) as started:
             yield started
             progress("stopping the stack")
+
+
+def refuse_failures(of: Stack) -> None:
+    """Make sure that what was measured is work that was done.
+
+    Raises:
+        RuntimeError: a turn has failed.
+    """
+    with psycopg.connect(of.database_url) as ledger:
+        failed = ledger.execute("SELECT error FROM turns WHERE status <> 'succeeded' AND finished_at IS NOT NULL")
+        if (first := failed.fetchone()) is not None:
+            raise RuntimeError(f"{failed.rowcount} turns failed, one of them with {first[0]}")
 
 
 @contextmanager

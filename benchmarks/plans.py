@@ -12,7 +12,7 @@ import orjson
 import psycopg
 
 from benchmarks.load import drive
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, paused, progress, stack, stack_groups
+from benchmarks.measuring import CpuMeter, Row, Spread, Table, paused, progress, stack_groups
 from benchmarks.peers import BareCelery, bare_celery
 from benchmarks.shapes import fan_out
 from workers.embedded import Stack
@@ -27,13 +27,12 @@ class _Round:
     cpu_ms: float
 
 
-def run(short: bool) -> Table:
-    """Measure both in turn."""
+def run(ours: Stack, short: bool) -> Table:
+    """Measure both by turns."""
     count, rounds = (150, 2) if short else (400, 5)
     bare: list[_Round] = []
     own: list[_Round] = []
-    # The backlog is no loss, and must not be sent again meanwhile.
-    with stack(settings={"TURNLOOM_SWEEP_GRACE_S": "600"}) as ours, bare_celery(ours) as celery:
+    with bare_celery(ours) as celery:
         _measure_own(ours, 20)
         for number in range(rounds):
             bare.append(_measure_bare(ours, celery, count))

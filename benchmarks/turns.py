@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from benchmarks.load import Load, drive
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress, stack, stack_groups
+from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress, stack_groups
 from benchmarks.peers import BareCelery, bare_celery
 from benchmarks.shapes import fan_out, mixed
 from workers.embedded import Stack
@@ -51,11 +51,11 @@ class _Round:
     bare_cpu_ms: float
 
 
-def run(short: bool) -> Table:
+def run(ours: Stack, short: bool) -> Table:
     """Measure every workload at every concurrency, the baseline beside each."""
     sizes, rounds = (_TURNS_SHORT, 1) if short else (_TURNS, 3)
     measured: dict[tuple[str, int], list[_Round]] = {}
-    with stack() as ours, bare_celery(ours) as celery:
+    with bare_celery(ours) as celery:
         for workload in _WORKLOADS:
             _post(ours, workload, 32, 8)
         for number in range(rounds):

@@ -32,6 +32,10 @@ set_json_dumps(dump_json)
 set_json_loads(orjson.loads)
 
 
+Transaction = Session
+"""What the ledger's functions take, for modules that may not know SQLAlchemy."""
+
+
 @lru_cache
 def engine() -> Engine:
     """Return this process's engine. After a fork call `forget_connections` first."""

@@ -41,9 +41,12 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
         task_create_missing_queues=False,
-        # One BRPOP a message instead of nine commands; what a killed worker held is found by its leases. A broker that
-        # hangs without closing its sockets must not hold a publisher for ever.
-        broker_transport_options={"ack_emulation": False, "socket_connect_timeout": 2, "socket_timeout": 5},
+        # One BRPOP a message instead of nine commands; what a killed worker held is found by its leases. With the
+        # broker out or hanging, a publisher is told soon: the ledger remembers, and the sweep sends again.
+        broker_transport_options={
+            "ack_emulation": False, "socket_connect_timeout": 2, "socket_timeout": 5,
+            "max_retries": 1, "interval_start": 0,
+        },
         broker_connection_retry_on_startup=True,
         broker_pool_limit=32,
         task_publish_retry_policy={"max_retries": 10, "interval_start": 0, "interval_step": 0.1, "interval_max": 1},

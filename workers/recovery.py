@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
-from models.database import statement, transaction
+from models.database import Transaction, statement, transaction
 from models.ledger import recovery, turns, workers
 from models.ledger.recovery import LostTurn, OpenStep
 from models.logging import log
@@ -37,7 +37,7 @@ def sweep() -> None:
             return
         with transaction() as db:
             unsent = turns.take_unsent(db, grace, _BATCH)
-            lost = recovery.find_lost(db, grace, _busy_queues(workers.slots_by_queue(db, ALIVE)), _BATCH)
+            lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
         for turn_id in unsent:
             dispatch_turn(turn_id)
         for turn in lost:
@@ -61,6 +61,11 @@ def recompile(turn_id: UUID) -> bool:
     if reclaimed.respond is not None:
         send("respond", turn_id, reclaimed.respond, queue="respond")
     return True
+
+
+def _find_lost(db: Transaction, grace: timedelta) -> list[LostTurn]:
+    busy = _busy_queues(workers.slots_by_queue(db, ALIVE))
+    return recovery.find_lost(db, grace, busy, _BATCH)
 
 
 def _recover(turn: LostTurn) -> None:

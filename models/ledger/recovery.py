@@ -48,15 +48,14 @@ class Reclaimed:
 
 
 def lead(db: Session) -> bool:
-    """Become the one who recovers, until this transaction ends; False where somebody else is.
+    """Become the one who recovers, until this transaction ends; False where somebody else is."""
+    return bool(db.scalar(text("SELECT pg_try_advisory_xact_lock(hashtext('turnloom.recovery'))")))
 
-    Nobody recovers in the first seconds after Postgres has started: leases could not be renewed while it was away.
-    """
-    query = text(
-        "SELECT pg_try_advisory_xact_lock(hashtext('turnloom.recovery'))"
-        " AND pg_postmaster_start_time() < clock_timestamp() - interval '6 seconds'"
-    )
-    return bool(db.scalar(query))
+
+def could_renew(db: Session, lease_ms: int) -> bool:
+    """Tell whether Postgres has been up for as long as a lease: before that, a lease that ran out means nothing."""
+    query = text("SELECT pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => :lease / 1000.0)")
+    return bool(db.scalar(query, {"lease": lease_ms}))
 
 
 def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: int) -> list[LostTurn]:
