@@ -38,7 +38,7 @@ class _Round:
 
 def run(ours: Stack, short: bool) -> Table:
     """Measure both doors by turns."""
-    seconds, rounds = (1.5, 2) if short else (5.0, 5)
+    seconds, rounds = (1.0, 2) if short else (5.0, 5)
     with bare_route(ours) as (bare_url, bare_web):
         _stop_workers(ours)
         doors = [

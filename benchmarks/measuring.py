@@ -76,10 +76,12 @@ def stack() -> Iterator[Stack]:
     """
     offline = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
     progress("starting the stack")
-    with tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder:
-        with Stack(StackOptions(data_dir=Path(folder), port=0, settings=offline)) as started:
-            yield started
-            progress("stopping the stack")
+    with (
+        tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
+        Stack(StackOptions(data_dir=Path(folder), port=0, settings=offline)) as started,
+    ):
+        yield started
+        progress("stopping the stack")
 
 
 def refuse_failures(of: Stack) -> None:

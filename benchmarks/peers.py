@@ -20,6 +20,7 @@ from workers.embedded.servers import free_port
 
 _HOST = "127.0.0.1"
 _START_TIMEOUT_S = 30.0
+_DRAIN_TIMEOUT_S = 120.0
 _POLL_S = 0.005
 
 
@@ -44,22 +45,36 @@ class BareCelery:
         self.processes = processes
         self._app = Celery("publisher", broker=redis_url)
         self._redis = Redis.from_url(redis_url)
+        self._redis.delete(DONE)
 
     def drain(self, plans: int, widths: Sequence[int]) -> float:
         """Let a backlog pile up, then work it off; return the seconds that this took."""
         goal = self._done() + plans
         with paused(self.processes["bare-plan"]):
-            for _ in range(plans):
-                self._app.send_task("wave", (list(widths),), queue="plan", ignore_result=True)
-        began = time.perf_counter()
-        while self._done() < goal:
-            time.sleep(_POLL_S)
-        return time.perf_counter() - began
+            self._send(plans, widths)
+        return self._wait(goal)
+
+    def warm_up(self) -> None:
+        """Run a few plans, and so wait until the processes are there."""
+        self._send(20, [4])
+        self._wait(20)
 
     def close(self) -> None:
         """Close the connections."""
         self._app.close()
         self._redis.close()
+
+    def _send(self, plans: int, widths: Sequence[int]) -> None:
+        for _ in range(plans):
+            self._app.send_task("wave", (list(widths),), queue="plan", ignore_result=True)
+
+    def _wait(self, goal: int) -> float:
+        began = time.perf_counter()
+        while self._done() < goal:
+            if (waited_s := time.perf_counter() - began) > _DRAIN_TIMEOUT_S:
+                raise RuntimeError(f"{self._done()} of {goal} bare plans came to their end in {waited_s:.0f} s")
+            time.sleep(_POLL_S)
+        return time.perf_counter() - began
 
     def _done(self) -> int:
         return int(self._redis.get(DONE) or 0)
@@ -80,7 +95,7 @@ def bare_celery(stack: Stack) -> Iterator[BareCelery]:
     with _running(stack, commands, {"REDIS_URL": url}) as processes:
         peer = BareCelery(processes, url)
         try:
-            peer.drain(10, [4])
+            peer.warm_up()
             yield peer
         finally:
             peer.close()

@@ -10,6 +10,8 @@ from typing import Literal
 from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+Placement = Literal["spread", "dense"]
+
 ROOT = Path(__file__).resolve().parent.parent
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
 
@@ -53,8 +55,9 @@ class Settings(BaseSettings):
     """Agents, prompts, templates and the offline model's rules."""
     default_agent: str = "generic"
     """The agent of a turn that names none, in a new conversation."""
-    placement: Literal["spread"] = "spread"
-    """How steps are laid on workers. `spread`: independent tools run on separate workers."""
+    placement: Placement = "spread"
+    """How steps are laid on workers. `spread`: independent tools run on separate workers. `dense`, for high volume:
+    up to four tools of a turn that only read ride together in one worker's threads."""
     canvas_max_steps: int = Field(16, ge=1, le=200)
     """Steps in one fragment, at most: each message carries the rest of its canvas."""
     plan_max_steps: int = Field(200, ge=1, le=1000)

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from models.contracts.base import Contract
 from models.contracts.turn import Mode
 from models.errors import NotFound
+from models.settings import Placement
 
 
 class AgentProfile(Contract):
@@ -43,7 +44,7 @@ class AgentProfile(Contract):
     """The language model by name; the default setting where absent."""
     style: str = "default"
     """The voice: a name under prompts/styles."""
-    placement: Literal["spread"] | None = None
+    placement: Placement | None = None
     """How steps are laid on workers; the deployment's setting where absent."""
 
     @model_validator(mode="after")

@@ -23,6 +23,7 @@ class Node:
     needs: tuple[str, ...]
     queue: str
     tool: str
+    effect: str = "read"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Lane:
     queue: str
     label: str
     """What operators see: the first tool, and how many more."""
+    only_reads: bool = True
+    """Whether it may ride in one task with other lanes."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,8 @@ def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> st
 def dump_expression(expression: Expression) -> dict[str, Any]:
     """Write an expression as JSON data."""
     if isinstance(expression, Lane):
-        return {"lane": list(expression.steps), "queue": expression.queue, "label": expression.label}
+        lane = {"lane": list(expression.steps), "queue": expression.queue, "label": expression.label}
+        return lane if expression.only_reads else {**lane, "only_reads": False}
     kind = "series" if isinstance(expression, Series) else "parallel"
     return {kind: [dump_expression(part) for part in expression.parts]}
 
@@ -132,7 +136,7 @@ def dump_expression(expression: Expression) -> dict[str, Any]:
 def load_expression(data: Mapping[str, Any]) -> Expression:
     """Read what `dump_expression` wrote."""
     if "lane" in data:
-        return Lane(tuple(data["lane"]), data["queue"], data["label"])
+        return Lane(tuple(data["lane"]), data["queue"], data["label"], data.get("only_reads", True))
     if "series" in data:
         return Series(tuple(load_expression(part) for part in data["series"]))  # type: ignore[misc]
     return Parallel(tuple(load_expression(part) for part in data["parallel"]))  # type: ignore[misc]
@@ -250,7 +254,8 @@ def _lanes(tree: _Tree, nodes: Mapping[str, Node]) -> Expression:
 
 def _lane(run: list[Node]) -> Lane:
     more = f" +{len(run) - 1}" if len(run) > 1 else ""
-    return Lane(tuple(node.id for node in run), run[0].queue, run[0].tool + more)
+    only_reads = all(node.effect == "read" for node in run)
+    return Lane(tuple(node.id for node in run), run[0].queue, run[0].tool + more, only_reads)
 
 
 def _escape(text: str) -> str:

@@ -54,7 +54,15 @@ def record_plan(turn: ClaimedTurn, *steps: dict[str, Any], max_steps: int = 16) 
     """Record a plan for a claimed turn, compiled as the planner does it."""
     plan = Plan.model_validate({"steps": list(steps)})
     rows, compiled = compile_plan(plan, REGISTRY, max_steps)
-    new = NewPlan(plan=plan, source="caller", trace={}, steps=rows, fragments=fragment_rows(compiled), usage=Usage())
+    new = NewPlan(
+        plan=plan,
+        source="caller",
+        trace={},
+        steps=rows,
+        fragments=fragment_rows(compiled),
+        placement="spread",
+        usage=Usage(),
+    )
     with statement() as db:
         assert plans.record(db, turn.id, turn.attempt, new) is not None
 

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import flask_swagger_ui
 from apiflask import APIBlueprint, APIFlask
 from flask import Response, redirect, send_from_directory
-from swagger_ui_bundle import swagger_ui_path
 from werkzeug.exceptions import NotFound
 
 from models.contracts.problem import Problem
@@ -15,6 +15,7 @@ from models.contracts.turn import TurnView
 from web.errors import MEDIA_TYPE
 
 _PAGES = Path(__file__).parent / "pages"
+_SWAGGER_UI = Path(flask_swagger_ui.__file__).parent / "dist"
 _ASSETS = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")
 _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
@@ -44,7 +45,7 @@ def asset(name: str) -> Response:
     """Hand out what the documentation page is made of."""
     if name not in _ASSETS:
         raise NotFound
-    return send_from_directory(swagger_ui_path, name, max_age=_A_WEEK_S)
+    return send_from_directory(_SWAGGER_UI, name, max_age=_A_WEEK_S)
 
 
 def document(app: APIFlask) -> None:

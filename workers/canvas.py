@@ -5,7 +5,8 @@ between two adjacent groups; a chain inside a header never ends in a group; noth
 tests/workers/test_canvas.py holds the cases on a real broker.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from celery import chain, group
@@ -16,25 +17,44 @@ from planner.graph import Expression, Lane, Parallel, Series
 from workers.app import app
 from workers.dispatch import PUBLISH_ERRORS
 
+SLOTS = {"spread": 1, "dense": 4}
+"""Lanes of a turn that one task runs at a time, by placement."""
 
-def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression]) -> None:
-    """Send a canvas for each expression. One that cannot be sent stays ready in the ledger."""
-    for expression in expressions:
+
+def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> None:
+    """Send a canvas for each expression; with more than one slot, lanes that only read ride together.
+
+    What cannot be sent stays ready in the ledger.
+    """
+    builder = _Builder(str(turn_id), generation, slots)
+    for canvas in builder.canvases(list(expressions)):
         try:
-            build(turn_id, generation, expression).apply_async()
+            canvas.apply_async()
         except PUBLISH_ERRORS as error:
             log.warning("canvas.unsent", turn_id=str(turn_id), error=type(error).__name__)
 
 
 def build(turn_id: UUID, generation: int, expression: Expression) -> Signature:
-    """Return the canvas of an expression; its messages carry ids only."""
-    return _Builder(str(turn_id), generation).whole(expression)
+    """Return the canvas of one expression; its messages carry ids only."""
+    return _Builder(str(turn_id), generation, 1).whole(expression)
 
 
 class _Builder:
-    def __init__(self, turn_id: str, generation: int) -> None:
+    def __init__(self, turn_id: str, generation: int, slots: int) -> None:
         self._turn_id = turn_id
         self._generation = generation
+        self._slots = slots
+
+    def canvases(self, expressions: list[Expression]) -> Iterator[Signature]:
+        riding: dict[str, list[Lane]] = defaultdict(list)
+        for expression in expressions:
+            if self._slots > 1 and isinstance(expression, Lane) and expression.only_reads:
+                riding[expression.queue].append(expression)
+            else:
+                yield self.whole(expression)
+        for lanes in riding.values():
+            for start in range(0, len(lanes), self._slots):
+                yield self._lanes(lanes[start : start + self._slots])
 
     def whole(self, expression: Expression) -> Signature:
         if isinstance(expression, Parallel):
@@ -52,25 +72,26 @@ class _Builder:
 
     def _parts(self, expression: Lane | Series) -> list[Signature]:
         if isinstance(expression, Lane):
-            return [self._lane(expression)]
+            return [self._lanes([expression])]
         parts: list[Signature] = []
         for part in expression.parts:
             if isinstance(part, Lane):
-                parts.append(self._lane(part))
+                parts.append(self._lanes([part]))
                 continue
             if parts and _is_group(parts[-1]):
                 parts.append(self._join())
             parts.append(group([self._branch(inner) for inner in part.parts]))
         return parts
 
-    def _lane(self, lane: Lane) -> Signature:
+    def _lanes(self, lanes: list[Lane]) -> Signature:
+        first = lanes[0]
         return app.signature(
             "run_steps",
-            args=(self._turn_id, list(lane.steps), self._generation),
+            args=(self._turn_id, [list(lane.steps) for lane in lanes], self._generation, self._slots),
             immutable=True,
-            queue=lane.queue,
-            shadow=lane.label,
-            argsrepr=f"{self._turn_id} {' '.join(lane.steps)}",
+            queue=first.queue,
+            shadow=first.label if len(lanes) == 1 else f"{first.label} +{len(lanes) - 1}",
+            argsrepr=f"{self._turn_id} {' '.join(step for lane in lanes for step in lane.steps)}",
             kwargsrepr="{}",
         )
 

@@ -2,6 +2,9 @@
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
+
+from models.errors import Unavailable
 
 PLANNING_QUEUES = ("plan", "respond", "deliver", "maintenance")
 _CLIENTS_PER_PROCESS = 4_000
@@ -44,4 +47,20 @@ def beat_command() -> list[str]:
         *(sys.executable, "-m", "celery", "-A", "workers.app", "beat"),
         *("--scheduler", "celery.beat:Scheduler"),
         *("--loglevel", "WARNING"),
+    ]
+
+
+def flower_command(*, host: str, port: int) -> list[str]:
+    """Show queues, workers and tasks. Read-only: what becomes of a step is decided in the ledger, not by a click.
+
+    Raises:
+        Unavailable: Flower is not installed.
+    """
+    if find_spec("flower") is None:
+        raise Unavailable("Flower is not installed: install it with `pip install 'turnloom[flower]'`")
+    return [
+        *(sys.executable, "-m", "celery", "-A", "workers.app", "flower"),
+        f"--address={host}",
+        f"--port={port}",
+        "--read_only",
     ]

@@ -40,8 +40,6 @@ from workers.heartbeat import LEASE_MS, leases
 from workers.parts import registry
 from workers.responding import respond
 
-_SLOTS = 1
-"""Placement `spread`: one lane a task, so that independent tools run on separate workers."""
 _GRACE_S = 0.25
 """A tool that keeps its deadline itself gets this long to say so."""
 _RECORDING_S = 30.0
@@ -49,24 +47,24 @@ _RECORDING_S = 30.0
 
 
 @app.task(name="run_steps", bind=True)
-def run_steps(self: "Task[Any, Any]", turn_id: str, lane: list[str], generation: int) -> None:
-    """Run a lane. A refused copy is ignored: returning would count as this lane's end in a chord."""
+def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
+    """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])
     holder = Holder(f"{self.request.hostname}/{os.getpid()}", LEASE_MS)
     try:
         with statement() as db:
-            claim = steps.claim(db, UUID(turn_id), lane, generation, holder)
+            claim = steps.claim(db, UUID(turn_id), lanes, generation, holder)
     except Unavailable as error:
-        log.warning("step.unclaimed", turn_id=turn_id, steps=lane, error=error.code)
+        log.warning("step.unclaimed", turn_id=turn_id, steps=lanes, error=error.code)
         raise Ignore from error
     if claim.verdict == "done":
         return
-    if claim.step is None or claim.turn is None:
-        log.info("step.refused", turn_id=turn_id, steps=lane, verdict=claim.verdict)
+    if claim.turn is None:
+        log.info("step.refused", turn_id=turn_id, steps=lanes, verdict=claim.verdict)
         raise Ignore
     announce(turn_id, claim.events)
     executor = Executor(UUID(turn_id), claim.turn, generation, queue, holder)
-    executor.run(ClaimedLane(lane, claim.step), _SLOTS)
+    executor.run(claim.lanes, slots)
 
 
 @dataclass
@@ -91,23 +89,25 @@ class Executor:
         self._live: dict[str, _Call] = {}
         self._outcomes: SimpleQueue[FinishedStep] = SimpleQueue()
 
-    def run(self, lane: ClaimedLane, slots: int) -> None:
-        """Run a claimed lane and what follows from it, up to `slots` lanes at a time.
+    def run(self, lanes: Sequence[ClaimedLane], slots: int) -> None:
+        """Run claimed lanes and what follows from them, up to `slots` lanes at a time.
 
         Raises:
             Ignore: an outcome could not be recorded; recovery continues from the ledger.
         """
-        self._start(lane)
+        for lane in lanes:
+            self._start(lane)
         while self._live:
             finished = self._finished()
             if not finished:
                 continue  # what came was the late outcome of a call that had been given up
-            lanes = [rest for step in finished if (rest := _rest(self._live.pop(step.id)))]
-            advance = self._record(finished, Wanted(lanes, self._queue, max(0, slots - len(self._live) - len(lanes))))
+            rests = [rest for step in finished if (rest := _rest(self._live.pop(step.id)))]
+            free = max(0, slots - len(self._live) - len(rests))
+            advance = self._record(finished, Wanted(rests, self._queue, free, mixed=slots == 1))
             announce(self._turn_id, advance.events)
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
-            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments))
+            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             for claimed in advance.claimed:
                 self._start(claimed)
             if advance.respond is not None:
@@ -126,9 +126,9 @@ class Executor:
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
         with statement() as db:
-            claim = steps.claim(db, self._turn_id, lane, self._generation, self._holder)
+            claim = steps.claim(db, self._turn_id, [lane], self._generation, self._holder)
         announce(self._turn_id, claim.events)
-        return claim.step
+        return claim.lanes[0].step if claim.lanes else None
 
     def _call(self, step: ClaimedStep, deadline: float) -> None:
         """Run the tool, in a thread of its own."""

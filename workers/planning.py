@@ -28,6 +28,7 @@ from planner.validation import Limits, validate
 from tools.registry import Registry
 from workers import canvas
 from workers.app import app
+from workers.canvas import SLOTS
 from workers.heartbeat import LEASE_MS, leases
 from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
@@ -88,8 +89,13 @@ def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict
                 "timeout_ms": step.timeout_ms or round(tool.timeout_s * 1000),
             }
         )
-    nodes = [Node(row["id"], tuple(row["needs"]), row["queue"], row["tool"]) for row in rows]
+    nodes = [Node(row["id"], tuple(row["needs"]), row["queue"], row["tool"], row["effect"]) for row in rows]
     return rows, fragments(nodes, max_steps)
+
+
+def fragment_size(placement: str) -> int:
+    """Return how many steps a fragment may hold: `dense` has no canvas, only ledger joins."""
+    return settings().canvas_max_steps if placement == "spread" else 1
 
 
 def fragment_rows(compiled: Iterable[Fragment]) -> list[dict[str, Any]]:
@@ -114,7 +120,7 @@ def _plan(turn: ClaimedTurn) -> None:
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
         limits = Limits(settings().plan_max_steps, agent.max_depth, agent.max_fan_out)
-        _go_on(turn, validate(turn.submitted_plan, tools, limits), tools, None)
+        _go_on(turn, validate(turn.submitted_plan, tools, limits), agent, None)
         return
     context = _context(turn, agent, tools)
     try:
@@ -125,7 +131,7 @@ def _plan(turn: ClaimedTurn) -> None:
         _apologise(turn, "llm_unavailable", error)
         return
     if drafted.plan is not None:
-        _go_on(turn, drafted.plan, tools, drafted)
+        _go_on(turn, drafted.plan, agent, drafted)
         return
     log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
     trace = {"written_by": "apology", **_trace(drafted), "faults": list(drafted.faults), "text": drafted.text}
@@ -150,15 +156,17 @@ def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> Plannin
     )
 
 
-def _go_on(turn: ClaimedTurn, plan: Plan, tools: Registry, drafted: Draft | None) -> None:
+def _go_on(turn: ClaimedTurn, plan: Plan, agent: AgentProfile, drafted: Draft | None) -> None:
     """Record the plan, then send what is ready; or answer at once, where no tool is needed."""
-    rows, compiled = compile_plan(plan, tools, settings().canvas_max_steps)
+    placement = agent.placement or settings().placement
+    rows, compiled = compile_plan(plan, registry(), fragment_size(placement))
     new = NewPlan(
         plan=plan,
         source="llm" if drafted else "caller",
         trace=_trace(drafted) if drafted else {},
         steps=rows,
         fragments=fragment_rows(compiled),
+        placement=placement,
         usage=drafted.usage if drafted else _NOTHING,
     )
     with statement() as db:
@@ -168,7 +176,8 @@ def _go_on(turn: ClaimedTurn, plan: Plan, tools: Registry, drafted: Draft | None
         return
     announce(turn.id, recorded)
     if plan.steps:
-        canvas.publish(turn.id, 1, [fragment.expression for fragment in compiled if not fragment.needs])
+        ready = [fragment.expression for fragment in compiled if not fragment.needs]
+        canvas.publish(turn.id, 1, ready, SLOTS[placement])
     elif plan.reply:
         ending = Ending("succeeded", Reply(text=plan.reply), {"written_by": "planner"}, new.usage)
         finish(turn.id, turn.attempt, ending)

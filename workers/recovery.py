@@ -19,9 +19,10 @@ from models.settings import settings
 from planner.graph import Node, fragments
 from workers import canvas
 from workers.app import app
+from workers.canvas import SLOTS
 from workers.dispatch import ALIVE, dispatch_turn, send
 from workers.heartbeat import LEASE_MS
-from workers.planning import fragment_rows
+from workers.planning import fragment_rows, fragment_size
 
 MAX_ATTEMPTS = 5
 """Claims of one step, or of planning a turn, before it counts as what kills its workers."""
@@ -53,11 +54,11 @@ def recompile(turn_id: UUID) -> bool:
         if reclaimed is None:
             return False
         running = {step.id for step in reclaimed.steps if step.is_running}
-        compiled = fragments(_nodes(reclaimed.steps), settings().canvas_max_steps, running)
+        compiled = fragments(_nodes(reclaimed.steps), fragment_size(reclaimed.placement), running)
         recovery.store_fragments(db, turn_id, reclaimed.generation, fragment_rows(compiled))
     announce(turn_id, reclaimed.events)
     ready = [fragment.expression for fragment in compiled if not fragment.needs]
-    canvas.publish(turn_id, reclaimed.generation, ready)
+    canvas.publish(turn_id, reclaimed.generation, ready, SLOTS[reclaimed.placement])
     if reclaimed.respond is not None:
         send("respond", turn_id, reclaimed.respond, queue="respond")
     return True
@@ -81,7 +82,7 @@ def _recover(turn: LostTurn) -> None:
 
 
 def _nodes(steps: Iterable[OpenStep]) -> list[Node]:
-    return [Node(step.id, () if step.is_running else step.needs, step.queue, step.tool) for step in steps]
+    return [Node(s.id, () if s.is_running else s.needs, s.queue, s.tool, s.effect) for s in steps]
 
 
 def _busy_queues(slots: dict[str, int]) -> list[str]:

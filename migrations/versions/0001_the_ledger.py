@@ -173,6 +173,7 @@ def upgrade() -> None:
         sa.Column("last_event", sa.Integer(), server_default="0", nullable=False),
         sa.Column("sent_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("recoveries", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("placement", sa.Text(), nullable=True),
         sa.Column("action", sa.Text(), nullable=True),
         sa.Column("synthesis_hint", sa.Text(), nullable=True),
         sa.Column("output", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),

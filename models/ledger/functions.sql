@@ -130,7 +130,8 @@ end $$;
 
 -- Records a plan with its steps and fragments. A plan without steps leaves the turn in our hands, to respond.
 -- Null: the claim was lost. Out: events.
-create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_steps jsonb, p_fragments jsonb, p_usage jsonb)
+create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_steps jsonb, p_fragments jsonb,
+                                p_usage jsonb)
 returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -153,7 +154,7 @@ begin
   perform hot.store_fragments(p_turn, t.tenant_id, t.generation + 1, p_fragments, v_at);
   update turns set status = case when jsonb_array_length(p_steps) > 0 then 'running' else 'responding' end,
          generation = t.generation + 1, compiled_at = v_at, open_steps = jsonb_array_length(p_steps), planned_at = v_at,
-         responding_at = case when jsonb_array_length(p_steps) = 0 then v_at end,
+         responding_at = case when jsonb_array_length(p_steps) = 0 then v_at end, placement = p_placement,
          action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}', usage = p_usage
    where id = p_turn;
   return hot.append_events(t, jsonb_build_array(jsonb_build_object('type', 'plan.ready', 'data', jsonb_build_object(
@@ -192,14 +193,19 @@ create function hot.next_of_lane(p_turn uuid, p_lane text[]) returns steps langu
    where not hot.is_final(s.status) order by n limit 1
 $$;
 
--- Claims the next step of a lane. Verdict: claimed; done (all steps of the lane are final); or why not:
--- closed (the turn does not run), stale (another generation), busy (somebody holds the step), early (a need is not final).
-create function hot.claim_step(p_turn uuid, p_lane text[], p_generation int, p_worker text, p_lease_ms int) returns jsonb
+-- Claims the next step of each lane [[step ids]]. Verdict: claimed (of at least one); done (every step of the lanes is final);
+-- or why not: closed (the turn does not run), stale (another generation), busy (somebody holds the step), early (a need is not
+-- final, or its time has not come).
+create function hot.claim_lanes(p_turn uuid, p_lanes jsonb, p_generation int, p_worker text, p_lease_ms int) returns jsonb
 language plpgsql as $$
 declare
   t turns;
   s steps;
+  v_lane text[];
   v_step jsonb;
+  v_verdict text := 'done';
+  v_claimed jsonb := '[]';
+  v_events jsonb := '[]';
   v_at timestamptz;
 begin
   select * into t from turns where id = p_turn for no key update;
@@ -210,22 +216,27 @@ begin
   if t.generation <> p_generation then
     return jsonb_build_object('verdict', 'stale');
   end if;
-  s := hot.next_of_lane(p_turn, p_lane);
-  if s.id is null then
-    return jsonb_build_object('verdict', 'done');
-  elsif t.status <> 'running' then
-    return jsonb_build_object('verdict', 'closed');
-  elsif s.status <> 'pending' then
-    return jsonb_build_object('verdict', 'busy');
-  elsif s.not_before > v_at
-     or exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)) then
-    return jsonb_build_object('verdict', 'early');
-  end if;
-  v_step := hot.start_step(t, s.id, p_worker, p_lease_ms, v_at);
+  for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
+    s := hot.next_of_lane(p_turn, v_lane);
+    if s.id is null then
+      continue;
+    elsif t.status <> 'running' then
+      v_verdict := 'closed';
+    elsif s.status <> 'pending' then
+      v_verdict := 'busy';
+    elsif s.not_before > v_at
+       or exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)) then
+      v_verdict := 'early';
+    else
+      v_step := hot.start_step(t, s.id, p_worker, p_lease_ms, v_at);
+      v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_step);
+      v_events := v_events || hot.started(v_step, p_worker);
+    end if;
+  end loop;
   return jsonb_build_object(
-    'verdict', 'claimed', 'step', v_step,
+    'verdict', case when jsonb_array_length(v_claimed) > 0 then 'claimed' else v_verdict end, 'claimed', v_claimed,
     'turn', jsonb_build_object('tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'person', t.person),
-    'events', hot.append_events(t, jsonb_build_array(hot.started(v_step, p_worker)), v_at));
+    'events', hot.append_events(t, v_events, v_at));
 end $$;
 
 -- Ends what became impossible when steps ended: all pending ones (fail_fast), or those that need a step that did not succeed.
@@ -259,10 +270,11 @@ end $$;
 --   p_finished  [{id, attempt, status, result, error}]
 --   p_lanes     [[step ids]]: the rest of each lane that the caller is on; a next step that only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for
+--   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
 -- Out: {fenced: [step ids], claimed: [{lane, step}], fragments: [expression], generation, respond: attempt or null, events}.
 -- `claimed[].step` is null where the caller must claim by itself (a write). `fragments` are the caller's to publish.
 create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_lanes jsonb, p_queue text,
-                            p_take int, p_lease_ms int) returns jsonb language plpgsql as $$
+                            p_take int, p_mixed boolean, p_lease_ms int) returns jsonb language plpgsql as $$
 declare
   t turns;
   f fragments;
@@ -323,7 +335,7 @@ begin
     loop
       s := hot.next_of_lane(p_turn, f.steps);
       continue when s.id is null;
-      if f.queue = p_queue and v_taken < p_take and t.generation = p_generation then
+      if f.queue = p_queue and v_taken < p_take and t.generation = p_generation and (p_mixed or s.effect = 'read') then
         v_taken := v_taken + 1;
         v_step := null;
         if s.effect = 'read' and s.id = f.steps[1] then
@@ -385,7 +397,7 @@ $$;
 -- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and stores with
 -- hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`; after `p_max_attempts`
 -- a step fails, because it seems to kill its workers.
--- Null: the turn does not run. Out: {generation, nodes: [{id, needs, queue, tool, is_running}], respond, events}.
+-- Null: the turn does not run. Out: {generation, placement, nodes: [{id, needs, queue, tool, effect, is_running}], respond, events}.
 create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int) returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -422,8 +434,8 @@ begin
      where x.id = p_turn returning x.attempt into v_respond;
   end if;
   return jsonb_build_object(
-    'generation', t.generation, 'respond', v_respond, 'events', hot.append_events(t, v_events, v_at),
-    'nodes', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'queue', s.queue, 'tool', s.tool,
+    'generation', t.generation, 'placement', t.placement, 'respond', v_respond, 'events', hot.append_events(t, v_events, v_at),
+    'nodes', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect,
                        'is_running', s.status = 'running',
                        'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                                          and not hot.is_final(n.status))) order by s.revision, s.position), '[]')

@@ -27,6 +27,8 @@ class NewPlan:
     """Columns of `StepRow`, one entry a step."""
     fragments: list[dict[str, Any]]
     """Columns of `FragmentRow`, one entry a fragment."""
+    placement: str
+    """How its steps are laid on workers."""
     usage: Usage
 
 
@@ -40,8 +42,8 @@ def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) ->
     }
     usage = new.usage.model_dump()
     row = db.execute(
-        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s)",
-        (turn_id, attempt, Jsonb(document), Jsonb(new.steps), Jsonb(new.fragments), Jsonb(usage)),
+        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s)",
+        (turn_id, attempt, Jsonb(document), new.placement, Jsonb(new.steps), Jsonb(new.fragments), Jsonb(usage)),
         prepare=True,
     ).fetchone()
     return read_events(row[0]) if row and row[0] is not None else None

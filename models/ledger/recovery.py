@@ -33,6 +33,7 @@ class OpenStep:
     """Those that are not final either."""
     queue: str
     tool: str
+    effect: str
     is_running: bool
 
 
@@ -41,6 +42,7 @@ class Reclaimed:
     """A running turn after what was lost has been taken back: a new generation."""
 
     generation: int
+    placement: str
     steps: list[OpenStep]
     respond: int | None
     """The turn's fence for the reply, where nothing is left to run."""
@@ -72,7 +74,7 @@ def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int) -> Rec
     if found is None:
         return None
     steps = [OpenStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
-    return Reclaimed(found["generation"], steps, found["respond"], read_events(found["events"]))
+    return Reclaimed(found["generation"], found["placement"], steps, found["respond"], read_events(found["events"]))
 
 
 def store_fragments(db: Session, turn_id: UUID, generation: int, fragments: list[dict[str, Any]]) -> None:

@@ -48,12 +48,21 @@ class TurnFacts:
 
 
 @dataclass(frozen=True)
+class ClaimedLane:
+    """A lane to go on with. `step` is None where its next step has to be claimed by itself."""
+
+    steps: list[str]
+    step: ClaimedStep | None
+
+
+@dataclass(frozen=True)
 class Claim:
-    """The answer to a message that asks for the next step of a lane."""
+    """The answer to a message that asks for the next step of each of its lanes."""
 
     verdict: Verdict
-    """`done`: every step of the lane is final. The last four say why not."""
-    step: ClaimedStep | None
+    """`done`: every step of the lanes is final. The last four say why nothing was claimed."""
+    lanes: list[ClaimedLane]
+    """Those whose next step is claimed."""
     turn: TurnFacts | None
     events: list[Event]
 
@@ -67,14 +76,6 @@ class FinishedStep:
     status: Ended
     result: Any = None
     error: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class ClaimedLane:
-    """A lane to go on with. `step` is None where its next step has to be claimed by itself."""
-
-    steps: list[str]
-    step: ClaimedStep | None
 
 
 @dataclass(frozen=True)
@@ -110,22 +111,26 @@ class Wanted:
     queue: str
     take: int
     """Free slots for further lanes of this queue."""
+    mixed: bool
+    """Whether these may begin with a step that has an effect."""
 
 
-def claim(db: psycopg.Connection, turn_id: UUID, lane: Sequence[str], generation: int, holder: Holder) -> Claim:
-    """Claim the next step of a lane that is not final."""
+def claim(
+    db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder
+) -> Claim:
+    """Claim the next step of each lane."""
     row = db.execute(
-        "SELECT hot.claim_step(%s, %s, %s, %s, %s)",
-        (turn_id, list(lane), generation, holder.worker, holder.lease_ms),
+        "SELECT hot.claim_lanes(%s, %s, %s, %s, %s)",
+        (turn_id, Jsonb(lanes), generation, holder.worker, holder.lease_ms),
         prepare=True,
     ).fetchone()
     assert row is not None
     found = row[0]
     if found["verdict"] != "claimed":
-        return Claim(found["verdict"], None, None, [])
+        return Claim(found["verdict"], [], None, [])
     turn = found["turn"]
     facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"])
-    return Claim("claimed", ClaimedStep(**found["step"]), facts, read_events(found["events"]))
+    return Claim("claimed", _read_lanes(found["claimed"]), facts, read_events(found["events"]))
 
 
 def advance(
@@ -138,7 +143,7 @@ def advance(
 ) -> Advance:
     """Record what finished and take what became ready: the rest of the lanes, then up to `take` lanes of the queue."""
     row = db.execute(
-        "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s)",
+        "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             generation,
@@ -147,6 +152,7 @@ def advance(
             Jsonb(wanted.lanes),
             wanted.queue,
             wanted.take,
+            wanted.mixed,
             holder.lease_ms,
         ),
         prepare=True,
@@ -155,15 +161,18 @@ def advance(
     found = row[0]
     return Advance(
         fenced=found["fenced"],
-        claimed=[
-            ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None)
-            for entry in found["claimed"]
-        ],
+        claimed=_read_lanes(found["claimed"]),
         fragments=found["fragments"],
         generation=found["generation"],
         respond=found.get("respond"),
         events=read_events(found["events"]),
     )
+
+
+def _read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
+    return [
+        ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None) for entry in entries
+    ]
 
 
 def of_turn(db: Session, turn_id: UUID) -> list[StepRow]:

@@ -57,6 +57,8 @@ class TurnRow(Row):
     """When it was handed to the planners' queue; None while another turn of the conversation is active."""
     recoveries: Mapped[int] = mapped_column(server_default="0")
 
+    placement: Mapped[str | None]
+    """How the plan's steps are laid on workers."""
     action: Mapped[str | None]
     synthesis_hint: Mapped[str | None]
     output: Mapped[Any] = mapped_column(type_=JSON, nullable=True)

@@ -18,7 +18,7 @@ HOLDER = Holder("worker/1", 6_000)
 
 def claim(turn_id: UUID, *lane: str, generation: int = 1) -> Claim:
     with statement() as db:
-        return steps.claim(db, turn_id, lane, generation, HOLDER)
+        return steps.claim(db, turn_id, [lane], generation, HOLDER)
 
 
 def advance(
@@ -33,7 +33,9 @@ def advance(
     error = None if status == "succeeded" else {"code": "INTERNAL_ERROR", "message": "broke"}
     finished = [FinishedStep(name, attempt, status, result={"ms": 1, "payload": None}, error=error)]
     with statement() as db:
-        return steps.advance(db, turn_id, 1, finished, Wanted([lane] if lane else [], "tools.io", take), HOLDER)
+        return steps.advance(
+            db, turn_id, 1, finished, Wanted([lane] if lane else [], "tools.io", take, mixed=True), HOLDER
+        )
 
 
 def statuses(turn_id: UUID) -> dict[str, str]:
@@ -48,8 +50,12 @@ def test_a_claim_hands_out_arguments_and_a_fence() -> None:
     claimed = claim(turn.id, "a")
 
     assert claimed.verdict == "claimed"
-    assert claimed.step is not None
-    assert (claimed.step.attempt, claimed.step.args, claimed.step.tool) == (1, {"ms": 5}, "sim.wait")
+    assert claimed.lanes[0].step is not None
+    assert (claimed.lanes[0].step.attempt, claimed.lanes[0].step.args, claimed.lanes[0].step.tool) == (
+        1,
+        {"ms": 5},
+        "sim.wait",
+    )
     assert claimed.turn is not None
     assert claimed.turn.tenant_id == turn.tenant_id
 
@@ -74,8 +80,8 @@ def test_a_step_that_ended_lets_the_lane_go_on() -> None:
 
     again = claim(turn.id, "a", "b")
 
-    assert again.step is not None
-    assert again.step.id == "b"
+    assert again.lanes[0].step is not None
+    assert again.lanes[0].step.id == "b"
 
 
 def test_recording_claims_the_next_of_the_lane_in_the_same_commit() -> None:
@@ -87,7 +93,7 @@ def test_recording_claims_the_next_of_the_lane_in_the_same_commit() -> None:
 
     (claimed,) = after.claimed
     assert claimed.step is not None
-    assert (claimed.step.id, claimed.step.inputs) == ("b", {"a": {"ms": 1, "payload": None}})
+    assert (claimed.step.id, claimed.lanes[0].step.inputs) == ("b", {"a": {"ms": 1, "payload": None}})
     assert [event.type for event in after.events] == ["step.finished", "step.started"]
 
 

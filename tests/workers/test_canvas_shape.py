@@ -67,7 +67,7 @@ def test_messages_carry_ids_only(needs: dict[str, tuple[str, ...]]) -> None:
         if task.task == "run_steps"
     ]
 
-    assert sorted(step for task in tasks for step in task.args[1]) == sorted(needs)
+    assert sorted(step for task in tasks for lane in task.args[1] for step in lane) == sorted(needs)
     assert all(task.args[0] == str(turn_id) and task.args[2] == 3 and task.immutable for task in tasks)
 
 

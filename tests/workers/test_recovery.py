@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from models.database import statement, transaction
 from models.ledger import recovery, steps, turns
-from models.ledger.steps import ClaimedLane, Holder
+from models.ledger.steps import Holder
 from models.redis import queue_length
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
@@ -34,14 +34,14 @@ def sim_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def claim(turn_id: UUID, *lane: str, generation: int = 1) -> steps.Claim:
     with statement() as db:
-        return steps.claim(db, turn_id, lane, generation, HOLDER)
+        return steps.claim(db, turn_id, [lane], generation, HOLDER)
 
 
 def run(turn_id: UUID, *lane: str, generation: int = 1) -> None:
     """Claim a lane and run it here, as a worker would."""
     claimed = claim(turn_id, *lane, generation=generation)
     assert claimed.turn is not None
-    Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(ClaimedLane(list(lane), claimed.step), 1)
+    Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(claimed.lanes, 1)
 
 
 def lose(turn_id: UUID) -> None:
@@ -102,7 +102,7 @@ def test_a_running_step_is_pinned_while_the_rest_is_compiled_anew() -> None:
     recompile(turn.id)
     run(turn.id, "b", generation=2)
     assert held.turn is not None
-    Executor(turn.id, held.turn, 1, "tools.cpu", HOLDER).run(ClaimedLane(["a"], held.step), 1)
+    Executor(turn.id, held.turn, 1, "tools.cpu", HOLDER).run(held.lanes, 1)
 
     assert view(turn.id)["a"] == ("succeeded", 1)
     run(turn.id, "c", generation=2)
@@ -147,8 +147,8 @@ def test_a_lost_write_that_took_effect_is_not_made_again() -> None:
     turn = running_turn(WRITE)
     claimed = claim(turn.id, "w")
     assert claimed.turn is not None
-    assert claimed.step is not None
-    Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER)._outcome(claimed.step, float("inf"))
+    assert claimed.lanes[0].step is not None
+    Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER)._outcome(claimed.lanes[0].step, float("inf"))
     lose(turn.id)
     recompile(turn.id)
 

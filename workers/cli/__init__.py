@@ -14,6 +14,7 @@ COMMANDS = {
     "web": "workers.cli.processes:web",
     "worker": "workers.cli.processes:worker",
     "beat": "workers.cli.processes:beat",
+    "flower": "workers.cli.processes:flower",
     "migrate": "workers.cli.admin:migrate",
     "tenant": "workers.cli.admin:tenant",
     "key": "workers.cli.admin:key",

@@ -1,10 +1,13 @@
-"""`turnloom web`, `worker`, `beat`: become a production process. Each replaces this one, so that signals reach it."""
+"""`turnloom web`, `worker`, `beat`, `flower`: become a production process.
+
+Each replaces this one, so that signals reach it.
+"""
 
 import os
 
 import click
 
-from workers.commands import beat_command, web_command, worker_command
+from workers.commands import beat_command, flower_command, web_command, worker_command
 
 
 @click.command
@@ -39,6 +42,14 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None) -> None:
 def beat() -> None:
     """Send the periodic tasks. Run one of it."""
     _become(beat_command())
+
+
+@click.command
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--port", default=5555, show_default=True, help="Port to listen at.")
+def flower(host: str, port: int) -> None:
+    """Show queues, workers and tasks in Flower; FLOWER_BASIC_AUTH=name:password closes it to others."""
+    _become(flower_command(host=host, port=port))
 
 
 def _become(command: list[str]) -> None:

@@ -27,14 +27,17 @@ from workers.embedded import Stack, StackOptions, foreground
     show_default=True,
     help="Worker processes for tools that wait on others.",
 )
-def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int) -> None:
+@click.option("--flower", is_flag=True, help="Show queues, workers and tasks in Flower.")
+@click.option("--flower-port", type=click.IntRange(0, 65535), default=5555, show_default=True, help="Port of Flower.")
+def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int, flower: bool, flower_port: int) -> None:
     """Run everything on this machine: Postgres, Valkey, the API, the workers."""
     if ephemeral and data_dir:
         raise click.UsageError("--ephemeral keeps nothing, so it goes without --data-dir")
     configure_logging()
     began = time.monotonic()
     home = None if ephemeral else data_dir or Path(".turnloom")
-    options = StackOptions(data_dir=home, port=port, tool_workers=workers)
+    shown = flower_port if flower else None
+    options = StackOptions(data_dir=home, port=port, tool_workers=workers, flower_port=shown)
     with suppress(KeyboardInterrupt), foreground(options) as stack:
         Console(soft_wrap=True).print(banner(stack, ready_in_s=time.monotonic() - began))
         while True:
@@ -49,6 +52,7 @@ def banner(stack: Stack, *, ready_in_s: float) -> Text:
         "Turnloom": f"ready in {ready_in_s:.1f} s, Ctrl-C stops it",
         "console": f"{stack.url}/",
         "API": f"{stack.url}/docs",
+        **({"Flower": stack.flower_url} if stack.flower_url else {}),
         "key": stack.dev_key,
         "language model": llm if settings().offline else settings().openai_base_url or settings().llm_model,
         "data": f"{home.path}{' (removed at the end)' if home.ephemeral else ''}",

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,7 +18,7 @@ import httpx2
 from models.errors import Unavailable
 from models.migration import provision
 from models.settings import settings
-from workers.commands import PLANNING_QUEUES, beat_command, web_command, worker_command
+from workers.commands import PLANNING_QUEUES, beat_command, flower_command, web_command, worker_command
 from workers.embedded.home import Home, write_private
 from workers.embedded.process import Process, Program, launch_command
 from workers.embedded.servers import Server, free_port, is_free, postgres, redis
@@ -27,6 +28,9 @@ _HOST = "127.0.0.1"
 _READY_TIMEOUT_S = 60.0
 _FINISH_TIMEOUT_S = 30.0
 _PROBE_TIMEOUT_S = 3.0
+# Flower's API refuses whoever has not logged in, unless told otherwise. Here it listens to this machine only, and
+# changes nothing.
+_FLOWER_SETTINGS = {"TURNLOOM_TASK_EVENTS": "true", "FLOWER_UNAUTHENTICATED_API": "true"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,8 @@ class StackOptions:
     """Where the API answers; 0 chooses a free one."""
     tool_workers: int = 2
     """Worker processes for `tools.io`."""
+    flower_port: int | None = None
+    """Where Flower answers; 0 chooses a free port, None leaves Flower out."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further environment variables for the processes."""
 
@@ -88,8 +94,9 @@ class Servers:
 class Stack:
     """The whole service as child processes, while the context is open.
 
-    Attributes: `url`, `dev_key`, `servers`, `processes` (by name: web, beat, worker-plan, worker-io-1 …, worker-cpu)
-    and `environment`, which makes another process of ours use this stack.
+    Attributes: `url`, `flower_url` (None without Flower), `dev_key`, `servers`, `processes` (by name: web, beat,
+    worker-plan, worker-io-1 …, worker-cpu, flower) and `environment`, which makes another process of ours use this
+    stack.
     """
 
     def __init__(self, options: StackOptions) -> None:
@@ -160,24 +167,28 @@ class Stack:
         return self.servers.redis
 
     def _start(self) -> None:
-        port = self.options.port or free_port()
-        if not is_free(port):
-            raise Unavailable(f"port {port} is taken; stop what listens there, or choose another --port")
+        port = _port(self.options.port, "--port")
+        flower = self.options.flower_port
+        flower_port = None if flower is None else _port(flower, "--flower-port")
         self.url = f"http://{_HOST}:{port}"
+        self.flower_url = None if flower_port is None else f"http://{_HOST}:{flower_port}"
         self.dev_key = settings().dev_key or self.servers.home.secrets.dev_key
         self.environment = {
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
+            **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,
         }
         self._migrate()
-        for program in self._programs(port):
+        for program in self._programs(port, flower_port):
             process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
             self.processes[program.name] = process
             process.start()
-        self.processes["web"].wait_until(self._check_ready, timeout_s=_READY_TIMEOUT_S)
+        checks = {"web": f"{self.url}/readyz", "flower": f"{self.flower_url}/healthcheck"}
+        for name in self.processes.keys() & checks.keys():
+            self.processes[name].wait_until(partial(_check_ready, checks[name]), timeout_s=_READY_TIMEOUT_S)
         exports = [f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items()]
         write_private(self.environment_file, "".join(exports))
 
@@ -193,7 +204,7 @@ class Stack:
         if done.returncode != 0:
             raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
 
-    def _programs(self, port: int) -> list[Program]:
+    def _programs(self, port: int, flower_port: int | None) -> list[Program]:
         threads = {
             "worker-plan": PLANNING_QUEUES,
             **{f"worker-io-{number}": ("tools.io",) for number in range(1, self.options.tool_workers + 1)},
@@ -205,12 +216,22 @@ class Stack:
         }
         for name, queues in threads.items():
             commands[name] = worker_command(queues, name=name, pool="threads", concurrency=16)
+        if flower_port is not None:
+            commands["flower"] = flower_command(host=_HOST, port=flower_port)
         return [Program(name=name, command=line, environment=self.environment) for name, line in commands.items()]
 
-    def _check_ready(self) -> None:
-        try:
-            answer = httpx2.get(f"{self.url}/readyz", timeout=_PROBE_TIMEOUT_S)
-        except httpx2.HTTPError as error:
-            raise Unavailable(f"{self.url} does not answer: {error}") from error
-        if answer.status_code != httpx2.codes.OK:
-            raise Unavailable(f"{self.url}/readyz says {answer.status_code}: {answer.text[:300]}")
+
+def _port(wanted: int, option: str) -> int:
+    port = wanted or free_port()
+    if not is_free(port):
+        raise Unavailable(f"port {port} is taken; stop what listens there, or choose another {option}")
+    return port
+
+
+def _check_ready(url: str) -> None:
+    try:
+        answer = httpx2.get(url, timeout=_PROBE_TIMEOUT_S)
+    except httpx2.HTTPError as error:
+        raise Unavailable(f"{url} does not answer: {error}") from error
+    if answer.status_code != httpx2.codes.OK:
+        raise Unavailable(f"{url} says {answer.status_code}: {answer.text[:300]}")
