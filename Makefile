@@ -1,7 +1,8 @@
 # What a developer does here, one word each. `make` alone lists them.
 #   PYTHON=python3.12   the interpreter that .venv is made with
 #   ONCE=1              with `demo`: end after the conversations
-#   ARGS=…              with `test`, `up`, `demo`: more arguments
+#   SHORT=1             with `bench`: under a minute
+#   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up check fix test docs migrate
+.PHONY: help setup demo up check fix test bench docs migrate
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -35,6 +36,9 @@ fix: $(READY) ## mend what the linter can mend
 
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest $(ARGS)
+
+bench: $(READY) ## measure, each figure against a baseline of the same minute
+	$(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)
 
 docs: $(READY) ## write docs/reference/ anew
 	$(BIN)/python docs/generate.py

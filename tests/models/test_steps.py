@@ -93,7 +93,7 @@ def test_recording_claims_the_next_of_the_lane_in_the_same_commit() -> None:
 
     (claimed,) = after.claimed
     assert claimed.step is not None
-    assert (claimed.step.id, claimed.lanes[0].step.inputs) == ("b", {"a": {"ms": 1, "payload": None}})
+    assert (claimed.step.id, claimed.step.inputs) == ("b", {"a": {"ms": 1, "payload": None}})
     assert [event.type for event in after.events] == ["step.finished", "step.started"]
 
 

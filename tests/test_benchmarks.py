@@ -1,0 +1,114 @@
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from benchmarks.load import drive
+from benchmarks.measuring import Spread, Table, _tree_s, percentile
+from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
+from planner.validation import Limits, validate
+from tools.registry import load_registry
+
+SHAPES = {
+    "N": n_shape(),
+    "trip": trip(),
+    "fan-out": fan_out(10, [200, 470]),
+    "chain": chain(10, 100),
+    "mixed": mixed(),
+    "random": random_plan(1, 30, 400),
+}
+
+
+@contextmanager
+def door(status: int) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that answers every POST with the status; what it got is in the list."""
+    got: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            got.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(status)
+            self.send_header("Content-Length", "70000")
+            self.end_headers()
+            self.wfile.write(b"x" * 70_000)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/door", got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_every_measured_plan_is_one_that_the_door_takes(shape: Shape):
+    """A shape is a valid plan, its levels hold each step once, and waves are never shorter than the critical path."""
+    plan = validate(shape.plan, load_registry(["sim"]), Limits(200, None, None))
+
+    assert len(plan.steps) == len(shape.needs)
+    assert sorted(step for level in shape.levels for step in level) == sorted(shape.needs)
+    assert shape.waves_ms >= shape.critical_path_ms
+
+
+def test_an_n_is_half_as_long_again_in_waves():
+    """The N shape is the one where a barrier costs most for its size: 1.5 times the critical path."""
+    shape = n_shape()
+
+    assert (shape.critical_path_ms, shape.waves_ms) == (800, 1200)
+
+
+def test_a_random_plan_is_the_same_each_time():
+    """A seed stands for one plan, so that two runs measure the same."""
+    plans = [random_plan(3, 30, 400) for _ in range(2)]
+
+    assert plans[0] == plans[1] != random_plan(4, 30, 400)
+
+
+def test_the_load_generator_sends_every_body_once():
+    """Each body is sent once, whatever the number of connections, and each whole answer is one latency."""
+    bodies = [json.dumps(number).encode() for number in range(50)]
+    with door(202) as (url, got):
+        load = drive(url, bodies, connections=4, expected=202)
+
+    assert sorted(got) == sorted(bodies)
+    assert len(load.latencies_s) == 50
+    assert 0 < load.elapsed_s < sum(load.latencies_s)
+
+
+def test_the_load_generator_counts_no_refusals():
+    """A figure over refused requests would be none: the run fails and shows the answer."""
+    with door(503) as (url, _), pytest.raises(RuntimeError, match=r"expected .* 202 .* got .* 503"):
+        drive(url, [b"{}"] * 5, connections=2, expected=202)
+
+
+def test_a_table_shows_the_spread_of_its_rounds():
+    """A cell shows the median and, where rounds differ, the lowest and the highest."""
+    table = Table("a title", [{"what": "x", "ratio": Spread.of([1.5, 1.0, 3.0]), "n": Spread.of([1234.0])}])
+
+    assert table.markdown() == (
+        "### a title\n\n| what | ratio | n |\n| --- | --- | --- |\n| x | 1.5 (1-3) | 1,234 |\n"
+    )
+
+
+def test_a_percentile_is_one_of_the_values():
+    """It is never between two values, and never beyond the largest."""
+    values = [float(number) for number in range(100, 0, -1)]
+
+    assert (percentile(values, 0.5), percentile(values, 0.99), percentile([7.0], 0.99)) == (51.0, 100.0, 7.0)
+
+
+def test_the_cpu_of_children_counts_as_their_parents():
+    """What a process started is part of what it cost, and a process that has ended costs nothing more."""
+    table = {1: (0, 1.0), 2: (1, 0.5), 3: (2, 0.25), 4: (0, 9.0)}
+
+    assert (_tree_s(1, table), _tree_s(99, table)) == (1.75, 0.0)
