@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo up check fix test bench docs migrate
+.PHONY: help setup demo up check fix test chaos bench docs migrate
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 10
@@ -36,6 +36,9 @@ fix: $(READY) ## mend what the linter can mend
 
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest $(ARGS)
+
+chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 for a minute's worth
+	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest tests/chaos -m drill -s $(ARGS)
 
 bench: $(READY) ## measure, each figure against a baseline of the same minute
 	$(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)

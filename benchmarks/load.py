@@ -108,6 +108,7 @@ class _Connection(asyncio.Protocol):
         self._run.load.latencies_s.append(time.perf_counter() - self._sent_at)
         if fault := self._run.requests.fault(self._buffer):
             self._run.fail(fault)
+            return
         self._buffer = b""
         self.send()
 

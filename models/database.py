@@ -13,7 +13,7 @@ from typing import Any, cast
 import orjson
 import psycopg
 from psycopg.types.json import set_json_dumps, set_json_loads
-from sqlalchemy import Engine, create_engine, event, exc
+from sqlalchemy import Engine, create_engine, event, exc, text
 from sqlalchemy.orm import Session
 
 from models.errors import Unavailable
@@ -70,6 +70,18 @@ def transaction() -> Iterator[Session]:
             yield session
     except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+
+
+@contextmanager
+def snapshot() -> Iterator[Session]:
+    """Open a transaction that only reads, and whose statements all see the ledger at the same moment.
+
+    Raises:
+        Unavailable: Postgres is out of reach or out of connections.
+    """
+    with transaction() as session:
+        session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        yield session
 
 
 @contextmanager

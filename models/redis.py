@@ -4,7 +4,7 @@ State changes are announced on one channel, so that a web process needs one subs
 The text deltas of a reply are also kept in a capped, expiring stream per turn, for readers that resume.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
@@ -92,6 +92,14 @@ def queue_length(queue: str) -> int:
         return redis().llen(queue)
     except RedisError:
         return 0
+
+
+def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
+    """Return how many messages wait in each of these queues; None where Redis is out."""
+    try:
+        return {queue: redis().llen(queue) for queue in queues}
+    except RedisError:
+        return None
 
 
 def ping(url: str) -> dict[str, Any]:

@@ -65,6 +65,11 @@ class Settings(BaseSettings):
     turn_deadline_ms: int = Field(600_000, ge=100)
     """Deadline of a turn that names none, from its acceptance."""
 
+    tenant_backlog_limit: int = Field(10_000, ge=1)
+    """Turns of one tenant that are not final; over it, new messages get 503."""
+    backlog_limit: int = Field(100_000, ge=1)
+    """Turns of all tenants that are not final; over it, new messages get 503."""
+
     api_max_body_bytes: int = Field(262_144, ge=1024)
     """Largest accepted request body."""
     api_url: str = "http://127.0.0.1:8000"

@@ -23,8 +23,8 @@ SHAPES = {
 
 
 @contextmanager
-def door(status: int) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that answers every POST with the status; what it got is in the list."""
+def door(status: int, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that answers every POST alike; what it got is in the list."""
     got: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -33,9 +33,9 @@ def door(status: int) -> Iterator[tuple[str, list[bytes]]]:
         def do_POST(self) -> None:
             got.append(self.rfile.read(int(self.headers["Content-Length"])))
             self.send_response(status)
-            self.send_header("Content-Length", "70000")
+            self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
-            self.wfile.write(b"x" * 70_000)
+            self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -77,7 +77,7 @@ def test_a_random_plan_is_the_same_each_time():
 def test_the_load_generator_sends_every_body_once():
     """Each body is sent once, whatever the number of connections, and each whole answer is one latency."""
     bodies = [json.dumps(number).encode() for number in range(50)]
-    with door(202) as (url, got):
+    with door(202, b"x" * 70_000) as (url, got):
         load = drive(url, bodies, connections=4, expected=202)
 
     assert sorted(got) == sorted(bodies)
@@ -87,7 +87,7 @@ def test_the_load_generator_sends_every_body_once():
 
 def test_the_load_generator_counts_no_refusals():
     """A figure over refused requests would be none: the run fails and shows the answer."""
-    with door(503) as (url, _), pytest.raises(RuntimeError, match=r"expected .* 202 .* got .* 503"):
+    with door(503, b"later") as (url, _), pytest.raises(RuntimeError, match=r"expected .* 202 .* got .* 503"):
         drive(url, [b"{}"] * 5, connections=2, expected=202)
 
 

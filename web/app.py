@@ -10,7 +10,7 @@ from models.logging import configure_logging
 from models.settings import settings
 from planner.agents import load_agents
 from tools.registry import load_registry
-from web import auth, catalogue, conversations, document, errors, events, health, turns
+from web import auth, backlog, catalogue, conversations, document, errors, events, health, turns
 from web.catalogue import Catalogue
 
 
@@ -35,6 +35,7 @@ def create_app() -> APIFlask:
     # A conversation's id may hold two slashes in a row.
     app.url_map.merge_slashes = False
     auth.install(app.extensions)
+    backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(load_registry(settings().packs), agents))
     errors.handle_errors(app)
     document.document(app)

@@ -16,6 +16,7 @@ from models.ledger.turns import NewTurn
 from models.settings import settings
 from planner.agents import AgentProfile
 from planner.validation import Limits, validate
+from web import backlog
 from web.auth import caller, demand
 from web.catalogue import catalogue
 from web.errors import fault
@@ -48,6 +49,7 @@ def new_turn(message: TurnRequest) -> NewTurn:
         default_agent=settings().default_agent,
         deadline_ms=message.deadline_ms or settings().turn_deadline_ms,
         request=message,
+        may_open=backlog.may_open(),
     )
 
 

@@ -10,19 +10,23 @@ from flask import Response
 from pydantic import Field
 
 from models.contracts.base import Contract
+from models.contracts.explanation import Explanation
 from models.contracts.turn import Links, TurnAccepted, TurnRequest, TurnView
-from models.database import statement, transaction
-from models.errors import Conflict
-from models.ledger import plans, steps, turns
+from models.database import snapshot, statement, transaction
+from models.errors import Conflict, Unavailable
+from models.explaining import explain
+from models.ledger import explanation, plans, steps, turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
+from models.redis import queue_lengths
 from web.auth import caller, requires
+from web.backlog import RETRY_AFTER_S
 from web.bodies import json_response
 from web.catalogue import catalogue
 from web.live import wait_until_final
 from web.receiving import new_turn
 from web.views import turn_graph, turn_view
-from workers.dispatch import dispatch_turn
+from workers.dispatch import ALIVE, dispatch_turn
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 
@@ -47,7 +51,8 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
 
     The turn is durably recorded before the answer. A `message_id` (or header `Idempotency-Key`) that came before is
     answered with 200 and the first answer, or with 409 where the body differs. With `wait`, a turn that is finished
-    in time is answered with 200, as `GET /v1/turns/{turn_id}` shows it.
+    in time is answered with 200, as `GET /v1/turns/{turn_id}` shows it. While too many turns are in work a new message
+    gets 503 with the code `overloaded` and `Retry-After`; an accepted turn is never dropped.
     """
     new = new_turn(json_data)
     with statement() as db:
@@ -87,12 +92,27 @@ def graph(turn_id: str) -> Response:
     return Response(drawn, content_type="text/plain; charset=utf-8")
 
 
+@blueprint.get("/<turn_id>/explain")
+@requires("turns:read")
+@blueprint.output(Explanation, description="The one cause for which the turn is not further on")
+@blueprint.doc(operation_id="explain_turn")
+def why(turn_id: str) -> Response:
+    """Explain what a turn waits for: one cause, from a closed list, in a sentence with names and times."""
+    with snapshot() as db:
+        facts = explanation.gather(db, turns.of_tenant(db, caller().tenant_id, turn_id), ALIVE)
+    return json_response(explain(facts, queue_lengths(facts.queues)))
+
+
 def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
     """Return the answer to a message, which is the same each time it comes.
 
     Raises:
         Conflict: its id came before with another body, or it may not wait and the conversation is busy.
+        Unavailable: the backlog is full.
     """
+    if opened.outcome == "full":
+        message = "too many turns are in work already; send the message again later"
+        raise Unavailable(message, code="overloaded", retry_after_s=RETRY_AFTER_S)
     if opened.outcome == "busy":
         raise Conflict(f"conversation {new.conversation_id!r} is busy with another turn", code="busy")
     if opened.outcome == "mismatched":

@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 from celery import Celery, Task
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import beat_init, setup_logging, worker_process_init
 from kombu import Exchange, Queue
 
 from models.database import forget_connections
@@ -69,6 +69,12 @@ def _make_app() -> "Celery[Task[Any, Any]]":
 
 
 app = _make_app()
+
+
+@beat_init.connect
+def _send_quietly(**_: Any) -> None:
+    """Keep what beat sends every two seconds out of Flower's list of tasks."""
+    app.conf.task_send_sent_event = False
 
 
 @setup_logging.connect

@@ -10,7 +10,9 @@ from kombu.exceptions import OperationalError
 
 from models.database import transaction
 from models.ledger import workers
+from models.ledger.control import ClosedTurn
 from models.logging import log
+from models.redis import announce
 from workers.app import app
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError)
@@ -24,6 +26,13 @@ ALIVE = timedelta(seconds=6)
 def dispatch_turn(turn_id: UUID) -> None:
     """Put a turn on the planners' queue."""
     send("plan_turn", turn_id, queue="plan")
+
+
+def dispatch_reply(closed: ClosedTurn) -> None:
+    """Tell the readers of a closed turn, and have it answered."""
+    announce(closed.id, closed.events)
+    if closed.respond is not None:
+        send("respond", closed.id, closed.respond, queue="respond")
 
 
 def send(task: str, turn_id: UUID, *arguments: int, queue: str) -> None:

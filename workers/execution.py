@@ -26,6 +26,7 @@ from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from models.database import statement
 from models.errors import NotFound, Unavailable
 from models.ledger import events, steps
+from models.ledger.recovery import LEASE_MS
 from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, Ended, FinishedStep, Holder, TurnFacts, Wanted
 from models.logging import log
 from models.redis import announce
@@ -36,7 +37,7 @@ from tools.context import ToolContext
 from workers import canvas
 from workers.app import app
 from workers.dispatch import send
-from workers.heartbeat import LEASE_MS, leases
+from workers.heartbeat import leases
 from workers.parts import registry
 from workers.responding import respond
 

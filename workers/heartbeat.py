@@ -15,11 +15,10 @@ from celery.signals import worker_process_init, worker_ready, worker_shutdown
 from models.database import statement, transaction
 from models.errors import Unavailable
 from models.ledger import workers
-from models.ledger.recovery import renew_leases
+from models.ledger.recovery import LEASE_MS, renew_leases
 from models.logging import log
 
 INTERVAL_S = 2.0
-LEASE_MS = 6_000
 
 
 class Leases:

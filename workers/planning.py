@@ -15,6 +15,7 @@ from models.database import statement, transaction
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import events, plans, turns
 from models.ledger.plans import NewPlan
+from models.ledger.recovery import LEASE_MS
 from models.ledger.turns import ClaimedTurn, Ending
 from models.logging import log
 from models.redis import announce
@@ -29,7 +30,7 @@ from tools.registry import Registry
 from workers import canvas
 from workers.app import app
 from workers.canvas import SLOTS
-from workers.heartbeat import LEASE_MS, leases
+from workers.heartbeat import leases
 from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
 

@@ -3,7 +3,7 @@
 The ledger knows all there is to do; the broker may have lost any of it. One process at a time looks, every second or
 two: for turns that no planner has taken, planners and responders that are gone, steps whose lease has run out, and
 steps that are ready and that nobody was told of. A running turn is compiled anew from what is left of it; the new
-generation keeps messages of the old one from starting anything.
+generation keeps messages of the old one from starting anything. Turns whose deadline has passed are closed.
 """
 
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from models.database import Transaction, statement, transaction
-from models.ledger import recovery, turns, workers
-from models.ledger.recovery import LostTurn, OpenStep
+from models.ledger import control, recovery, turns, workers
+from models.ledger.recovery import LEASE_MS, LostTurn, OpenStep
 from models.logging import log
 from models.redis import announce, queue_length
 from models.settings import settings
@@ -20,16 +20,17 @@ from planner.graph import Node, fragments
 from workers import canvas
 from workers.app import app
 from workers.canvas import SLOTS
-from workers.dispatch import ALIVE, dispatch_turn, send
-from workers.heartbeat import LEASE_MS
+from workers.dispatch import ALIVE, dispatch_reply, dispatch_turn, send
 from workers.planning import fragment_rows, fragment_size
 
 MAX_ATTEMPTS = 5
 """Claims of one step, or of planning a turn, before it counts as what kills its workers."""
 _BATCH = 500
+_DEADLINE_GRACE = timedelta(seconds=0.5)
+"""Executors end by themselves what runs at the deadline, and know how it ended: they come first."""
 
 
-@app.task(name="sweep")
+@app.task(name="sweep", send_events=False)
 def sweep() -> None:
     """Find what nobody holds and set it going. Only one process does so at a time."""
     grace = timedelta(seconds=settings().sweep_grace_s)
@@ -38,13 +39,16 @@ def sweep() -> None:
             return
         with transaction() as db:
             unsent = turns.take_unsent(db, grace, _BATCH)
+            late = control.find_late(db, _DEADLINE_GRACE, _BATCH)
             lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
         for turn_id in unsent:
             dispatch_turn(turn_id)
+        for turn_id in late:
+            _close(turn_id)
         for turn in lost:
             _recover(turn)
-    if unsent or lost:
-        log.info("turns.recovered", unsent=len(unsent), lost=len(lost))
+    if unsent or late or lost:
+        log.info("turns.recovered", unsent=len(unsent), late=len(late), lost=len(lost))
 
 
 def recompile(turn_id: UUID) -> bool:
@@ -77,8 +81,17 @@ def _recover(turn: LostTurn) -> None:
         if turn.kind == "plan":
             if recovery.requeue(db, turn.id):
                 dispatch_turn(turn.id)
+        elif turn.kind == "effect":
+            announce(turn.id, recovery.give_up(db, turn.id))
         elif (attempt := recovery.take_over(db, turn.id, LEASE_MS)) is not None:
             send("respond", turn.id, attempt, queue="respond")
+
+
+def _close(turn_id: UUID) -> None:
+    with statement() as db:
+        closed = control.close(db, turn_id, "late")
+    if closed is not None:
+        dispatch_reply(closed)
 
 
 def _nodes(steps: Iterable[OpenStep]) -> list[Node]:

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 from uuid import UUID
 
 from models.contracts.plan import StepStatus
 from models.contracts.turn import Usage
 from models.database import statement, transaction
 from models.ledger import plans, steps, turns
-from models.ledger.turns import Ending
+from models.ledger.turns import Ending, FinalStatus
 from models.logging import log
 from models.redis import announce, append_delta
 from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 from planner.policy import apology
-from planner.responder import Composed, Outcome, StepOutcome, compose
+from planner.responder import Composed, Outcome, StepOutcome, Stop, compose
 from workers.app import app
 from workers.dispatch import dispatch_turn
 from workers.heartbeat import leases
@@ -97,6 +97,7 @@ def _compose(loaded: _Loaded) -> Ending:
         action=turn.action,
         synthesis_hint=turn.synthesis_hint,
         submitted=loaded.submitted,
+        stop=cast("Stop | None", turn.ending),
         steps=[_outcome(step) for step in loaded.steps],
         tools=registry(),
         user=turn.person,
@@ -138,13 +139,18 @@ def _trace(composed: Composed) -> dict[str, object]:
     return {"written_by": composed.written_by, "prompts": list(composed.prompts)}
 
 
-def _status(loaded: _Loaded) -> tuple[Literal["succeeded", "failed"], dict[str, str] | None]:
+def _status(loaded: _Loaded) -> tuple[FinalStatus, dict[str, str] | None]:
     """A turn fails when nothing of it succeeded, or when it was to stop at the first failure and did."""
+    stop = loaded.turn.ending
+    if stop == "cancelled" or stop == "superseded":
+        return stop, None
     statuses = [step.status for step in loaded.steps]
     critical = any(step.status == "failed" and step.critical for step in loaded.steps)
     stopped = critical and loaded.turn.on_error == "fail_fast"
-    useful = not statuses or any(status in ("succeeded", "needs_input") for status in statuses)
+    useful = any(status in ("succeeded", "needs_input") for status in statuses) or not (statuses or stop)
     if useful and not stopped:
         return "succeeded", None
+    if stop == "late":
+        return "failed", {"code": "deadline", "message": "the deadline had passed before anything was done"}
     failed = [step.id for step in loaded.steps if step.status in ("failed", "unknown")]
     return "failed", {"code": "steps_failed", "message": f"failed: {', '.join(failed) or 'none could run'}"}

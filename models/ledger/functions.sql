@@ -1,8 +1,9 @@
 -- The statements of the hot path, one round trip and one commit each.
 --
 -- They live in a schema of their own that `turnloom migrate` makes anew, after the last revision. Order of locks, everywhere:
--- the turn's row, then the conversation's, then the next turn's; steps and fragments only under their turn's lock. What must see
--- the others' commits (who is last?) takes the turn's lock in a statement of its own first: each statement sees a new snapshot.
+-- the conversation's row, then its turns'; steps and fragments only under their turn's lock. Who needs one turn alone takes no
+-- more; who needs two, or a turn and its conversation, takes the conversation first. What must see the others' commits (who is
+-- last?) takes its lock in a statement of its own first: each statement sees a new snapshot.
 -- The time is read after the lock, so that what waited for it does not seem to have happened before.
 
 drop schema if exists hot cascade;
@@ -17,12 +18,13 @@ create function hot.rfc3339(p_at timestamptz) returns text language sql stable a
 $$;
 
 -- Appends events to a turn whose row lock is held. In: [{type, data}]. Out: the same with `seq`.
+-- A turn that was final takes none: its last event is the last that its readers wait for.
 create function hot.append_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb;
 begin
-  if jsonb_array_length(p_events) = 0 then
-    return p_events;
+  if jsonb_array_length(p_events) = 0 or p_turn.finished_at is not null then
+    return '[]';
   end if;
   with numbered as (
     select p_turn.last_event + n as seq, e ->> 'type' as type,
@@ -57,41 +59,151 @@ begin
   update conversations set audit_seq = v_seq, audit_hash = v_hash where tenant_id = p_tenant and id = p_conversation;
 end $$;
 
+-- Ends the work on a turn before it is done and leaves it to be answered: reads stop, calls with an effect are left to their
+-- workers, who may record them still. Ending: cancelled, superseded (by another turn), late. The first one counts.
+-- Null: the turn is final, or there is none. Out: {turn, respond: attempt or null where it was closed before, events}.
+create function hot.close_turn(p_turn uuid, p_ending text, p_superseded_by uuid, p_lease_ms int) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+  v_error jsonb := jsonb_build_object('code', 'CANCELLED', 'message', case p_ending
+    when 'cancelled' then 'the turn was cancelled' when 'late' then 'the turn''s deadline had passed'
+    else 'a newer message took the turn''s place' end);
+begin
+  select * into t from turns where id = p_turn for no key update;
+  if not found or t.finished_at is not null then
+    return null;
+  elsif t.ending is not null then
+    return jsonb_build_object('turn', t.id, 'respond', null, 'events', '[]'::jsonb);
+  end if;
+  v_at := clock_timestamp();
+  with ended as (
+    update steps set status = 'cancelled', finished_at = v_at, lease_until = null, error = v_error
+     where turn_id = p_turn and (status = 'pending' or (status = 'running' and effect = 'read'))
+    returning *
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', nullif(attempt, 0), 'error', error,
+           'duration_ms', round(extract(epoch from v_at - started_at) * 1000, 3)))) order by position), '[]')
+    into v_events from ended;
+  update turns set status = 'responding', ending = p_ending, superseded_by = p_superseded_by, attempt = t.attempt + 1,
+         open_steps = t.open_steps - jsonb_array_length(v_events), responding_at = v_at,
+         lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
+   where id = p_turn;
+  return jsonb_build_object('turn', t.id, 'respond', t.attempt + 1, 'events', hot.append_events(t, v_events, v_at));
+end $$;
+
+-- Decides what a message does to the turn that its conversation is busy with, under the conversation's lock. `auto` asks what
+-- has happened: nothing yet, or another turn waits: merge; a call with an effect is under way or may have been made: enqueue;
+-- otherwise interrupt.
+create function hot.choose_policy(p_on_busy text, p_active uuid) returns text language plpgsql as $$
+declare
+  a turns;
+begin
+  if p_on_busy <> 'auto' then
+    return p_on_busy;
+  end if;
+  select * into a from turns where id = p_active for no key update;
+  return case
+    when exists (select 1 from turns x where x.tenant_id = a.tenant_id and x.conversation_id = a.conversation_id
+                    and x.seq >= a.seq and x.status = 'queued') then 'merge'
+    when exists (select 1 from steps s where s.turn_id = a.id and s.effect <> 'read'
+                    and (s.unsure or s.status in ('running', 'succeeded', 'unknown'))) then 'enqueue'
+    else 'interrupt' end;
+end $$;
+
+-- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent, mode, no
+-- plan of the caller's) and there is room: 8000 characters, as in one message. Out: that turn, or null.
+create function hot.merge_message(p_active uuid, p_turn turns) returns turns language plpgsql as $$
+declare
+  t turns;
+begin
+  update turns x set message = x.message || E'\n' || p_turn.message
+   where x.id = (select q.id from turns a join turns q on q.tenant_id = a.tenant_id and q.conversation_id = a.conversation_id
+                    and q.seq >= a.seq and q.status = 'queued'
+                  where a.id = p_active order by q.seq desc limit 1)
+     and x.status = 'queued' and x.submitted_plan is null and p_turn.submitted_plan is null
+     and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
+     and char_length(x.message) + 1 + char_length(p_turn.message) <= 8000
+  returning x.* into t;
+  if not found then
+    return null;
+  end if;
+  if p_turn.message_id is not null then
+    insert into merged_messages (tenant_id, channel, message_id, turn_id, body_hash)
+    values (t.tenant_id, p_turn.channel, p_turn.message_id, t.id, p_turn.body_hash);
+  end if;
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'message.merged', jsonb_build_object(
+    'message_sha256', encode(sha256(convert_to(p_turn.message, 'UTF8')), 'hex')));
+  return t;
+end $$;
+
 -- Opens a turn. `p_turn` holds the fields of the request as columns of `turns`.
--- Outcome: opened; repeated or mismatched (this message id came before, with the same or another body); busy.
-create function hot.open_turn(p_tenant uuid, p_reject_busy boolean, p_default_agent text, p_deadline_ms int, p_turn jsonb)
-returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_active boolean, events jsonb) language plpgsql as $$
+-- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the same or
+-- another body); full (it did not, and the backlog has no room); busy. `closed` is what hot.close_turn says of the turn that
+-- this one takes the place of.
+create function hot.open_turn(p_tenant uuid, p_may_open boolean, p_default_agent text, p_deadline_ms int, p_lease_ms int,
+                              p_turn jsonb)
+returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_active boolean, events jsonb, closed jsonb)
+language plpgsql as $$
 #variable_conflict use_column
 declare
   t turns := jsonb_populate_record(null::turns, p_turn);
-  earlier turns;
+  earlier record;
+  merged turns;
   c conversations;
+  v_policy text;
+  v_closed jsonb;
   v_at timestamptz;
 begin
   if t.message_id is not null then
     -- Two posts of one message may come with different (new) conversations: this lock, not a row, is what they share.
     perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', p_tenant, t.channel, t.message_id), 0));
-    select * into earlier from turns x where x.tenant_id = p_tenant and x.channel = t.channel and x.message_id = t.message_id;
+    select x.id, x.conversation_id, x.seq, known.body_hash into earlier
+      from (select y.id, y.body_hash from turns y
+             where y.tenant_id = p_tenant and y.channel = t.channel and y.message_id = t.message_id
+             union all
+            select m.turn_id, m.body_hash from merged_messages m
+             where m.tenant_id = p_tenant and m.channel = t.channel and m.message_id = t.message_id) known
+      join turns x on x.id = known.id;
     if found then
       return query select case when earlier.body_hash = t.body_hash then 'repeated' else 'mismatched' end,
-                          earlier.id, earlier.conversation_id, earlier.seq, false, '[]'::jsonb;
+                          earlier.id, earlier.conversation_id, earlier.seq, false, '[]'::jsonb, null::jsonb;
       return;
     end if;
   end if;
-  if p_reject_busy then
-    perform 1 from conversations x
-      where x.tenant_id = p_tenant and x.id = t.conversation_id and x.active_turn_id is not null for no key update;
-    if found then
-      return query select 'busy'::text, null::uuid, t.conversation_id, null::int, false, '[]'::jsonb;
-      return;
-    end if;
+  if not p_may_open then
+    return query select 'full'::text, null::uuid, t.conversation_id, null::int, false, '[]'::jsonb, null::jsonb;
+    return;
   end if;
-  insert into conversations as x (tenant_id, id, channel, agent, person, last_seq, active_turn_id)
+  insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id)
   values (p_tenant, t.conversation_id, t.channel, coalesce(t.agent, p_default_agent), t.person, 1, t.id)
-  on conflict (tenant_id, id) do update
-     set last_seq = x.last_seq + 1, active_turn_id = coalesce(x.active_turn_id, t.id), updated_at = clock_timestamp(),
-         person = case when t.person = '{}' then x.person else t.person end
+  on conflict (tenant_id, id) do nothing
   returning * into c;
+  if not found then
+    select * into c from conversations x where x.tenant_id = p_tenant and x.id = t.conversation_id for no key update;
+    if c.active_turn_id is not null then
+      v_policy := hot.choose_policy(t.on_busy, c.active_turn_id);
+      if v_policy = 'reject' then
+        return query select 'busy'::text, null::uuid, c.id, null::int, false, '[]'::jsonb, null::jsonb;
+        return;
+      elsif v_policy = 'merge' then
+        merged := hot.merge_message(c.active_turn_id, t);
+        if merged.id is not null then
+          return query select 'merged'::text, merged.id, c.id, merged.seq, false, '[]'::jsonb, null::jsonb;
+          return;
+        end if;
+      elsif v_policy in ('interrupt', 'rollback') then
+        v_closed := hot.close_turn(c.active_turn_id, 'superseded', t.id, p_lease_ms);
+      end if;
+    end if;
+    update conversations x
+       set last_seq = x.last_seq + 1, active_turn_id = coalesce(x.active_turn_id, t.id), updated_at = clock_timestamp(),
+           person = case when t.person = '{}' then x.person else t.person end
+     where x.tenant_id = p_tenant and x.id = c.id
+    returning * into c;
+  end if;
   v_at := clock_timestamp();
   insert into turns (id, tenant_id, conversation_id, seq, channel, message_id, body_hash, agent, mode, on_error, on_busy,
                      message, person, extra, callback_url, submitted_plan, status, deadline_at, sent_at, created_at)
@@ -103,7 +215,7 @@ begin
     'seq', t.seq, 'agent', t.agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex')));
   return query select 'opened'::text, t.id, t.conversation_id, t.seq, c.active_turn_id = t.id,
     hot.append_events(t, jsonb_build_array(jsonb_build_object(
-      'type', 'turn.queued', 'data', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq))), v_at);
+      'type', 'turn.queued', 'data', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq))), v_at), v_closed;
 end $$;
 
 -- Claims the planning of a turn whose conversation has come to it, or whose planner's lease has run out. Null: not ours to plan.
@@ -284,6 +396,7 @@ declare
   v_events jsonb;
   v_failed boolean;
   v_critical boolean;
+  v_last boolean;
   v_step jsonb;
   v_claimed jsonb := '[]';
   v_fragments jsonb := '[]';
@@ -350,31 +463,35 @@ begin
   end if;
 
   v_events := hot.append_events(t, v_events, v_at);
+  v_last := t.status = 'running' and t.open_steps = cardinality(v_ended);
   update turns x set open_steps = x.open_steps - cardinality(v_ended),
-         status = case when x.status = 'running' and x.open_steps = cardinality(v_ended) then 'responding' else x.status end,
-         attempt = case when x.status = 'running' and x.open_steps = cardinality(v_ended) then x.attempt + 1 else x.attempt end,
-         responding_at = case when x.open_steps = cardinality(v_ended) then v_at end,
-         lease_until = case when x.open_steps = cardinality(v_ended) then v_at + make_interval(secs => p_lease_ms / 1000.0) end
+         status = case when v_last then 'responding' else x.status end, attempt = x.attempt + v_last::int,
+         responding_at = case when v_last then v_at else x.responding_at end,
+         lease_until = case when v_last then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
    where x.id = p_turn
-  returning case when x.status = 'responding' then x.attempt end into v_respond;
+  returning case when v_last then x.attempt end into v_respond;
   return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_finished) e
                                         where e ->> 'id' <> all (v_ended)),
                             'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation, 'respond', v_respond,
                             'events', v_events);
 end $$;
 
--- Renews leases in one statement each: of steps [{turn, id, attempt}] and of turns [{turn, attempt}].
+-- Renews leases in one statement each: of steps [{turn, id, attempt}] and of turns [{turn, attempt}]. Steps that somebody has
+-- locked are left for the next beat: this statement takes steps of many turns, and to wait for one could be a deadlock.
 create function hot.renew_leases(p_steps jsonb, p_turns jsonb, p_lease_ms int) returns void language sql as $$
   update steps s set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
-    from jsonb_to_recordset(p_steps) as held(turn uuid, id text, attempt int)
-   where s.turn_id = held.turn and s.id = held.id and s.attempt = held.attempt and s.status = 'running';
+    from (select x.turn_id, x.id from steps x join jsonb_to_recordset(p_steps) as held(turn uuid, id text, attempt int)
+              on x.turn_id = held.turn and x.id = held.id and x.attempt = held.attempt and x.status = 'running'
+             for no key update of x skip locked) free
+   where s.turn_id = free.turn_id and s.id = free.id;
   update turns t set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
     from jsonb_to_recordset(p_turns) as held(turn uuid, attempt int)
    where t.id = held.turn and t.attempt = held.attempt and t.status in ('planning', 'responding')
 $$;
 
 -- Finds turns that nobody holds. Kind: plan, respond (the lease has run out), steps (a step's lease has run out; or a step is
--- ready and nobody has taken it for the grace, which doubles with each recovery; but on a busy queue that is only waiting).
+-- ready and nobody has taken it for the grace, which doubles with each recovery; but on a busy queue that is only waiting),
+-- effect (the turn was closed over a call with an effect, and that call's lease has run out).
 create function hot.find_lost(p_grace_ms int, p_busy_queues text[], p_limit int) returns table (turn_id uuid, kind text)
 language sql as $$
   select t.id, case t.status when 'planning' then 'plan' else 'respond' end
@@ -391,6 +508,10 @@ language sql as $$
           and not exists (select 1 from steps n where n.turn_id = t.id and n.id = any (s.needs) and not hot.is_final(n.status))
           and greatest(t.compiled_at, s.not_before, (select max(n.finished_at) from steps n where n.turn_id = t.id and n.id = any (s.needs)))
               < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))))
+  union all
+  select distinct t.id, 'effect'
+    from steps s join turns t on t.id = s.turn_id
+   where s.status = 'running' and s.lease_until < clock_timestamp() and t.status <> 'running'
    limit p_limit
 $$;
 
@@ -442,6 +563,31 @@ begin
                 from steps s where s.turn_id = p_turn and not hot.is_final(s.status)));
 end $$;
 
+-- Ends the lost calls of a closed turn. They are not made again and nobody asks the backend: what became of them is unknown,
+-- until an operator decides. Out: events; null: the turn runs, and hot.reclaim is for it.
+create function hot.give_up(p_turn uuid) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+begin
+  select * into t from turns where id = p_turn and status <> 'running' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  with lost as (
+    update steps s set status = 'unknown', finished_at = v_at, lease_until = null, error = jsonb_build_object(
+             'code', 'INTERNAL_ERROR', 'message', 'the worker was lost after the turn had been closed')
+     where s.turn_id = p_turn and s.status = 'running' and s.lease_until < v_at
+    returning s.*
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))), '[]') into v_events from lost;
+  update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
+  return hot.append_events(t, v_events, v_at);
+end $$;
+
 -- Stores the fragments of a generation; those without needs count as sent.
 create function hot.store_fragments(p_turn uuid, p_tenant uuid, p_generation int, p_fragments jsonb, p_at timestamptz) returns void
 language sql as $$
@@ -481,6 +627,7 @@ begin
 end $$;
 
 -- Ends a turn under its fence, with its reply, and makes the conversation's next queued turn the active one: one commit.
+-- (A turn that was closed while it waited ends without having been active, and hands nothing on.)
 -- Null: the claim was lost. Out: {events, next: turn id or null}.
 create function hot.finish_turn(p_turn uuid, p_attempt int, p_status text, p_reply jsonb, p_output jsonb, p_usage jsonb, p_error jsonb)
 returns jsonb language plpgsql as $$
@@ -489,17 +636,19 @@ declare
   r replies := jsonb_populate_record(null::replies, p_reply);
   v_at timestamptz;
   v_events jsonb;
+  v_active uuid;
   v_next uuid;
 begin
-  perform 1 from turns where id = p_turn for no key update;
-  v_at := clock_timestamp();
-  update turns set status = p_status, output = p_output, usage = p_usage, error = p_error, finished_at = v_at, lease_until = null,
-         responding_at = coalesce(responding_at, v_at)
-   where id = p_turn and attempt = p_attempt and status in ('planning', 'responding')
-  returning * into t;
+  select c.active_turn_id into v_active from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
+  select * into t from turns where id = p_turn and attempt = p_attempt and status in ('planning', 'responding') for no key update;
   if not found then
     return null;
   end if;
+  v_at := clock_timestamp();
+  update turns set status = p_status, output = p_output, usage = p_usage, error = p_error, finished_at = v_at, lease_until = null,
+         responding_at = coalesce(responding_at, v_at)
+   where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
   values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
   perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'turn.finished', jsonb_build_object(
@@ -510,10 +659,14 @@ begin
                 from steps s where s.turn_id = p_turn)));
   v_events := hot.append_events(t, jsonb_build_array(
     jsonb_build_object('type', 'reply.done', 'data', p_reply - 'trace'),
-    jsonb_build_object('type', 'turn.' || p_status, 'data', jsonb_build_object('error', p_error))), v_at);
-  select id into v_next from turns
-   where tenant_id = t.tenant_id and conversation_id = t.conversation_id and status = 'queued' order by seq limit 1 for no key update;
-  update turns set sent_at = v_at where id = v_next;
-  update conversations set active_turn_id = v_next, updated_at = v_at where tenant_id = t.tenant_id and id = t.conversation_id;
+    jsonb_build_object('type', 'turn.' || p_status, 'data', jsonb_build_object('error', p_error)
+      || case when p_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)), v_at);
+  if v_active = p_turn then
+    select id into v_next from turns
+     where tenant_id = t.tenant_id and conversation_id = t.conversation_id and seq > t.seq and status = 'queued'
+     order by seq limit 1 for no key update;
+    update turns set sent_at = v_at where id = v_next;
+    update conversations set active_turn_id = v_next, updated_at = v_at where tenant_id = t.tenant_id and id = t.conversation_id;
+  end if;
   return jsonb_build_object('events', v_events, 'next', v_next);
 end $$;

@@ -13,12 +13,15 @@ from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 
-Kind = Literal["plan", "respond", "steps"]
+LEASE_MS = 6_000
+"""How long a claim holds that nobody renews: three beats of a worker's heart."""
+
+Kind = Literal["plan", "respond", "steps", "effect"]
 
 
 @dataclass(frozen=True)
 class LostTurn:
-    """A turn that nobody holds: its planner, its responder, or one of its steps."""
+    """A turn that nobody holds: its planner, its responder, one of its steps, or a call that it left behind."""
 
     id: UUID
     kind: Kind
@@ -75,6 +78,12 @@ def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int) -> Rec
         return None
     steps = [OpenStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
     return Reclaimed(found["generation"], found["placement"], steps, found["respond"], read_events(found["events"]))
+
+
+def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
+    """End as unknown the lost calls that a closed turn left behind; return what there is to tell of a turn not final."""
+    row = db.execute("SELECT hot.give_up(%s)", (turn_id,)).fetchone()
+    return read_events(row[0]) if row and row[0] is not None else []
 
 
 def store_fragments(db: Session, turn_id: UUID, generation: int, fragments: list[dict[str, Any]]) -> None:

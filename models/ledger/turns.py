@@ -7,16 +7,19 @@ from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import exists, func, select, update
+from sqlalchemy.orm import Session, aliased
 
 from models.contracts.event import Event, read_events
 from models.contracts.turn import Reply, TurnRequest, Usage
 from models.errors import NotFound
+from models.ledger.control import ClosedTurn, read_closed
+from models.ledger.recovery import LEASE_MS
 from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
 
-Outcome = Literal["opened", "repeated", "mismatched", "busy"]
+FinalStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
+Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class NewTurn:
     """The agent of a new conversation, where the request names none."""
     deadline_ms: int
     request: TurnRequest
+    may_open: bool = True
+    """Whether the backlog has room; without, only a message that came before is answered."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +45,16 @@ class OpenedTurn:
     """What became of a message at the door."""
 
     outcome: Outcome
-    """`repeated`, `mismatched`: its id came before, with the same or another body. `busy`: refused."""
+    """`merged`: it became a part of the turn that is told. `repeated`, `mismatched`: its id came before, with the same
+    or another body. `full`, `busy`: refused."""
     turn_id: UUID | None
     conversation_id: str
     seq: int | None
     is_active: bool
     """Whether it may be dispatched now; otherwise it follows the turns before it."""
     events: list[Event]
+    closed: ClosedTurn | None
+    """The turn that it takes the place of."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class ClaimedTurn:
 class Ending:
     """How a turn ends."""
 
-    status: Literal["succeeded", "failed"]
+    status: FinalStatus
     reply: Reply
     trace: dict[str, Any]
     """What wrote the reply."""
@@ -112,13 +120,14 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
         "submitted_plan": request.plan,
     }
     row = db.execute(
-        "SELECT outcome, turn_id, conversation_id, seq, is_active, events FROM hot.open_turn(%s, %s, %s, %s, %s)",
-        (new.tenant_id, request.on_busy == "reject", new.default_agent, new.deadline_ms, Jsonb(fields)),
+        "SELECT outcome, turn_id, conversation_id, seq, is_active, events, closed"
+        " FROM hot.open_turn(%s, %s, %s, %s, %s, %s)",
+        (new.tenant_id, new.may_open, new.default_agent, new.deadline_ms, LEASE_MS, Jsonb(fields)),
         prepare=True,
     ).fetchone()
     assert row is not None
-    outcome, turn_id, conversation_id, seq, is_active, events = row
-    return OpenedTurn(outcome, turn_id, conversation_id, seq, is_active, read_events(events))
+    *told, events, closed = row
+    return OpenedTurn(*told, events=read_events(events), closed=read_closed(closed))
 
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn | None:
@@ -207,7 +216,8 @@ def of_conversation(
 
 
 def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]:
-    """Return the last answered messages before a turn with their replies, oldest first."""
+    """Return the last answered messages before a turn with their replies, oldest first; not those rolled back."""
+    successor = aliased(TurnRow)
     query = (
         select(TurnRow.message, ReplyRow.text)
         .join(ReplyRow, ReplyRow.turn_id == TurnRow.id)
@@ -216,6 +226,7 @@ def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]
             TurnRow.conversation_id == turn.conversation_id,
             TurnRow.seq < turn.seq,
             TurnRow.seq >= turn.seq - limit,
+            ~exists().where(successor.id == TurnRow.superseded_by, successor.on_busy == "rollback"),
         )
         .order_by(TurnRow.seq)
     )

@@ -1,6 +1,19 @@
 """The tables, one module per noun. Importing this package declares them all."""
 
-from models.tables import audit, conversations, events, fragments, plans, replies, sim, steps, tenants, turns, workers
+from models.tables import (
+    audit,
+    conversations,
+    events,
+    fragments,
+    merged,
+    plans,
+    replies,
+    sim,
+    steps,
+    tenants,
+    turns,
+    workers,
+)
 from models.tables.base import Row
 
 __all__ = [
@@ -9,6 +22,7 @@ __all__ = [
     "conversations",
     "events",
     "fragments",
+    "merged",
     "plans",
     "replies",
     "sim",

@@ -9,6 +9,11 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.tables.base import HOT, JSON, Row, created_now
 
+IN_BACKLOG = "status IN ('queued', 'planning', 'running', 'responding')"
+"""Said of turns that are ours to work on. Literal, so that the index of this condition is used whatever the plan."""
+IS_DUE = "status IN ('queued', 'planning', 'running')"
+"""Said of turns that their deadline ends. Literal for the same reason."""
+
 
 class TurnRow(Row):
     """A turn. While it is queued and has a `sent_at`, this row is also the outbox of its dispatch."""
@@ -18,7 +23,8 @@ class TurnRow(Row):
         UniqueConstraint("tenant_id", "conversation_id", "seq"),
         UniqueConstraint("tenant_id", "channel", "message_id"),
         Index("turns_unsent_idx", "sent_at", postgresql_where=text("status = 'queued' AND sent_at IS NOT NULL")),
-        Index("turns_active_idx", "status", postgresql_where=text("status IN ('planning', 'running', 'responding')")),
+        Index("turns_backlog_idx", "status", "tenant_id", postgresql_where=text(IN_BACKLOG)),
+        Index("turns_due_idx", "deadline_at", postgresql_where=text(IS_DUE)),
         HOT,
     )
 
@@ -64,7 +70,10 @@ class TurnRow(Row):
     output: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
     usage: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
     error: Mapped[dict[str, Any] | None]
+    ending: Mapped[str | None]
+    """Why it was closed before its work was done: `cancelled`, `superseded`, `late`."""
     superseded_by: Mapped[UUID | None]
+    """The turn that took its place."""
     created_at: Mapped[datetime] = created_now()
     planning_at: Mapped[datetime | None]
     planned_at: Mapped[datetime | None]

@@ -74,13 +74,22 @@ def drilled_stack(log: Path, workers: int = 2) -> Iterator[tuple[Stack, httpx2.C
 
 
 def drill(
-    api: httpx2.Client, log: Path, turns: int, disturb: Callable[[threading.Event], None], *, within_s: float
+    api: httpx2.Client,
+    log: Path,
+    turns: int,
+    disturb: Callable[[threading.Event], None],
+    *,
+    within_s: float,
+    pause_s: float = 0.02,
 ) -> Report:
     """Post turns at a steady pace while `disturb` breaks things until it is told to stop; then wait and count."""
     stopping = threading.Event()
     breaker = threading.Thread(target=disturb, args=(stopping,), daemon=True)
     breaker.start()
-    posted = [_post(api, number) for number in range(turns)]
+    posted = []
+    for number in range(turns):
+        posted.append(_post(api, number))
+        threading.Event().wait(pause_s)
     stopping.set()
     breaker.join()
     views: dict[str, dict[str, Any]] = {}

@@ -1,6 +1,7 @@
 """Failure drills in their short form; `make chaos` runs the long one (TURNLOOM_DRILL_TURNS)."""
 
 import os
+import random
 import threading
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from tests.chaos.drills import Report, drill, drilled_stack, kill_at_random, onc
 from workers.embedded.servers import Server
 
 TURNS = int(os.environ.get("TURNLOOM_DRILL_TURNS", "60"))
+MIXED_S = float(os.environ.get("TURNLOOM_DRILL_MIXED_S", "600"))
 AWAY_S = float(os.environ.get("TURNLOOM_DRILL_AWAY_S", "1"))
 
-pytestmark = pytest.mark.timeout(60 + 3 * TURNS)
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(60 + 3 * TURNS)]
 
 
 def assert_nothing_lost_or_doubled(report: Report) -> None:
@@ -56,6 +58,28 @@ def test_postgres_restarted_under_load(tmp_path: Path) -> None:
     log = tmp_path / "sim.log"
     with drilled_stack(log) as (stack, api):
         report = drill(api, log, TURNS, once(0.5, lambda: restart(stack.postgres)), within_s=60 + TURNS)
+
+    assert_nothing_lost_or_doubled(report)
+
+
+@pytest.mark.skipif(TURNS < 200, reason="the mixed drill takes minutes: `make chaos` without SHORT runs it")
+@pytest.mark.timeout(1_200)
+def test_everything_at_random(tmp_path: Path) -> None:
+    """Ten minutes and a thousand turns while workers are killed, Redis is emptied and both servers are restarted, at random."""
+    log = tmp_path / "sim.log"
+    with drilled_stack(log) as (stack, api):
+        actions = [lambda: flush(stack.redis_url), lambda: restart(stack.redis), lambda: restart(stack.postgres)]
+        kill = kill_at_random(stack, seed=11, every_s=2)
+
+        def disturb(stopping: threading.Event) -> None:
+            killer = threading.Thread(target=kill, args=(stopping,), daemon=True)
+            killer.start()
+            rng = random.Random(11)
+            while not stopping.wait(rng.uniform(5, 15)):
+                rng.choice(actions)()
+            killer.join()
+
+        report = drill(api, log, 5 * TURNS, disturb, within_s=300, pause_s=MIXED_S / (5 * TURNS))
 
     assert_nothing_lost_or_doubled(report)
 

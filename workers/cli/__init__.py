@@ -18,6 +18,7 @@ COMMANDS = {
     "migrate": "workers.cli.admin:migrate",
     "tenant": "workers.cli.admin:tenant",
     "key": "workers.cli.admin:key",
+    "explain": "workers.cli.explain:explain_turn",
     "plan": "workers.cli.catalogue:plan",
     "tools": "workers.cli.catalogue:tools",
     "agents": "workers.cli.catalogue:agents",

@@ -1,0 +1,32 @@
+"""Explanation: the one cause for which a turn is not further on than it is."""
+
+from typing import Literal
+
+from models.contracts.base import Contract, Moment
+from models.contracts.turn import TurnStatus
+
+Cause = Literal[
+    "finished", "earlier_turn", "broker_down", "no_worker", "waiting_for_worker",
+    "planning", "planner_lost", "step_running", "step_lost", "responding", "responder_lost",
+]  # fmt: skip
+"""What a turn can wait for. A closed list."""
+
+
+class Explanation(Contract):
+    """Why a turn is not further on than it is."""
+
+    turn_id: str
+    status: TurnStatus
+    cause: Cause
+    message: str
+    """The cause in a sentence, with names and times."""
+    since: Moment
+    """When the turn came to this: ended, became ready, was claimed, was lost."""
+    until: Moment | None = None
+    """How long the claim holds, unless it is renewed."""
+    step: str | None = None
+    """Id of the step, where it is one that the turn waits for."""
+    queue: str | None = None
+    """The queue from which a worker must take the next task."""
+    turn: str | None = None
+    """Id of the turn that comes first."""

@@ -1,0 +1,44 @@
+"""Control of a turn: end the work on it before it is done."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from models.contracts.event import Event, read_events
+from models.ledger.recovery import LEASE_MS
+from models.tables.turns import IS_DUE, TurnRow
+
+Stop = Literal["cancelled", "superseded", "late"]
+"""Why the work ends before it is done: by the caller's wish, for another turn, or at the deadline."""
+
+
+@dataclass(frozen=True)
+class ClosedTurn:
+    """A turn on which nothing is started any more, and which is still to be answered."""
+
+    id: UUID
+    respond: int | None
+    """The turn's fence for the reply; None where it was closed before, and somebody has it."""
+    events: list[Event]
+
+
+def close(db: psycopg.Connection, turn_id: UUID, why: Literal["cancelled", "late"]) -> ClosedTurn | None:
+    """Stop the work on a turn: what reads ends now, what may change something ends by itself. None: it is final."""
+    row = db.execute("SELECT hot.close_turn(%s, %s, NULL, %s)", (turn_id, why, LEASE_MS)).fetchone()
+    return read_closed(row[0] if row else None)
+
+
+def read_closed(found: dict[str, Any] | None) -> ClosedTurn | None:
+    """Read a closed turn as the ledger's functions return it."""
+    return ClosedTurn(UUID(found["turn"]), found["respond"], read_events(found["events"])) if found else None
+
+
+def find_late(db: Session, grace: timedelta, limit: int) -> list[UUID]:
+    """Return turns that are still worked on, or have not been begun, the grace after their deadline; oldest first."""
+    query = select(TurnRow.id).where(text(IS_DUE), TurnRow.deadline_at < func.clock_timestamp() - grace)
+    return list(db.scalars(query.order_by(TurnRow.deadline_at).limit(limit)))

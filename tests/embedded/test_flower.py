@@ -1,0 +1,95 @@
+"""Flower, as a process of the embedded stack."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+
+from tests.facts import wait_for
+from workers.embedded import Stack, StackOptions
+
+WORD = "Zanzibar"
+PLAN = {
+    "steps": [
+        {"id": "first", "tool": "sim.wait", "args": {"ms": 10, "payload": {"for": WORD}}},
+        {"id": "second", "tool": "sim.wait", "args": {"ms": 10, "payload": {"for": WORD}}},
+        {"id": "last", "tool": "sim.write", "args": {"value": WORD}, "needs": ["first", "second"]},
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def watched() -> Iterator[Stack]:
+    """A small stack with Flower, which has begun to listen: it hears each worker's heart."""
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, flower_port=0)) as started:
+        wait_for(lambda: httpx2.get(f"{started.flower_url}/metrics").text.count("flower_worker_online{") == 3)
+        yield started
+
+
+@pytest.fixture
+def flower(watched: Stack) -> Iterator[httpx2.Client]:
+    assert watched.flower_url
+    with httpx2.Client(base_url=watched.flower_url, timeout=5) as client:
+        yield client
+
+
+def tasks(flower: httpx2.Client) -> list[dict[str, str]]:
+    """Return what Flower knows of tasks, by its API."""
+    return list(flower.get("/api/tasks").json().values())
+
+
+def done(flower: httpx2.Client) -> set[str]:
+    """Return the names of the tasks that the workers say they have run."""
+    workers = flower.get("/api/workers", params={"refresh": 1}).json().values()
+    return {name for worker in workers for name in worker["stats"]["total"]}
+
+
+def test_flower_shows_tools_and_ids_only(watched: Stack, flower: httpx2.Client):
+    """A step's task bears its tool's name; no word of a message, no argument of a tool, no password is on any page."""
+    headers = {"Authorization": f"Bearer {watched.dev_key}"}
+    body = {"message": f"Greetings from {WORD}", "plan": PLAN}
+    secrets = [urlsplit(url).password for url in (watched.redis_url, watched.database_url)]
+
+    turn = httpx2.post(f"{watched.url}/v1/turns?wait=8", headers=headers, json=body, timeout=10).json()
+
+    assert turn["status"] == "succeeded"
+    expected = {
+        ("plan_turn", turn["turn_id"]),
+        ("sim.wait", f"{turn['turn_id']} first"),
+        ("sim.wait", f"{turn['turn_id']} second"),
+        ("sim.write", f"{turn['turn_id']} last"),
+    }
+    wait_for(lambda: {(task["name"], task["args"]) for task in tasks(flower)} >= expected)
+    addresses = ["/", "/tasks", "/broker", "/api/workers?refresh=1", "/api/tasks", "/metrics"]
+    addresses += [f"/task/{task['uuid']}" for task in tasks(flower)]
+    addresses += [f"/worker/{name}" for name in flower.get("/api/workers").json()]
+    pages = {address: flower.get(address).text for address in addresses}
+    assert [address for address, page in pages.items() for word in (WORD, *secrets) if str(word) in page] == []
+
+
+def test_flower_counts_each_queue(flower: httpx2.Client):
+    """Every queue that a worker takes from is listed with its length."""
+    queues = {queue["name"] for queue in flower.get("/api/queues/length").json()["active_queues"]}
+
+    assert queues >= {"plan", "respond", "deliver", "maintenance", "tools.io", "tools.cpu"}
+
+
+def test_flower_does_not_list_the_sweep(flower: httpx2.Client):
+    """What beat sends every two seconds runs, and does not push the work out of the list."""
+    wait_for(lambda: "sweep" in done(flower))
+
+    listed = {task["name"] for task in tasks(flower)}
+
+    assert "plan_turn" in listed
+    assert "sweep" not in listed
+
+
+def test_flower_changes_nothing(watched: Stack, flower: httpx2.Client):
+    """Nobody can stop a worker or send a task through Flower."""
+    worker = next(iter(flower.get("/api/workers").json()))
+
+    answers = [flower.post(f"/api/worker/shutdown/{worker}"), flower.post("/api/task/send-task/sweep", json={})]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert watched.processes["worker-plan"].restarts == 0

@@ -1,0 +1,30 @@
+"""`turnloom explain`: why a turn is not further on than it is."""
+
+from uuid import UUID
+
+import click
+
+from models.database import snapshot
+from models.errors import NotFound
+from models.explaining import explain
+from models.ledger import explanation, turns
+from models.redis import queue_lengths
+from workers.cli.printing import json_option, print_json
+from workers.dispatch import ALIVE
+
+
+@click.command("explain")
+@click.argument("turn_id", type=click.UUID)
+@json_option
+def explain_turn(turn_id: UUID, as_json: bool) -> None:
+    """Say why a turn is not further on. Reads the ledger and the queues; works without the API."""
+    with snapshot() as db:
+        turn = turns.get(db, turn_id)
+        if turn is None:
+            raise NotFound(f"there is no turn with the id {turn_id}")
+        facts = explanation.gather(db, turn, ALIVE)
+    found = explain(facts, queue_lengths(facts.queues))
+    if as_json:
+        print_json(found.model_dump(mode="json", exclude_none=True))
+    else:
+        click.echo(f"{found.status}, {found.cause}: {found.message}")
