@@ -25,7 +25,7 @@ _COMMITS = 30
 
 def run(ours: Stack, short: bool) -> Table:
     """Run each plan several times, by turns. No plan has as many steps ready as the stack has threads for tools."""
-    rounds = 1 if short else 5
+    rounds = 1 if short else 3
     shapes = _shapes(short)
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in shapes}
     commits: list[float] = []

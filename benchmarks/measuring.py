@@ -17,6 +17,8 @@ from workers.embedded import Stack, StackOptions
 from workers.embedded.process import Process
 
 _BEGAN = time.monotonic()
+_QUIET_TIMEOUT_S = 120.0
+_POLL_S = 0.05
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -94,6 +96,20 @@ def refuse_failures(of: Stack) -> None:
         failed = ledger.execute("SELECT error FROM turns WHERE status <> 'succeeded' AND finished_at IS NOT NULL")
         if (first := failed.fetchone()) is not None:
             raise RuntimeError(f"{failed.rowcount} turns failed, one of them with {first[0]}")
+
+
+def wait_until_quiet(of: Stack) -> None:
+    """Return when no turn is left to do.
+
+    Raises:
+        RuntimeError: that takes too long.
+    """
+    deadline = time.monotonic() + _QUIET_TIMEOUT_S
+    with psycopg.connect(of.database_url, autocommit=True) as ledger:
+        while ledger.execute("SELECT 1 FROM turns WHERE finished_at IS NULL LIMIT 1").fetchone():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"there are unfinished turns after {_QUIET_TIMEOUT_S:.0f} s")
+            time.sleep(_POLL_S)
 
 
 @contextmanager

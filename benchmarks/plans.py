@@ -29,7 +29,7 @@ class _Round:
 
 def run(ours: Stack, short: bool) -> Table:
     """Measure both by turns."""
-    count, rounds = (100, 2) if short else (400, 5)
+    count, rounds = (100, 2) if short else (200, 5)
     bare: list[_Round] = []
     own: list[_Round] = []
     with bare_celery(ours) as celery:
@@ -56,7 +56,8 @@ def _measure_own(of: Stack, count: int) -> _Round:
     with psycopg.connect(of.database_url, autocommit=True) as ledger:
         goal = _final(ledger) + count
         with paused(of.processes["worker-plan"]):
-            drive(f"{of.url}/v1/turns", [_BODY] * count, connections=16, expected=202, key=of.dev_key)
+            load = drive(f"{of.url}/v1/turns", [_BODY] * count, connections=16, expected=202, key=of.dev_key)
+            load.refuse_refusals()
             meter = CpuMeter({"all": wanted})
         began = time.perf_counter()
         while _final(ledger) < goal:

@@ -8,9 +8,8 @@ from typing import Literal
 from models.contracts.turn import Reply
 from planner.prompts import render
 
-Trouble = Literal["llm_unavailable", "invalid_plan", "internal_error", "deadline", "cancelled"]
-"""Why there is nothing better to say: the language model is out, its plan was refused twice, a fault of ours, the time
-is over, somebody cancelled."""
+Trouble = Literal["llm_unavailable", "invalid_plan", "internal_error"]
+"""Why there is nothing better to say: the language model is out, its plan was refused twice, a fault of ours."""
 
 
 def apology(trouble: Trouble, *, reference: str | None = None) -> Reply:

@@ -27,6 +27,16 @@ def resolve_args(args: Mapping[str, Any], results: Mapping[str, Any]) -> dict[st
     return {name: resolve(value, results) for name, value in args.items() if _has_results(value, results)}
 
 
+def holds(condition: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+    """Tell whether a step's `run_if` holds: what it refers to is something, or equals a value; or the reverse."""
+    try:
+        found = resolve({"$from": condition["$from"]}, results)
+    except LookupError:
+        found = None
+    held = found == condition["equals"] if "equals" in condition else bool(found)
+    return held != bool(condition.get("not", False))
+
+
 def resolve(value: Any, results: Mapping[str, Any]) -> Any:
     """Return the value with every reference replaced by what it points to in `results` (step id -> result).
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from models.contracts.artifact import Artifact
 from models.contracts.plan import StepStatus, find_references, parse_reference
-from models.contracts.turn import Question, Reply, Usage
+from models.contracts.turn import Question, Reply, Stop, Usage
 from models.errors import Unavailable
 from models.logging import log
 from planner.agents import AgentProfile
@@ -52,6 +52,8 @@ class Outcome:
     """Time for a call of the language model."""
     submitted: bool = False
     """Whether the plan was the caller's own: then no language model is called."""
+    stop: Stop | None = None
+    """Why the work ended before it was done: then no language model is called either."""
     action: str | None = None
     synthesis_hint: str | None = None
     user: Mapping[str, Any] = field(default_factory=dict)
@@ -85,6 +87,8 @@ def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = Non
 
 def _template(outcome: Outcome) -> str | None:
     """Name the template that fits, None where the language model is to write."""
+    if outcome.stop in ("cancelled", "superseded"):
+        return f"responding/{outcome.stop}"
     if any(step.status == "needs_input" for step in outcome.steps):
         return "responding/question"
     hint = f"responding/{outcome.synthesis_hint}"
@@ -92,6 +96,8 @@ def _template(outcome: Outcome) -> str | None:
         return hint
     if _formatted(outcome) is not None:
         return "responding/itinerary"
+    if outcome.stop:
+        return "responding/late"
     nothing = not any(step.status == "succeeded" for step in outcome.steps)
     return "responding/results" if outcome.submitted or nothing or outcome.agent.responder == "template" else None
 
@@ -192,7 +198,7 @@ def _question(outcome: Outcome) -> Question | None:
 
 
 def _went_wrong(step: StepOutcome) -> bool:
-    return step.status in ("failed", "skipped", "cancelled", "unknown")
+    return step.status in ("running", "failed", "skipped", "cancelled", "unknown")
 
 
 def _problem(step: StepOutcome) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from models.contracts.plan import (
     parse_reference,
 )
 from models.errors import InvalidPlan
-from planner.references import compatible, schema_at
+from planner.references import Schema, compatible, schema_at
 from tools.registry import Registry, Tool
 
 
@@ -118,48 +118,67 @@ def _faults_of_edges(steps: list[Step], known: set[str]) -> Iterator[Fault]:
 
 
 def _faults_of_call(step: Step, by_id: Mapping[str, Step], tools: Registry) -> Iterator[Fault]:
-    yield from _faults_of_support(step)
-    tool = tools.tools.get(step.tool)
-    if tool is None:
-        message = f"step {step.id!r} calls {step.tool!r}, which is unknown or not allowed here"
-        yield Fault(step=step.id, code="unknown_tool", message=message, path=f"{step.id}.tool")
-    else:
-        yield from _faults_of_arguments(step, tool)
-    for path, reference in find_references(step.args):
-        yield from _faults_of_reference(step, path, reference, tool, by_id, tools)
+    for place, name, args in _calls(step):
+        tool = tools.tools.get(name)
+        if tool is None:
+            message = f"step {step.id!r} calls {name!r}, which is unknown or not allowed here"
+            yield Fault(step=step.id, code="unknown_tool", message=message, path=f"{step.id}.{place}tool")
+        else:
+            yield from _faults_of_arguments(step, f"{place}args", tool, args)
+            yield from _faults_of_fallback(step, place, tool, tools)
+        for path, reference in find_references(args):
+            where = ".".join([step.id, f"{place}args", *map(str, path)])
+            wanted = schema_at(tool.input_schema, path) if tool else None
+            yield from _faults_of_reference(step, where, reference, wanted, by_id, tools)
+    if step.run_if is not None:
+        yield from _faults_of_condition(step, by_id, tools)
 
 
-def _faults_of_support(step: Step) -> Iterator[Fault]:
-    for name in ("run_if", "fallbacks"):
-        if getattr(step, name):
-            message = f"step {step.id!r} uses `{name}`, which this version does not carry out; leave it out"
-            yield Fault(step=step.id, code="unsupported", message=message, path=f"{step.id}.{name}")
+def _calls(step: Step) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the step's own call and its fallbacks: (place in the step, tool, arguments)."""
+    yield "", step.tool, step.args
+    for index, fallback in enumerate(step.fallbacks):
+        yield f"fallbacks[{index}].", fallback.tool, fallback.args
 
 
-def _faults_of_arguments(step: Step, tool: Tool) -> Iterator[Fault]:
+def _faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any]) -> Iterator[Fault]:
     """Judge the literals: the input model reads the arguments, and what it says of a reference's place is dropped."""
-    places = [path for path, _ in find_references(step.args)]
+    references = [path for path, _ in find_references(args)]
     try:
-        tool.input.model_validate(step.args)
+        tool.input.model_validate(args)
     except ValidationError as error:
         for found in error.errors(include_url=False, include_context=False, include_input=False):
             where = found["loc"]
-            if any(where[: len(place)] == place for place in places) or (not where and places):
+            if any(where[: len(path)] == path for path in references) or (not where and references):
                 continue
-            path = ".".join(["args", *(str(part) for part in where)])
+            path = ".".join([place, *(str(part) for part in where)])
             message = f"step {step.id!r} ({tool.name}): {path}: {found['msg']}"
             yield Fault(step=step.id, code="bad_argument", message=message, path=f"{step.id}.{path}")
 
 
+def _faults_of_fallback(step: Step, place: str, tool: Tool, tools: Registry) -> Iterator[Fault]:
+    """A fallback runs under the step's claim, so it only reads: what a lost one did could not be asked back."""
+    main = tools.tools.get(step.tool)
+    if not place or main is None:
+        return
+    fits = tool.queue == main.queue and tool.effect == "read" and compatible(tool.output_schema, main.output_schema)
+    if not fits:
+        message = f"step {step.id!r}: {tool.name} writes, or differs from {main.name} in queue or result"
+        yield Fault(step=step.id, code="bad_fallback", message=message, path=f"{step.id}.{place}tool")
+
+
+def _faults_of_condition(step: Step, by_id: Mapping[str, Step], tools: Registry) -> Iterator[Fault]:
+    condition, where = step.run_if or {}, f"{step.id}.run_if"
+    if not ("$from" in condition and condition.keys() <= {"$from", "equals", "not"}):
+        message = f'{where}: write a condition as {{"$from": "step.path"}}, with "equals" or "not" beside it'
+        yield Fault(step=step.id, code="bad_condition", message=message, path=where)
+        return
+    yield from _faults_of_reference(step, where, {"$from": condition["$from"]}, None, by_id, tools)
+
+
 def _faults_of_reference(
-    step: Step,
-    path: tuple[str | int, ...],
-    raw: dict[str, Any],
-    tool: Tool | None,
-    by_id: Mapping[str, Step],
-    tools: Registry,
+    step: Step, where: str, raw: dict[str, Any], wanted: Schema | None, by_id: Mapping[str, Step], tools: Registry
 ) -> Iterator[Fault]:
-    where = ".".join([step.id, "args", *(str(part) for part in path)])
     reference = parse_reference(raw)
     code: FaultCode = "dangling_reference"
     message = None
@@ -173,9 +192,8 @@ def _faults_of_reference(
         found = schema_at(producer.output_schema, reference.path)
         if found is None:
             message = f"{where} refers to {str(reference)!r}, which is no field of the result of {producer.name}"
-        elif tool is not None and (wanted := schema_at(tool.input_schema, path)) and not compatible(found, wanted):
-            code = "type_mismatch"
-            message = f"{where}: {str(reference)!r} is not of the type that {tool.name} wants here"
+        elif wanted and not compatible(found, wanted):
+            code, message = "type_mismatch", f"{where}: {str(reference)!r} is not of the type that is wanted here"
     if message is not None:
         yield Fault(step=step.id, code=code, message=message, path=where)
 

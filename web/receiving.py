@@ -24,7 +24,6 @@ from web.errors import fault
 CHANNEL = "api"
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _MODES = ("auto", "direct", "plan")
-_ON_BUSY = ("auto", "enqueue", "reject")
 
 
 def new_turn(message: TurnRequest) -> NewTurn:
@@ -81,9 +80,6 @@ def _refuse_unsupported(message: TurnRequest) -> None:
     faults: list[dict[str, Any]] = []
     if message.mode not in (None, *_MODES):
         faults.append(_unsupported("mode", f"these modes work: {', '.join(_MODES)}"))
-    if message.on_busy not in _ON_BUSY:
-        detail = "these work: auto and enqueue, which both wait for the turns before, and reject"
-        faults.append(_unsupported("on_busy", detail))
     if message.callback_url is not None:
         detail = "callbacks are not sent; wait with `?wait=`, follow the events, or read the turn"
         faults.append(_unsupported("callback_url", detail))

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from models.contracts.base import Contract
 from models.contracts.explanation import Explanation
-from models.contracts.turn import Links, TurnAccepted, TurnRequest, TurnView
+from models.contracts.turn import Links, TurnAccepted, TurnRequest, TurnState, TurnView
 from models.database import snapshot, statement, transaction
 from models.errors import Conflict, Unavailable
 from models.explaining import explain
-from models.ledger import explanation, plans, steps, turns
+from models.ledger import control, explanation, plans, steps, turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
 from models.redis import queue_lengths
@@ -26,7 +26,7 @@ from web.catalogue import catalogue
 from web.live import wait_until_final
 from web.receiving import new_turn
 from web.views import turn_graph, turn_view
-from workers.dispatch import ALIVE, dispatch_turn
+from workers.dispatch import ALIVE, dispatch_reply, dispatch_turn
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 
@@ -59,14 +59,18 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
         opened = turns.open_turn(db, new)
     answer = _answer(new, opened)
     turn_id = UUID(answer.turn_id)
-    if opened.outcome == "opened":
+    accepted = opened.outcome in ("opened", "merged")
+    if accepted:
         # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
         if opened.is_active:
             dispatch_turn(turn_id)
-        log.info("turn.received", turn_id=answer.turn_id, conversation_id=answer.conversation_id, seq=answer.seq)
+        if opened.closed is not None:
+            dispatch_reply(opened.closed)
+        ids = {"turn_id": answer.turn_id, "conversation_id": answer.conversation_id, "seq": answer.seq}
+        log.info("turn.received", **ids, merged=opened.outcome == "merged")
     if query_data.wait and wait_until_final(turn_id, query_data.wait):
         return json_response(_view(answer.turn_id))
-    response = json_response(answer, 202 if opened.outcome == "opened" else 200)
+    response = json_response(answer, 202 if accepted else 200)
     response.headers["Location"] = answer.links.self
     return response
 
@@ -78,6 +82,29 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
 def show(turn_id: str) -> Response:
     """Show a turn: its plans, steps, reply and timings."""
     return json_response(_view(turn_id))
+
+
+@blueprint.post("/<turn_id>/cancel")
+@requires("turns:write")
+@blueprint.output(TurnState, 202, description="The work has ended; the reply is being made of what there is")
+@blueprint.doc(operation_id="cancel_turn")
+def cancel(turn_id: str) -> Response:
+    """Cancel a turn, at any moment.
+
+    Nothing of it starts any more. What only reads is dropped; a call that may change something and is under way is left
+    to end, and its outcome is recorded. The reply tells both. A turn that is final stays as it is: 200.
+    """
+    with transaction() as db:
+        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
+    with statement() as connection:
+        closed = control.close(connection, turn.id, "cancelled")
+    if closed is not None:
+        dispatch_reply(closed)
+        log.info("turn.closed", turn_id=str(turn.id), ending="cancelled")
+    with transaction() as db:
+        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
+    state = TurnState.model_validate({"turn_id": str(turn.id), "status": turn.status})
+    return json_response(state, 202 if closed else 200)
 
 
 @blueprint.get("/<turn_id>/graph.mmd")

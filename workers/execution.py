@@ -31,7 +31,7 @@ from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, Ended, Finish
 from models.logging import log
 from models.redis import announce
 from planner.graph import load_expression
-from planner.references import resolve_args
+from planner.references import holds, resolve_args
 from tools import runner
 from tools.context import ToolContext
 from workers import canvas
@@ -118,11 +118,11 @@ class Executor:
         step = lane.step or self._claim(lane.steps)
         if step is None:
             return
-        timeout_s = min(step.timeout_ms, step.left_ms) / 1000
-        deadline = time.monotonic() + timeout_s
-        self._live[step.id] = _Call(list(lane.steps), step, deadline + _GRACE_S)
+        allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
+        end = time.monotonic() + allowed_ms / 1000
+        self._live[step.id] = _Call(list(lane.steps), step, end + _GRACE_S)
         leases.hold_step(self._turn_id, step.id, step.attempt)
-        threading.Thread(target=self._call, args=(step, deadline), name=step.tool, daemon=True).start()
+        threading.Thread(target=self._call, args=(step, end), name=step.tool, daemon=True).start()
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
@@ -131,21 +131,33 @@ class Executor:
         announce(self._turn_id, claim.events)
         return claim.lanes[0].step if claim.lanes else None
 
-    def _call(self, step: ClaimedStep, deadline: float) -> None:
-        """Run the tool, in a thread of its own."""
-        self._outcomes.put(self._outcome(step, deadline))
+    def _call(self, step: ClaimedStep, end: float) -> None:
+        """Run the step, in a thread of its own."""
+        self._outcomes.put(self._outcome(step, end))
 
-    def _outcome(self, step: ClaimedStep, deadline: float) -> FinishedStep:
+    def _outcome(self, step: ClaimedStep, end: float) -> FinishedStep:
         if step.left_ms == 0 and not step.unsure:
             return _failed(step, "CANCELLED", "the turn's deadline had passed before this step could start")
+        if step.run_if is not None and not holds(step.run_if, step.inputs):
+            return FinishedStep(step.id, step.attempt, "skipped")
+        outcome = self._try(step, step.tool, step.args, end)
+        for fallback in step.fallbacks:
+            if outcome.status != "failed":
+                break
+            self._note_retry(step, 1, str((outcome.error or {}).get("code")), 0.0, fallback["tool"])
+            outcome = self._try(step, fallback["tool"], fallback["args"], end)
+        return outcome
+
+    def _try(self, step: ClaimedStep, name: str, raw_args: dict[str, Any], end: float) -> FinishedStep:
+        """Call the step's tool, or one of its fallbacks."""
         try:
-            args = resolve_args(step.args, step.inputs)
-            tool = registry().get(step.tool)
+            args = resolve_args(raw_args, step.inputs)
+            tool = registry().get(name)
         except LookupError as error:
             return _failed(step, "DEPENDENCY_FAILED", str(error))
         except NotFound as error:
             return _failed(step, "NOT_FOUND", str(error))
-        context = self._context(step, args, deadline)
+        context = self._context(step, args, min(end, time.monotonic() + step.timeout_ms / 1000))
         if step.unsure and (earlier := runner.reconcile(tool, args, context)) is not None:
             return _ended(step, earlier) if earlier.ok else _unknown(step, earlier)
         return _ended(step, runner.run(tool, args, context, lambda *what: self._note_retry(step, *what)))
@@ -162,8 +174,10 @@ class Executor:
             user=self._turn.person,
         )
 
-    def _note_retry(self, step: ClaimedStep, tries: int, code: str, pause_s: float) -> None:
-        data = {"step": step.id, "tool": step.tool, "attempt": step.attempt, "try": tries, "code": code}
+    def _note_retry(
+        self, step: ClaimedStep, tries: int, code: str, pause_s: float, fallback: str | None = None
+    ) -> None:
+        data = {"step": step.id, "tool": fallback or step.tool, "attempt": step.attempt, "try": tries, "code": code}
         try:
             with statement() as db:
                 noted = events.note(db, self._turn_id, "step.retry", {**data, "pause_ms": round(pause_s * 1000)})

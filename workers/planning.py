@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
-from models.contracts.plan import Plan, find_references, implied_needs, parse_reference
+from models.contracts.plan import Plan, implied_inputs, implied_needs
 from models.contracts.turn import Mode, Reply, Usage
 from models.database import statement, transaction
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
@@ -74,7 +74,6 @@ def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict
     rows: list[dict[str, Any]] = []
     for position, step in enumerate(plan.steps):
         tool = tools.get(step.tool)
-        references = (parse_reference(raw) for _, raw in find_references(step.args))
         rows.append(
             {
                 "id": step.id,
@@ -82,10 +81,12 @@ def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict
                 "tool": step.tool,
                 "args": step.args,
                 "needs": implied_needs(step),
-                "inputs": sorted({reference.step for reference in references if reference}),
+                "inputs": implied_inputs(step),
                 "effect": tool.effect,
                 "queue": tool.queue,
                 "critical": step.critical,
+                "run_if": step.run_if,
+                "fallbacks": [fallback.model_dump() for fallback in step.fallbacks],
                 "on_need_error": step.on_need_error,
                 "timeout_ms": step.timeout_ms or round(tool.timeout_s * 1000),
             }

@@ -6,7 +6,7 @@ from typing import cast
 from uuid import UUID
 
 from models.contracts.plan import StepStatus
-from models.contracts.turn import Usage
+from models.contracts.turn import Stop, Usage
 from models.database import statement, transaction
 from models.ledger import plans, steps, turns
 from models.ledger.turns import Ending, FinalStatus
@@ -15,7 +15,7 @@ from models.redis import announce, append_delta
 from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 from planner.policy import apology
-from planner.responder import Composed, Outcome, StepOutcome, Stop, compose
+from planner.responder import Composed, Outcome, StepOutcome, compose
 from workers.app import app
 from workers.dispatch import dispatch_turn
 from workers.heartbeat import leases
@@ -142,15 +142,15 @@ def _trace(composed: Composed) -> dict[str, object]:
 def _status(loaded: _Loaded) -> tuple[FinalStatus, dict[str, str] | None]:
     """A turn fails when nothing of it succeeded, or when it was to stop at the first failure and did."""
     stop = loaded.turn.ending
-    if stop == "cancelled" or stop == "superseded":
-        return stop, None
+    if stop in ("cancelled", "superseded"):
+        return cast("FinalStatus", stop), None
     statuses = [step.status for step in loaded.steps]
     critical = any(step.status == "failed" and step.critical for step in loaded.steps)
     stopped = critical and loaded.turn.on_error == "fail_fast"
     useful = any(status in ("succeeded", "needs_input") for status in statuses) or not (statuses or stop)
     if useful and not stopped:
         return "succeeded", None
-    if stop == "late":
-        return "failed", {"code": "deadline", "message": "the deadline had passed before anything was done"}
+    if stop and not stopped:
+        return "failed", {"code": "deadline", "message": "the deadline had passed before anything had succeeded"}
     failed = [step.id for step in loaded.steps if step.status in ("failed", "unknown")]
     return "failed", {"code": "steps_failed", "message": f"failed: {', '.join(failed) or 'none could run'}"}

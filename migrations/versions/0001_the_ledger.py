@@ -53,6 +53,18 @@ def upgrade() -> None:
         postgresql_with={"fillfactor": 70},
     )
     op.create_table(
+        "merged_messages",
+        sa.Column("tenant_id", sa.Uuid(), nullable=False),
+        sa.Column("channel", sa.Text(), nullable=False),
+        sa.Column("message_id", sa.Text(), nullable=False),
+        sa.Column("turn_id", sa.Uuid(), nullable=False),
+        sa.Column("body_hash", sa.LargeBinary(), nullable=True),
+        sa.Column(
+            "created_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
+        ),
+        sa.PrimaryKeyConstraint("tenant_id", "channel", "message_id", name=op.f("merged_messages_pkey")),
+    )
+    op.create_table(
         "plans",
         sa.Column("turn_id", sa.Uuid(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
@@ -115,6 +127,8 @@ def upgrade() -> None:
         sa.Column("effect", sa.Text(), nullable=False),
         sa.Column("queue", sa.Text(), nullable=False),
         sa.Column("critical", sa.Boolean(), nullable=False),
+        sa.Column("run_if", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
+        sa.Column("fallbacks", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=False),
         sa.Column("on_need_error", sa.Text(), nullable=False),
         sa.Column("timeout_ms", sa.Integer(), nullable=False),
         sa.Column("status", sa.Text(), server_default="pending", nullable=False),
@@ -181,6 +195,7 @@ def upgrade() -> None:
             "usage", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), server_default="{}", nullable=False
         ),
         sa.Column("error", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
+        sa.Column("ending", sa.Text(), nullable=True),
         sa.Column("superseded_by", sa.Uuid(), nullable=True),
         sa.Column(
             "created_at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
@@ -197,11 +212,18 @@ def upgrade() -> None:
         postgresql_with={"fillfactor": 70},
     )
     op.create_index(
-        "turns_active_idx",
+        "turns_backlog_idx",
         "turns",
-        ["status"],
+        ["status", "tenant_id"],
         unique=False,
-        postgresql_where=sa.text("status IN ('planning', 'running', 'responding')"),
+        postgresql_where=sa.text("status IN ('queued', 'planning', 'running', 'responding')"),
+    )
+    op.create_index(
+        "turns_due_idx",
+        "turns",
+        ["deadline_at"],
+        unique=False,
+        postgresql_where=sa.text("status IN ('queued', 'planning', 'running')"),
     )
     op.create_index(
         "turns_unsent_idx",
@@ -278,9 +300,12 @@ def downgrade() -> None:
         "turns_unsent_idx", table_name="turns", postgresql_where=sa.text("status = 'queued' AND sent_at IS NOT NULL")
     )
     op.drop_index(
-        "turns_active_idx",
+        "turns_due_idx", table_name="turns", postgresql_where=sa.text("status IN ('queued', 'planning', 'running')")
+    )
+    op.drop_index(
+        "turns_backlog_idx",
         table_name="turns",
-        postgresql_where=sa.text("status IN ('planning', 'running', 'responding')"),
+        postgresql_where=sa.text("status IN ('queued', 'planning', 'running', 'responding')"),
     )
     op.drop_table("turns")
     op.drop_table("tenants")
@@ -290,6 +315,7 @@ def downgrade() -> None:
     op.drop_table("sim_calls")
     op.drop_table("replies")
     op.drop_table("plans")
+    op.drop_table("merged_messages")
     op.drop_table("fragments")
     op.drop_table("events")
     op.drop_table("audit")

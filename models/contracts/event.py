@@ -20,6 +20,9 @@ EVENTS = {
     "`grounded`, `sources`.",
     "turn.succeeded": "The turn is final and was answered. `error` is null.",
     "turn.failed": "The turn is final, and its reply says so. `error`: `code` and `message`.",
+    "turn.cancelled": "The turn is final: somebody cancelled it. `error` is null.",
+    "turn.superseded": "The turn is final: a newer message took its place. `superseded_by`: the id of that message's "
+    "turn; `error` is null.",
 }
 """What happens to a turn: type -> when, and the fields of its `data` beside `turn_id` and `at`."""
 

@@ -27,9 +27,9 @@ FINAL_STEP_STATUSES = frozenset({"succeeded", "needs_input", "failed", "skipped"
 
 FaultCode = Literal[
     "bad_shape", "unknown_field", "too_many_steps", "empty_id", "bad_id", "duplicate_id", "self_dependency",
-    "dangling_need", "unknown_tool", "unsupported", "bad_argument", "bad_reference", "dangling_reference",
-    "type_mismatch", "cycle", "too_deep", "too_wide", "dangling_assumption", "not_json", "empty_answer", "cut_answer",
-    "no_steps",
+    "dangling_need", "unknown_tool", "bad_condition", "bad_fallback", "bad_argument", "bad_reference",
+    "dangling_reference", "type_mismatch", "cycle", "too_deep", "too_wide", "dangling_assumption", "not_json",
+    "empty_answer", "cut_answer", "no_steps",
 ]  # fmt: skip
 """What can be wrong with a plan. A closed list."""
 
@@ -43,7 +43,8 @@ PLAN_FAULTS: dict[FaultCode, str] = {
     "self_dependency": "A step needs itself, or refers to its own result.",
     "dangling_need": "`needs` names a step that the plan does not have.",
     "unknown_tool": "The tool does not exist, its pack is not enabled, or the agent may not use it.",
-    "unsupported": "The step uses `run_if` or `fallbacks`, which are not carried out.",
+    "bad_condition": "`run_if` cannot be read.",
+    "bad_fallback": "A fallback wants another queue, does not only read, or its result is of another shape.",
     "bad_argument": "The tool's input model refuses a literal, or an argument is missing.",
     "bad_reference": "A reference that cannot be read.",
     "dangling_reference": "A reference to a step that the plan does not have, or to no field of that step's result.",
@@ -65,6 +66,13 @@ _REFERENCE = re.compile(r"([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]+|\[\d+\])*)")
 _PART = re.compile(r"\.([A-Za-z0-9_-]+)|\[(\d+)\]")
 
 
+class Fallback(Contract):
+    """A call that takes the place of a failed one. It only reads, has the same queue and a fitting result."""
+
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
 class Step(Contract):
     """One tool call of a plan."""
 
@@ -80,10 +88,12 @@ class Step(Contract):
     """Why the planner wants this step."""
     parallel_group: str | None = None
     """A label shown with the plan; no effect on the order."""
-    run_if: Any = None
-    """A condition on earlier results."""
-    fallbacks: list[dict[str, Any]] = Field(default_factory=list)
-    """Calls to try instead when this one fails: `{tool, args}`."""
+    run_if: dict[str, Any] | None = None
+    """A condition on an earlier result, else the step is skipped: `{"$from": "step.path"}`. It holds when what stands
+    there is neither missing, null, false, zero nor empty; with `"equals": VALUE` it is compared, with `"not": true`
+    reversed."""
+    fallbacks: list[Fallback] = Field(default_factory=list)
+    """Calls to try instead, in order, when this one fails. Each has the step's time for itself."""
     on_need_error: Literal["skip", "run"] = "skip"
     """What happens when a needed step did not succeed."""
     critical: bool = True
@@ -176,7 +186,21 @@ def find_references(
         yield from find_references(inner, (*path, key))
 
 
+def references_of(step: Step) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Yield every reference of a step with its place in it: of its arguments, its fallbacks' and its condition."""
+    yield from find_references(step.args, ("args",))
+    for index, fallback in enumerate(step.fallbacks):
+        yield from find_references(fallback.args, ("fallbacks", index, "args"))
+    if step.run_if and is_reference(step.run_if):
+        yield ("run_if",), {"$from": step.run_if["$from"]}
+
+
+def implied_inputs(step: Step) -> list[str]:
+    """Return the steps whose results this one refers to."""
+    found = (parse_reference(raw) for _, raw in references_of(step))
+    return list(dict.fromkeys(reference.step for reference in found if reference))
+
+
 def implied_needs(step: Step) -> list[str]:
-    """Return the steps that must end before this one: its `needs`, then those its arguments refer to."""
-    found = (parse_reference(reference) for _, reference in find_references(step.args))
-    return list(dict.fromkeys([*step.needs, *(reference.step for reference in found if reference)]))
+    """Return the steps that must end before this one: its `needs`, then those it refers to."""
+    return list(dict.fromkeys([*step.needs, *implied_inputs(step)]))

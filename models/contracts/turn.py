@@ -15,6 +15,9 @@ TurnStatus = Literal[
 ]
 FINAL_TURN_STATUSES = frozenset({"succeeded", "failed", "cancelled", "superseded"})
 
+Stop = Literal["cancelled", "superseded", "late"]
+"""Why the work on a turn ended before it was done: by the caller's wish, for another turn, at the deadline."""
+
 Mode = Literal["auto", "direct", "plan", "react", "adaptive"]
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
@@ -69,7 +72,11 @@ class TurnRequest(Contract):
     on_error: OnError = "best_effort"
     """`best_effort`: independent steps go on after a failure. `fail_fast`: what has not started is cancelled."""
     on_busy: OnBusy = "auto"
-    """What happens while another turn of the conversation runs."""
+    """What becomes of the message while another turn of the conversation is active. `enqueue`: it waits. `reject`: it
+    is refused (409). `interrupt`: the active turn is stopped, what it has done is kept. `rollback`: the same, and later
+    turns do not hear of it. `merge`: it becomes a part of the last turn that nobody has begun to plan; it waits where
+    there is none, or no room. `auto`: merge where a turn is waiting, enqueue where the active turn makes or has made a
+    change, otherwise interrupt. With a plan it never merges, it waits."""
     deadline_ms: int | None = Field(None, ge=100, le=86_400_000)
     """Time until the reply, from acceptance."""
     plan: dict[str, Any] | None = None
@@ -96,6 +103,14 @@ class TurnAccepted(Contract):
     """Place in the conversation, from 1."""
     status: TurnStatus
     links: Links
+
+
+class TurnState(Contract):
+    """How far a turn is."""
+
+    turn_id: str
+    status: TurnStatus
+    """`responding` until the reply is made of what had been done."""
 
 
 class Question(Contract):

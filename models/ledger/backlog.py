@@ -12,4 +12,4 @@ def count(db: Session, at_most: int) -> dict[UUID, int]:
     """Return the backlog of each tenant that has one; where all have more than `at_most`, of as many turns."""
     counted = select(TurnRow.tenant_id).where(text(IN_BACKLOG)).limit(at_most).subquery()
     query = select(counted.c.tenant_id, func.count()).group_by(counted.c.tenant_id)
-    return dict(db.execute(query).tuples().all())
+    return dict(db.execute(query).all())

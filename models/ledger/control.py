@@ -13,9 +13,6 @@ from models.contracts.event import Event, read_events
 from models.ledger.recovery import LEASE_MS
 from models.tables.turns import IS_DUE, TurnRow
 
-Stop = Literal["cancelled", "superseded", "late"]
-"""Why the work ends before it is done: by the caller's wish, for another turn, or at the deadline."""
-
 
 @dataclass(frozen=True)
 class ClosedTurn:

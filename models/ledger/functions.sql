@@ -258,10 +258,10 @@ begin
   select coalesce(max(revision), 0) + 1 into v_revision from plans where turn_id = p_turn;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
-  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, critical,
-                     on_need_error, timeout_ms, ready_at)
+  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, critical, run_if,
+                     fallbacks, on_need_error, timeout_ms, ready_at)
   select p_turn, s.id, t.tenant_id, v_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.critical,
-         s.on_need_error, s.timeout_ms, case when s.needs = '{}' then v_at end
+         s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, case when s.needs = '{}' then v_at end
     from jsonb_populate_recordset(null::steps, p_steps) s;
   perform hot.store_fragments(p_turn, t.tenant_id, t.generation + 1, p_fragments, v_at);
   update turns set status = case when jsonb_array_length(p_steps) > 0 then 'running' else 'responding' end,
@@ -288,7 +288,7 @@ begin
   returning * into s;
   return jsonb_build_object(
     'id', s.id, 'tool', s.tool, 'attempt', s.attempt, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
-    'unsure', s.unsure,
+    'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks,
     'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)),
     'inputs', (select coalesce(jsonb_object_agg(n.id, n.result), '{}') from steps n
                 where n.turn_id = p_turn.id and n.id = any (s.inputs) and n.status = 'succeeded'));

@@ -81,7 +81,7 @@ def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int) -> Rec
 
 
 def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
-    """End as unknown the lost calls that a closed turn left behind; return what there is to tell of a turn not final."""
+    """End as unknown the lost calls that a closed turn left behind; return its events, none where it is final."""
     row = db.execute("SELECT hot.give_up(%s)", (turn_id,)).fetchone()
     return read_events(row[0]) if row and row[0] is not None else []
 

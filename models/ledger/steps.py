@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from models.contracts.event import Event, read_events
 from models.tables.steps import StepRow
 
-Ended = Literal["succeeded", "needs_input", "failed", "cancelled", "unknown"]
-"""How a step that ran can end."""
+Ended = Literal["succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"]
+"""How a claimed step can end."""
 
 Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
 
@@ -30,6 +30,9 @@ class ClaimedStep:
     args: dict[str, Any]
     timeout_ms: int
     effect: str
+    run_if: dict[str, Any] | None
+    fallbacks: list[dict[str, Any]]
+    """Calls `{tool, args}` to try when the step's own fails."""
     unsure: bool
     """An earlier call with an effect was lost: its outcome is to be asked for first."""
     left_ms: int

@@ -126,8 +126,8 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
         prepare=True,
     ).fetchone()
     assert row is not None
-    *told, events, closed = row
-    return OpenedTurn(*told, events=read_events(events), closed=read_closed(closed))
+    outcome, turn_id, conversation_id, seq, is_active, events, closed = row
+    return OpenedTurn(outcome, turn_id, conversation_id, seq, is_active, read_events(events), read_closed(closed))
 
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn | None:

@@ -31,6 +31,8 @@ class StepRow(Row):
     effect: Mapped[str]
     queue: Mapped[str]
     critical: Mapped[bool]
+    run_if: Mapped[dict[str, Any] | None]
+    fallbacks: Mapped[list[Any]]
     on_need_error: Mapped[str]
     timeout_ms: Mapped[int]
     status: Mapped[str] = mapped_column(server_default="pending")

@@ -210,3 +210,36 @@ def test_real_bad_plans_are_refused_with_their_faults(api: httpx2.Client) -> Non
         codes = {error["code"] for error in answer.json()["errors"]}
         expressible = {names[reason] for reason in case["reject_reasons"] if reason in names}
         assert expressible <= codes | ({"cycle"} if "self_dependency" in codes else set()), case["plan_id"]
+
+
+def test_a_fallback_takes_the_place_of_a_failed_call(api: httpx2.Client) -> None:
+    """It runs under the same claim, its result is the step's, and the change is an event."""
+    flaky = {"id": "a", "tool": "sim.flaky", "args": {"fail_times": 9}}
+    steps = [
+        {**flaky, "fallbacks": [{"tool": "sim.flaky", "args": {"fail_times": 0}}]},
+        {"id": "b", "tool": "sim.echo", "args": {"value": {"$from": "a.calls"}}},
+    ]
+
+    turn = run(api, steps)
+
+    assert [step["status"] for step in turn["steps"]] == ["succeeded", "succeeded"]
+    assert turn["steps"][0]["attempt"] == 1
+    assert turn["steps"][1]["result"]["value"] == turn["steps"][0]["result"]["calls"] == 4
+
+
+def test_a_condition_decides_whether_a_step_runs(api: httpx2.Client, sim_log: Path) -> None:
+    """A step whose condition does not hold is skipped, and what needs it too; a condition is a need."""
+    steps = [
+        {"id": "a", "tool": "sim.echo", "args": {"value": {"found": [], "count": 2}}},
+        wait_step("empty", run_if={"$from": "a.value.found"}),
+        wait_step("none", run_if={"$from": "a.value.found", "not": True}),
+        wait_step("two", run_if={"$from": "a.value.count", "equals": 2}),
+        wait_step("after", "empty"),
+    ]
+
+    turn = run(api, steps)
+
+    skipped = [step["id"] for step in turn["steps"] if step["status"] == "skipped"]
+    assert skipped == ["empty", "after"]
+    assert turn["steps"][1]["needs"] == ["a"]
+    assert turn["status"] == "succeeded"

@@ -43,7 +43,8 @@ def test_a_conversation_is_answered_in_order(api: httpx2.Client) -> None:
     """Turns posted together run one after the other, in the order of their numbers."""
     plan = {"steps": [wait_step("a", ms=30), wait_step("b", ms=30)]}
     with ThreadPoolExecutor(8) as pool:
-        posted = list(pool.map(lambda n: post(api, f"{n}", plan=plan, conversation_id="order"), range(12)))
+        more = {"plan": plan, "conversation_id": "order", "on_busy": "enqueue"}
+        posted = list(pool.map(lambda n: post(api, f"{n}", **more), range(12)))
 
     turns = sorted((finished(api, accepted["turn_id"]) for accepted in posted), key=lambda turn: turn["seq"])
     assert [turn["seq"] for turn in turns] == list(range(1, 13))

@@ -53,7 +53,7 @@ def test_numbers_have_no_gaps_under_concurrency() -> None:
     """Turns of one conversation are numbered 1, 2, 3 …, however many come at once."""
     tenant = make_tenant()
     with ThreadPoolExecutor(8) as pool:
-        opened = list(pool.map(lambda _: open_turn(tenant), range(40)))
+        opened = list(pool.map(lambda _: open_turn(tenant, on_busy="enqueue"), range(40)))
 
     assert sorted(turn.seq or 0 for turn in opened) == list(range(1, 41))
     assert [turn.is_active for turn in opened].count(True) == 1
@@ -62,7 +62,7 @@ def test_numbers_have_no_gaps_under_concurrency() -> None:
 def test_turns_of_a_conversation_run_one_at_a_time_in_order() -> None:
     """The second cannot be claimed before the first has ended; then it is the next."""
     tenant = make_tenant()
-    first, second, third = (open_turn(tenant) for _ in range(3))
+    first, second, third = (open_turn(tenant, on_busy="enqueue") for _ in range(3))
     claimed = claim_turn(first.turn_id)
     assert claimed is not None
     too_early = claim_turn(second.turn_id)
@@ -84,7 +84,7 @@ def test_a_busy_conversation_can_refuse() -> None:
     refused = open_turn(tenant, on_busy="reject")
 
     assert (refused.outcome, refused.turn_id) == ("busy", None)
-    assert open_turn(tenant).seq == 2
+    assert open_turn(tenant, on_busy="enqueue").seq == 2
 
 
 def test_a_turn_is_claimed_once_while_the_lease_lasts() -> None:
@@ -138,7 +138,7 @@ def test_unsent_turns_are_taken_after_a_grace_that_doubles() -> None:
     """A turn that no planner took is handed out again, each time later; a waiting or claimed one is not."""
     tenant = make_tenant()
     opened = open_turn(tenant)
-    open_turn(tenant)
+    open_turn(tenant, on_busy="enqueue")
     claim_turn(open_turn(tenant, conversation_id="c2").turn_id)
 
     with transaction() as db:

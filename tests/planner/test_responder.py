@@ -54,11 +54,18 @@ def outcome(tools: Registry) -> Callable[..., Outcome]:
         ((HOTELS,), {"synthesis_hint": "results"}, "template:responding/results@1"),
         ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@1"),
         ((), {}, "template:responding/results@1"),
+        ((WEATHER,), {"stop": "cancelled"}, "template:responding/cancelled@1"),
+        ((HOTELS, TRIP), {"stop": "superseded"}, "template:responding/superseded@1"),
+        ((HOTELS, TRIP), {"stop": "late"}, "template:responding/itinerary@1"),
+        ((WEATHER,), {"stop": "late"}, "template:responding/late@1"),
         ((WEATHER,), {"synthesis_hint": "no_such_hint"}, "llm:scripted"),
         ((WEATHER,), {"synthesis_hint": "../agents/travel"}, "llm:scripted"),
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
     ],
-    ids=["question", "itinerary", "submitted", "hint", "all_failed", "nothing", "unknown_hint", "hostile_hint", "llm"],
+    ids=[
+        "question", "itinerary", "submitted", "hint", "all_failed", "nothing",
+        "cancelled", "superseded", "late_itinerary", "late", "unknown_hint", "hostile_hint", "llm",
+    ],  # fmt: skip
 )
 def test_who_writes_the_reply(
     script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome], steps: Any, more: Any, written_by: str
@@ -145,9 +152,9 @@ def test_failures_are_said_plainly(llm: OpenAIModel, outcome: Callable[..., Outc
     assert "db-7" not in composed.reply.text
 
 
-@pytest.mark.parametrize("status", ["skipped", "cancelled", "unknown"])
+@pytest.mark.parametrize("status", ["running", "skipped", "cancelled", "unknown"])
 def test_what_did_not_happen_is_said(llm: OpenAIModel, outcome: Callable[..., Outcome], status: Any) -> None:
-    """Skipped, cancelled and unknown steps are mentioned, beside what did work."""
+    """Skipped, cancelled, unknown steps and those still under way are mentioned, beside what did work."""
     step = StepOutcome(id="x", tool="travel.lookup_weather", args={}, status=status)
 
     composed = compose(outcome(TRIP, step), llm)
@@ -166,7 +173,7 @@ def test_a_broken_artifact_does_not_cost_the_reply(llm: OpenAIModel, outcome: Ca
     assert composed.reply.text
 
 
-@pytest.mark.parametrize("trouble", ["llm_unavailable", "invalid_plan", "internal_error", "deadline", "cancelled"])
+@pytest.mark.parametrize("trouble", ["llm_unavailable", "invalid_plan", "internal_error"])
 def test_every_trouble_has_an_apology(trouble: Trouble) -> None:
     """A turn that ends without results has a clean, explained reply."""
     reply = apology(trouble, reference="0199-abc")

@@ -54,7 +54,7 @@ def _refuse(*_: object, **__: object) -> None:
 
 def test_sequence_of_a_conversation(client: FlaskClient) -> None:
     """Turns of a conversation are numbered from 1, in the order of their acceptance."""
-    numbers = [_post(client, conversation_id="a/b//c?d#e")["seq"] for _ in range(3)]
+    numbers = [_post(client, conversation_id="a/b//c?d#e", on_busy="enqueue")["seq"] for _ in range(3)]
 
     assert numbers == [1, 2, 3]
 
@@ -121,9 +121,6 @@ def test_busy_conversation(client: FlaskClient) -> None:
         ({"agent": "nobody"}, 404, "not_found"),
         ({"mode": "react"}, 422, "unsupported"),
         ({"mode": "adaptive"}, 422, "unsupported"),
-        ({"on_busy": "interrupt"}, 422, "unsupported"),
-        ({"on_busy": "rollback"}, 422, "unsupported"),
-        ({"on_busy": "merge"}, 422, "unsupported"),
         ({"callback_url": "https://example.org/done"}, 422, "unsupported"),
         ({"plan": {}}, 422, "invalid_plan"),
     ],

@@ -25,6 +25,6 @@ def explain_turn(turn_id: UUID, as_json: bool) -> None:
         facts = explanation.gather(db, turn, ALIVE)
     found = explain(facts, queue_lengths(facts.queues))
     if as_json:
-        print_json(found.model_dump(mode="json", exclude_none=True))
+        print_json(found.model_dump(mode="json"))
     else:
         click.echo(f"{found.status}, {found.cause}: {found.message}")

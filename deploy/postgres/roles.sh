@@ -1,0 +1,13 @@
+#!/bin/bash
+# The database and its two roles: one owns the tables and migrates, the other runs the application and owns nothing.
+# The postgres image runs this once, when its data directory is empty. Passwords come from the environment, so that no
+# command line shows them.
+set -euo pipefail
+
+psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres <<'SQL'
+\getenv owner_password TURNLOOM_OWNER_PASSWORD
+\getenv application_password TURNLOOM_APPLICATION_PASSWORD
+CREATE ROLE turnloom_owner LOGIN PASSWORD :'owner_password';
+CREATE ROLE turnloom LOGIN PASSWORD :'application_password';
+CREATE DATABASE turnloom OWNER turnloom_owner;
+SQL

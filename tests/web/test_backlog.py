@@ -1,0 +1,120 @@
+"""Back-pressure at the door."""
+
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from models.database import transaction
+from models.ledger import backlog, keys
+from models.settings import settings
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
+from tests.web.conftest import KeyMaker
+
+
+@pytest.fixture
+def limits(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two turns of a tenant, three in all; counted anew before anybody is refused."""
+    monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
+    monkeypatch.setenv("TURNLOOM_BACKLOG_LIMIT", "3")
+    monkeypatch.setattr("web.backlog._BELIEVED_WHEN_FULL_S", 0.0)
+    monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 0)
+    settings.cache_clear()
+
+
+def _post(client: FlaskClient, headers: dict[str, str] | None = None, **body: Any) -> Any:
+    return client.post("/v1/turns", json={"message": "hi", **body}, headers=headers)
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_full_backlog_refuses_a_new_message(client: FlaskClient) -> None:
+    """Over its limit a tenant gets 503 with a time to come back, and nothing is recorded."""
+    accepted = [_post(client).status_code for _ in range(2)]
+
+    refused = _post(client, conversation_id="c")
+
+    assert accepted == [202, 202]
+    assert (refused.status_code, refused.get_json()["code"]) == (503, "overloaded")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert client.get("/v1/conversations/c").status_code == 404
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_repeated_message_is_answered_though_the_backlog_is_full(client: FlaskClient) -> None:
+    """What was accepted once is answered as it was; a change of it is refused as a change."""
+    first, _ = (_post(client, message_id=name) for name in ("m1", "m2"))
+
+    again = _post(client, message_id="m1")
+    changed = _post(client, message_id="m1", agent="travel")
+    new = _post(client, message_id="m3")
+
+    assert (again.status_code, again.get_json()) == (200, first.get_json())
+    assert (changed.status_code, new.status_code) == (409, 503)
+
+
+@pytest.mark.usefixtures("limits")
+def test_one_tenants_backlog_is_not_anothers_until_all_is_full(client: FlaskClient, key: KeyMaker) -> None:
+    """Each tenant has a limit of its own, and all together have one."""
+    statuses = [_post(client).status_code for _ in range(3)]
+    other = key(tenant="theirs")
+
+    statuses += [_post(client, other).status_code for _ in range(2)]
+
+    assert statuses == [202, 202, 503, 202, 503]
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_backlog_that_is_worked_off_takes_messages_again(client: FlaskClient) -> None:
+    """A finished turn is no part of the backlog."""
+    first = _post(client).get_json()
+    _post(client)
+    refused = _post(client)
+    turn = claim_turn(first["turn_id"])
+    assert turn is not None
+    finish_turn(turn)
+
+    assert (refused.status_code, _post(client).status_code) == (503, 202)
+
+
+@pytest.mark.usefixtures("limits")
+def test_the_development_key_has_no_limit(app: APIFlask) -> None:
+    """The embedded stack's own key is never refused, whatever waits."""
+    with transaction() as db:
+        keys.ensure_dev_key(db, "dev")
+
+    statuses = [_post(app.test_client(), {"X-Api-Key": "dev"}).status_code for _ in range(5)]
+
+    assert statuses == [202] * 5
+
+
+def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is not asked with each message, least of all when it is slow; what is let in is added to the count."""
+    counted = Mock(wraps=backlog.count)
+    monkeypatch.setattr(backlog, "count", counted)
+    monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 1e6)
+    monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
+    settings.cache_clear()
+
+    statuses = [_post(client).status_code for _ in range(4)]
+
+    assert (statuses, counted.call_count) == ([202, 202, 503, 503], 1)
+
+
+def test_the_backlog_is_what_is_not_final(database: str) -> None:
+    """Queued, planning, running and responding turns count, by tenant, up to a bound."""
+    ours, theirs = make_tenant(), make_tenant("theirs")
+    finished = claim_turn(open_turn(ours, conversation_id="c0").turn_id)
+    assert finished is not None
+    finish_turn(finished)
+    open_turn(ours, conversation_id="c1")
+    open_turn(ours, conversation_id="c1", on_busy="enqueue")
+    running_turn(step("a"), conversation_id="c2")
+    open_turn(theirs)
+
+    with transaction() as db:
+        counted, bounded = (backlog.count(db, at_most) for at_most in (100, 2))
+
+    assert counted == {ours: 3, theirs: 1}
+    assert sum(bounded.values()) == 2

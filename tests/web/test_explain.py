@@ -1,0 +1,75 @@
+"""Explaining a turn over HTTP and on the command line: the same answer."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
+
+from models.redis import redis
+from models.settings import settings
+from tests.web.conftest import KeyMaker
+from workers.cli import main
+
+
+def test_explanation_of_a_turn(client: FlaskClient) -> None:
+    """A queued turn without any worker: the cause, the queue, since when, in one document."""
+    turn = client.post("/v1/turns", json={"message": "hi"}).get_json()
+
+    found = client.get(f"/v1/turns/{turn['turn_id']}/explain").get_json()
+
+    assert found.pop("message").startswith("the turn waits on queue 'plan' since ")
+    assert found.pop("since")
+    assert found == {
+        "turn_id": turn["turn_id"],
+        "status": "queued",
+        "cause": "no_worker",
+        "until": None,
+        "step": None,
+        "queue": "plan",
+        "turn": None,
+    }
+
+
+def test_explanation_of_somebody_elses_turn(client: FlaskClient, key: KeyMaker) -> None:
+    """What belongs to another tenant does not exist, and a key without the scope may not ask."""
+    turn = client.post("/v1/turns", json={"message": "hi"}).get_json()
+    address = f"/v1/turns/{turn['turn_id']}/explain"
+
+    statuses = [client.get(address, headers=header).status_code for header in (key(tenant="b"), key("turns:write"))]
+
+    assert statuses == [404, 403]
+
+
+def test_the_broker_is_down(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Redis that does not answer is seen, and named."""
+    turn = client.post("/v1/turns", json={"message": "hi"}).get_json()
+    redis().close()
+    redis.cache_clear()
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    settings.cache_clear()
+
+    found = client.get(f"/v1/turns/{turn['turn_id']}/explain")
+
+    redis.cache_clear()
+    assert (found.status_code, found.get_json()["cause"]) == (200, "broker_down")
+
+
+def test_the_command_says_the_same(client: FlaskClient) -> None:
+    """`turnloom explain` reads the ledger itself: a line for people, or the document."""
+    turn_id = client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]
+
+    line, document = (CliRunner().invoke(main, ["explain", turn_id, *more]) for more in ([], ["--json"]))
+
+    over_http = client.get(f"/v1/turns/{turn_id}/explain").get_json()
+    assert json.loads(document.stdout) == over_http
+    assert line.stdout == f"queued, no_worker: {over_http['message']}\n"
+
+
+def test_the_command_is_asked_about_nothing(database: str) -> None:
+    """A turn that does not exist is exit code 1, and what is no id of a turn is 2."""
+    results = [CliRunner().invoke(main, ["explain", turn_id]) for turn_id in (str(uuid4()), "c1")]
+
+    assert [result.exit_code for result in results] == [1, 2]
+    assert "there is no turn" in results[0].stderr
