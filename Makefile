@@ -1,7 +1,7 @@
 # What a developer does here, one word each. `make` alone lists them.
 #   PYTHON=python3.12   the interpreter that .venv is made with
 #   ONCE=1              with `demo`: end after the conversations
-#   SHORT=1             with `bench`: under a minute
+#   SHORT=1             with `bench`: about a minute
 #   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
 
 PYTHON ?= python3

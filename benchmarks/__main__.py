@@ -25,7 +25,7 @@ _BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
 
 @click.command
 @click.argument("names", nargs=-1, type=click.Choice(list(_BENCHMARKS)))
-@click.option("--short", is_flag=True, help="Fewer and shorter rounds: all of them in less than a minute.")
+@click.option("--short", is_flag=True, help="Fewer and shorter rounds: all of them in about a minute.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of tables.")
 def main(names: tuple[str, ...], short: bool, as_json: bool) -> None:
     """Measure, each figure against a baseline of the same minute; without names, everything."""

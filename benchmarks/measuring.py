@@ -98,8 +98,8 @@ def refuse_failures(of: Stack) -> None:
             raise RuntimeError(f"{failed.rowcount} turns failed, one of them with {first[0]}")
 
 
-def wait_until_quiet(of: Stack) -> None:
-    """Return when no turn is left to do.
+def finished_turns(of: Stack) -> int:
+    """Wait until no turn is left to do; return how many have ever been done.
 
     Raises:
         RuntimeError: that takes too long.
@@ -110,6 +110,9 @@ def wait_until_quiet(of: Stack) -> None:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"there are unfinished turns after {_QUIET_TIMEOUT_S:.0f} s")
             time.sleep(_POLL_S)
+        row = ledger.execute("SELECT count(*) FROM turns").fetchone()
+        assert row
+        return int(row[0])
 
 
 @contextmanager

@@ -29,7 +29,7 @@ class _Round:
 
 def run(ours: Stack, short: bool) -> Table:
     """Measure both by turns."""
-    count, rounds = (100, 2) if short else (200, 5)
+    count, rounds = (60, 2) if short else (200, 5)
     bare: list[_Round] = []
     own: list[_Round] = []
     with bare_celery(ours) as celery:

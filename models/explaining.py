@@ -39,7 +39,6 @@ class Facts:
 
     at: datetime
     turn_id: UUID
-    conversation_id: str
     status: TurnStatus
     since: datetime
     """When it came to this status."""
@@ -101,7 +100,7 @@ class _Case:
     def claimed(self, work: _Work, held: Cause, lost: Cause) -> Explanation:
         """Explain what somebody has claimed: `held` while the lease lasts, then `lost`."""
         if self.is_held(work.lease_until):
-            message = f"{work.what} goes on since {rfc3339(work.since)}; the lease is renewed while the worker lives"
+            message = f"{work.what} has been under way since {rfc3339(work.since)}; a living worker renews the lease"
             return self.because(held, message, work, until=work.lease_until)
         work = replace(work, since=work.lease_until or work.since)
         if self.messages is None or _RECOVERING not in self.facts.slots:
@@ -111,7 +110,7 @@ class _Case:
 
     def waits(self, work: _Work, queue: str) -> Explanation:
         """Explain what is to be taken from a queue, by way of the broker."""
-        waits = f"{work.what} waits on queue {queue!r} since {rfc3339(work.since)}"
+        waits = f"{work.what} has waited on queue {queue!r} since {rfc3339(work.since)}"
         slots = self.facts.slots.get(queue)
         if self.messages is None:
             return self.because("broker_down", f"{waits}; Redis does not answer", work, queue=queue)

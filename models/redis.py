@@ -19,6 +19,9 @@ from models.errors import Unavailable
 from models.logging import log
 from models.settings import settings
 
+Failed = RedisError
+"""What a command fails with, for modules that may not know redis-py."""
+
 CHANNEL = "turnloom:events"
 _DELTAS_KEPT = 5_000
 _DELTAS_TTL_S = 3_600

@@ -16,7 +16,7 @@ HOMELESS = {"utils", "util", "helpers", "helper", "common", "core", "manager", "
 # Put together here, so that this file does not contain what it looks for.
 REGISTRIES = re.compile("|".join([r"pypi\." + "org", "python" + "hosted", r"registry\.npm" + "js", "/simp" + "le/"]))
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
-MACHINE = re.compile(r"(?<![\w.~-])/(?:ro" + "ot|wo" + "rk|Us" + r"ers)/\w|/ho" + r"me/\w")
+MACHINE = re.compile(r"(?<![\w.~-])/(?:r" + "oot|w" + "ork|U" + r"sers)/\w|/ho" + r"me/\w")
 
 
 @cache
@@ -45,7 +45,9 @@ def _hits(pattern: re.Pattern[str]) -> list[str]:
 
 def test_no_module_is_longer_than_a_sitting():
     """A module that does not fit into one sitting is two modules."""
-    lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in _files() if path.suffix == ".py"}
+    # A revision of the database is made from the tables, and is as long as they are.
+    written = [path for path in _files() if path.suffix == ".py" and path.parent.name != "versions"]
+    lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in written}
 
     assert {path: lines for path, lines in lengths.items() if lines > MODULE_LINES} == {}
 

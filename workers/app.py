@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 from celery import Celery, Task
-from celery.signals import beat_init, setup_logging, worker_process_init
+from celery.signals import setup_logging, worker_process_init
 from kombu import Exchange, Queue
 
 from models.database import forget_connections
@@ -54,8 +54,8 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_soft_shutdown_timeout=20,
+        # No event when a task is sent: it would come late and put the task's own name over its tool's.
         worker_send_task_events=settings().task_events,
-        task_send_sent_event=settings().task_events,
         task_track_started=False,
         # Results live in the ledger. Chord counters are Redis keys, which must outlive the longest chord.
         task_ignore_result=True,
@@ -69,12 +69,6 @@ def _make_app() -> "Celery[Task[Any, Any]]":
 
 
 app = _make_app()
-
-
-@beat_init.connect
-def _send_quietly(**_: Any) -> None:
-    """Keep what beat sends every two seconds out of Flower's list of tasks."""
-    app.conf.task_send_sent_event = False
 
 
 @setup_logging.connect

@@ -12,10 +12,10 @@ from models.database import transaction
 from models.ledger import workers
 from models.ledger.control import ClosedTurn
 from models.logging import log
-from models.redis import announce
+from models.redis import Failed, announce
 from workers.app import app
 
-PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError)
+PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError, Failed)
 """What publishing fails with when the broker is out."""
 
 

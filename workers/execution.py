@@ -96,8 +96,16 @@ class Executor:
         Raises:
             Ignore: an outcome could not be recorded; recovery continues from the ledger.
         """
-        for lane in lanes:
-            self._start(lane)
+        try:
+            for lane in lanes:
+                self._start(lane)
+            self._go_on(slots)
+        finally:
+            # Whatever broke off here, nobody may keep alive what nobody works on.
+            for call in self._live.values():
+                leases.release_step(self._turn_id, call.step.id, call.step.attempt)
+
+    def _go_on(self, slots: int) -> None:
         while self._live:
             finished = self._finished()
             if not finished:
@@ -108,9 +116,9 @@ class Executor:
             announce(self._turn_id, advance.events)
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
-            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             for claimed in advance.claimed:
                 self._start(claimed)
+            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             if advance.respond is not None:
                 self._respond(advance.respond)
 

@@ -29,7 +29,6 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
     return Facts(
         at=cast("datetime", db.scalar(select(func.clock_timestamp()))),
         turn_id=turn.id,
-        conversation_id=turn.conversation_id,
         status=cast("TurnStatus", turn.status),
         since=_since(turn),
         attempt=turn.attempt,

@@ -134,6 +134,7 @@ begin
     insert into merged_messages (tenant_id, channel, message_id, turn_id, body_hash)
     values (t.tenant_id, p_turn.channel, p_turn.message_id, t.id, p_turn.body_hash);
   end if;
+  update conversations set updated_at = clock_timestamp() where tenant_id = t.tenant_id and id = t.conversation_id;
   perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'message.merged', jsonb_build_object(
     'message_sha256', encode(sha256(convert_to(p_turn.message, 'UTF8')), 'hex')));
   return t;

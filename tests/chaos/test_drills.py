@@ -65,7 +65,7 @@ def test_postgres_restarted_under_load(tmp_path: Path) -> None:
 @pytest.mark.skipif(TURNS < 200, reason="the mixed drill takes minutes: `make chaos` without SHORT runs it")
 @pytest.mark.timeout(1_200)
 def test_everything_at_random(tmp_path: Path) -> None:
-    """Ten minutes and a thousand turns while workers are killed, Redis is emptied and both servers are restarted, at random."""
+    """Ten minutes and a thousand turns; workers are killed, Redis is emptied, both servers are restarted, at random."""
     log = tmp_path / "sim.log"
     with drilled_stack(log) as (stack, api):
         actions = [lambda: flush(stack.redis_url), lambda: restart(stack.redis), lambda: restart(stack.postgres)]

@@ -14,7 +14,8 @@ PLAN = {
     "steps": [
         {"id": "first", "tool": "sim.wait", "args": {"ms": 10, "payload": {"for": WORD}}},
         {"id": "second", "tool": "sim.wait", "args": {"ms": 10, "payload": {"for": WORD}}},
-        {"id": "last", "tool": "sim.write", "args": {"value": WORD}, "needs": ["first", "second"]},
+        {"id": "third", "tool": "sim.write", "args": {"value": WORD}, "needs": ["first", "second"]},
+        {"id": "last", "tool": "sim.burn", "args": {"ms": 1}, "needs": ["third"]},
     ]
 }
 
@@ -58,7 +59,8 @@ def test_flower_shows_tools_and_ids_only(watched: Stack, flower: httpx2.Client):
         ("plan_turn", turn["turn_id"]),
         ("sim.wait", f"{turn['turn_id']} first"),
         ("sim.wait", f"{turn['turn_id']} second"),
-        ("sim.write", f"{turn['turn_id']} last"),
+        ("sim.write", f"{turn['turn_id']} third"),
+        ("sim.burn", f"{turn['turn_id']} last"),
     }
     wait_for(lambda: {(task["name"], task["args"]) for task in tasks(flower)} >= expected)
     addresses = ["/", "/tasks", "/broker", "/api/workers?refresh=1", "/api/tasks", "/metrics"]

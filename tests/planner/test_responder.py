@@ -65,7 +65,7 @@ def outcome(tools: Registry) -> Callable[..., Outcome]:
     ids=[
         "question", "itinerary", "submitted", "hint", "all_failed", "nothing",
         "cancelled", "superseded", "late_itinerary", "late", "unknown_hint", "hostile_hint", "llm",
-    ],  # fmt: skip
+    ],
 )
 def test_who_writes_the_reply(
     script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome], steps: Any, more: Any, written_by: str

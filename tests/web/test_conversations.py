@@ -11,7 +11,8 @@ from tests.factories import claim_turn, finish_turn
 
 
 def _post(client: FlaskClient, conversation_id: str, message: str = "hi") -> UUID:
-    answer = client.post("/v1/turns", json={"message": message, "conversation_id": conversation_id})
+    body = {"message": message, "conversation_id": conversation_id, "on_busy": "enqueue"}
+    answer = client.post("/v1/turns", json=body)
     return UUID(answer.get_json()["turn_id"])
 
 

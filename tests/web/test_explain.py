@@ -19,7 +19,7 @@ def test_explanation_of_a_turn(client: FlaskClient) -> None:
 
     found = client.get(f"/v1/turns/{turn['turn_id']}/explain").get_json()
 
-    assert found.pop("message").startswith("the turn waits on queue 'plan' since ")
+    assert found.pop("message").startswith("the turn has waited on queue 'plan' since ")
     assert found.pop("since")
     assert found == {
         "turn_id": turn["turn_id"],

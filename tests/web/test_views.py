@@ -30,11 +30,11 @@ def test_shown_turn(client: FlaskClient) -> None:
     record_plan(turn, step("a"), step("b"), step("c", "a", "b"))
     for name in ("b", "a"):
         with statement() as db:
-            claim = steps.claim(db, turn_id, [name], 1, _HOLDER)
-            assert claim.step
+            (lane,) = steps.claim(db, turn_id, [[name]], 1, _HOLDER).lanes
+            assert lane.step
             if name == "b":
-                done = FinishedStep("b", claim.step.attempt, "succeeded", {"slept_ms": 1})
-                steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 0), _HOLDER)
+                done = FinishedStep("b", lane.step.attempt, "succeeded", {"slept_ms": 1})
+                steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 0, mixed=True), _HOLDER)
 
     running = client.get(accepted["links"]["self"]).get_json()
 

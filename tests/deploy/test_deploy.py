@@ -1,0 +1,177 @@
+"""What docker-compose.yml and deploy/ say, held against the code that they start.
+
+No Docker and no systemd runs here: that the files agree with the commands, the settings and Postgres is what is proved.
+"""
+
+import configparser
+import os
+import re
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from models.migration import role_rights, upgrade
+from models.settings import Settings
+from workers.cli import main
+from workers.embedded import Stack, StackOptions
+from workers.embedded.binaries import postgres_folder
+from workers.embedded.home import Home
+from workers.embedded.servers import postgres
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = (ROOT / "docker-compose.yml").read_text()
+SERVICES = yaml.safe_load(COMPOSE)["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "turnloom"}
+SYSTEMD = ROOT / "deploy" / "systemd"
+WITHOUT_A_SECRET = {"OPENAI_BASE_URL", "TURNLOOM_LLM_MODEL"}
+PLACES = ("--bind", "--workers", "--hostname", "--address", "--port")
+"""Where a process stands, and how often: each deployment's own."""
+
+
+def compose_lines() -> dict[str, str]:
+    return {name: service["command"] for name, service in OURS.items() if name != "migrate"}
+
+
+def systemd_lines() -> dict[str, str]:
+    starts = {path.stem.removeprefix("turnloom-"): unit(path)["ExecStart"] for path in SYSTEMD.glob("*.service")}
+    worker = starts.pop("worker@")
+    for path in SYSTEMD.glob("worker-*.env"):
+        options = path.read_text().strip().removeprefix("OPTIONS=")
+        starts[path.stem] = worker.replace("worker-%i", path.stem).replace("$OPTIONS", options)
+    return {name: start.removeprefix("/opt/turnloom/bin/turnloom ") for name, start in starts.items()}
+
+
+def unit(path: Path) -> configparser.SectionProxy:
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str
+    parser.read(path)
+    return parser["Service"]
+
+
+def embedded() -> dict[str, list[str]]:
+    """Return the command lines of the embedded stack, its workers for `tools.io` under one name."""
+    stack = Stack(StackOptions(data_dir=None, tool_workers=1))
+    stack.environment = {}
+    programs = stack._programs(8000, 5555)
+    return {program.name.removesuffix("-1"): essence(program.command) for program in programs}
+
+
+def essence(command: list[str]) -> list[str]:
+    """Leave out an option of PLACES, and the value behind it."""
+    kept = [word for before, word in pairwise(["", *command]) if before not in PLACES]
+    return [word for word in kept if word.partition("=")[0] not in PLACES]
+
+
+@pytest.fixture
+def becomes(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Return the command line that a `turnloom` command becomes."""
+    seen: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _program, command: seen.append(command))
+
+    def run(line: str) -> list[str]:
+        done = CliRunner().invoke(main, shlex.split(line), catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return essence(seen.pop())
+
+    return run
+
+
+@pytest.mark.parametrize(("lines", "without"), [(compose_lines, set()), (systemd_lines, {"flower"})])
+def test_production_runs_what_the_embedded_stack_runs(becomes, lines, without):
+    """Each process is there, and has the same command line but for its place: a new queue cannot be forgotten."""
+    expected = {name: command for name, command in embedded().items() if name not in without}
+
+    started = {name: becomes(line) for name, line in lines().items()}
+
+    assert started == expected
+
+
+def test_each_service_is_watched_and_comes_back():
+    """Every service has a health check and comes back, but for the one that runs once and that others wait for."""
+    lasting = {name: service for name, service in SERVICES.items() if name != "migrate"}
+
+    assert [name for name, service in lasting.items() if service["restart"] != "unless-stopped"] == []
+    assert [name for name, service in lasting.items() if not service.get("healthcheck", {}).get("test")] == []
+    assert SERVICES["migrate"]["restart"] == "no"
+    assert {name for name in OURS if name != "migrate"} == {
+        name
+        for name, service in OURS.items()
+        if service["depends_on"].get("migrate") == {"condition": "service_completed_successfully"}
+    }
+    assert SERVICES["worker-io"]["deploy"]["replicas"] == 2
+
+
+def test_no_secret_has_a_default():
+    """What is secret comes from the environment and stops the start where it is missing; `.env.example` names it."""
+    variables = dict(re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", COMPOSE))
+    example = dict(line.split("=", 1) for line in (ROOT / ".env.example").read_text().splitlines() if "=" in line)
+
+    required = {name for name, rest in variables.items() if rest.startswith(":?")}
+
+    assert set(variables) - required == WITHOUT_A_SECRET
+    assert set(example) == set(variables)
+    assert {name for name in required if example[name]} == set()
+    assert ".env" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_containers_get_settings_that_exist():
+    """Every TURNLOOM_ variable of a container of ours is a setting."""
+    given = {name for service in OURS.values() for name in service["environment"] if name.startswith("TURNLOOM_")}
+
+    assert {name for name in given if name.removeprefix("TURNLOOM_").lower() not in Settings.model_fields} == set()
+
+
+def test_units_restart_and_give_time_to_finish():
+    """Each unit is started again whatever happened, runs as a user of its own, and a worker may finish its steps."""
+    units = {path.stem: unit(path) for path in SYSTEMD.glob("*.service")}
+
+    assert {(one["Restart"], one["User"]) for one in units.values()} == {("always", "turnloom")}
+    assert units["turnloom-worker@"]["TimeoutStopSec"] == SERVICES["worker-io"]["stop_grace_period"].removesuffix("s")
+    assert units["turnloom-worker@"]["KillMode"] == "mixed"
+
+
+def test_image_holds_every_package():
+    """What pyproject.toml packs is copied into the image, and is not ignored."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = {name.removesuffix("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
+
+    copied = set(re.findall(r"^COPY (\w+) \1$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE))
+
+    assert copied == packages
+    assert packages <= {
+        line.removeprefix("!") for line in (ROOT / "deploy" / "Dockerfile.dockerignore").read_text().splitlines()
+    }
+
+
+def test_roles_script_prepares_an_empty_server(tmp_path: Path):
+    """The postgres container's script makes a database that can be migrated, and a role that owns nothing."""
+    home = Home(tmp_path / "data")
+    server = postgres(home)
+    server.start()
+    try:
+        at = server.url.partition("@")[2].rpartition("/")[0]
+        host, _, port = at.partition(":")
+        environment = {
+            "PATH": f"{postgres_folder()}:{os.environ['PATH']}",
+            "PGHOST": host,
+            "PGPORT": port,
+            "PGPASSWORD": home.secrets.superuser,
+            "POSTGRES_USER": "postgres",
+            "TURNLOOM_OWNER_PASSWORD": "owner's",
+            "TURNLOOM_APPLICATION_PASSWORD": "application",
+        }
+
+        subprocess.run([ROOT / "deploy" / "postgres" / "roles.sh"], env=environment, check=True, timeout=20)
+
+        upgrade(f"postgresql://turnloom_owner:owner%27s@{at}/turnloom")
+        assert role_rights(f"postgresql://turnloom:application@{at}/turnloom") == (False, False)
+    finally:
+        server.stop()
+        home.release()

@@ -1,0 +1,44 @@
+"""The sweep ends what is late, and gives up what a closed turn left behind."""
+
+import pytest
+from sqlalchemy import text
+
+from models.database import transaction
+from models.redis import queue_length
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn
+from tests.models.stopping import WRITE, claim, close, end, lose, statuses, view
+from workers.recovery import sweep
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def test_the_sweep_closes_what_is_late() -> None:
+    """A turn past its deadline is closed and sent to be answered, once; its planner has lost it."""
+    turn = claim_turn(open_turn(make_tenant()).turn_id)
+    assert turn is not None
+    with transaction() as db:
+        db.execute(text("UPDATE turns SET deadline_at = clock_timestamp() - interval '1 s'"))
+
+    sweep()
+    sweep()
+
+    assert (view(turn.id).status, view(turn.id).ending) == ("responding", "late")
+    assert queue_length("respond") == 1
+    assert finish_turn(turn) is None
+
+
+def test_the_sweep_gives_up_the_lost_write_of_a_cancelled_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is compiled anew and nothing is sent: the step is unknown until somebody decides."""
+    monkeypatch.setattr("workers.recovery.recovery.could_renew", lambda *_: True)
+    turn = running_turn(WRITE)
+    claim(turn.id, "w")
+    closed = close(turn.id)
+    assert closed is not None
+    end(turn.id, closed.respond or 0)
+    lose(turn.id)
+
+    sweep()
+
+    assert statuses(turn.id) == {"w": "unknown"}
+    assert view(turn.id).status == "cancelled"
+    assert (queue_length("tools.io"), queue_length("respond")) == (0, 0)
