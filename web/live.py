@@ -121,7 +121,7 @@ def wait_until_final(turn_id: UUID, at_most_s: float) -> bool:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return False
-            reader.wait_for_end(min(left_s, _POLL_DEAF_S))
+            reader.wait_for_end(min(left_s, hub().poll_s))
     return True
 
 

@@ -68,11 +68,20 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
             dispatch_reply(opened.closed)
         ids = {"turn_id": answer.turn_id, "conversation_id": answer.conversation_id, "seq": answer.seq}
         log.info("turn.received", **ids, merged=opened.outcome == "merged")
-    if query_data.wait and wait_until_final(turn_id, query_data.wait):
-        return json_response(_view(answer.turn_id))
+    if query_data.wait and (view := _finished(turn_id, query_data.wait)):
+        return json_response(view)
     response = json_response(answer, 202 if accepted else 200)
     response.headers["Location"] = answer.links.self
     return response
+
+
+def _finished(turn_id: UUID, within_s: float) -> TurnView | None:
+    """Wait for the turn's end. None: it did not come in time, or cannot be read now; it is accepted all the same."""
+    try:
+        return _view(str(turn_id)) if wait_until_final(turn_id, within_s) else None
+    except Unavailable as error:
+        log.warning("wait.broken_off", turn_id=str(turn_id), error=error.code)
+        return None
 
 
 @blueprint.get("/<turn_id>")
