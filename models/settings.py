@@ -88,6 +88,8 @@ class Settings(BaseSettings):
     """Pause before the travel tools answer from shipped data, like a provider's; for demos and load tests."""
     sim_log: Path | None = None
     """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
+    crash_at: Path | None = None
+    """For drills: the process that reaches the point that this file's first line names kills itself there."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Least severe level that is logged."""
     log_format: Literal["json", "console"] = "json"

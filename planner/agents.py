@@ -32,8 +32,6 @@ class AgentProfile(Contract):
     """The modes a turn may ask for."""
     mode: Mode
     """The mode of a turn that asks for none."""
-    max_parallel: int | None = Field(6, ge=1)
-    """Steps of one turn that run at the same time, at most; None is no bound."""
     max_depth: int | None = Field(None, ge=1)
     """Steps on a plan's longest path, at most."""
     max_fan_out: int | None = Field(None, ge=1)

@@ -24,6 +24,8 @@ class Node:
     queue: str
     tool: str
     effect: str = "read"
+    inline: bool = False
+    """Whether it is so short that it never gets a message of its own."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Fragment:
     needs: tuple[str, ...]
     steps: tuple[str, ...]
     expression: Expression
+    inline: bool
+    """Whether it holds inline steps only: whoever makes it ready runs it."""
 
     @property
     def queue(self) -> str | None:
@@ -75,7 +79,7 @@ def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = (
     `pinned` steps are under way: they count as needs and are in no fragment.
     """
     by_id = {node.id: node for node in nodes}
-    graph = _Reduction({node.id: node.needs for node in by_id.values()}, max_steps, pinned)
+    graph = _Reduction(by_id, max_steps, pinned)
     graph.reduce()
     exits = {unit: tuple(_exits(tree)) for unit, tree in graph.trees.items()}
     return [
@@ -83,6 +87,7 @@ def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = (
             needs=tuple(sorted(step for need in graph.needs[unit] for step in exits[need])),
             steps=tuple(_steps(tree)),
             expression=_lanes(tree, by_id),
+            inline=unit in graph.inline,
         )
         for unit, tree in graph.trees.items()
         if unit not in pinned
@@ -149,8 +154,8 @@ _Tree = str | tuple[str, tuple[Any, ...]]
 class _Reduction:
     """A graph of units that shrinks; `trees` tells what each unit consists of."""
 
-    def __init__(self, needs: Mapping[str, Iterable[str]], max_steps: int, pinned: Collection[str]) -> None:
-        self.needs = transitive_reduction(needs)
+    def __init__(self, nodes: Mapping[str, Node], max_steps: int, pinned: Collection[str]) -> None:
+        self.needs = transitive_reduction({node.id: node.needs for node in nodes.values()})
         self.followers: dict[str, set[str]] = {unit: set() for unit in self.needs}
         for unit, direct in self.needs.items():
             for need in direct:
@@ -159,6 +164,7 @@ class _Reduction:
         self.sizes = dict.fromkeys(self.needs, 1)
         self.max_steps = max_steps
         self.pinned = pinned
+        self.inline = {node.id for node in nodes.values() if node.inline}
 
     def reduce(self) -> None:
         while self._merge_series() or self._merge_parallel():
@@ -183,7 +189,7 @@ class _Reduction:
 
     def _merge_parallel(self) -> bool:
         groups: dict[tuple[frozenset[str], frozenset[str]], list[str]] = defaultdict(list)
-        for unit in (unit for unit in self.needs if unit not in self.pinned):
+        for unit in (unit for unit in self.needs if unit not in self.pinned and unit not in self.inline):
             groups[frozenset(self.needs[unit]), frozenset(self.followers[unit])].append(unit)
         merged = False
         for alike in groups.values():
@@ -209,6 +215,8 @@ class _Reduction:
         """Put the tree of `second` behind that of `first`, flat where both are of this kind."""
         self.trees[first] = (kind, (*_parts(self.trees[first], kind), *_parts(self.trees.pop(second), kind)))
         self.sizes[first] += self.sizes.pop(second)
+        if second not in self.inline:
+            self.inline.discard(first)
 
 
 def _parts(tree: _Tree, kind: str) -> tuple[_Tree, ...]:

@@ -75,7 +75,6 @@ def _agent_view(agent: AgentProfile) -> AgentView:
         mode=agent.mode,
         modes=agent.modes,
         tools=list(catalogue().registry.allowed(agent.tools).tools),
-        max_parallel=agent.max_parallel,
         max_depth=agent.max_depth,
         max_fan_out=agent.max_fan_out,
     )

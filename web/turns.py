@@ -12,6 +12,7 @@ from pydantic import Field
 from models.contracts.base import Contract
 from models.contracts.explanation import Explanation
 from models.contracts.turn import Links, TurnAccepted, TurnRequest, TurnState, TurnView
+from models.crash_points import reach
 from models.database import snapshot, statement, transaction
 from models.errors import Conflict, Unavailable
 from models.explaining import explain
@@ -61,6 +62,7 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     turn_id = UUID(answer.turn_id)
     accepted = opened.outcome in ("opened", "merged")
     if accepted:
+        reach("turn.opened")
         # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
         if opened.is_active:
             dispatch_turn(turn_id)

@@ -8,9 +8,10 @@ from typing import Any
 
 import structlog
 from celery import Celery, Task
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import after_task_publish, setup_logging, worker_process_init
 from kombu import Exchange, Queue
 
+from models.crash_points import reach
 from models.database import forget_connections
 from models.logging import configure_logging, log
 from models.settings import settings
@@ -74,6 +75,11 @@ app = _make_app()
 @setup_logging.connect
 def _log_our_way(**_: Any) -> None:
     configure_logging()
+
+
+@after_task_publish.connect
+def _note_sent(sender: str | None = None, **_: Any) -> None:
+    reach(f"{sender}.sent")
 
 
 @worker_process_init.connect

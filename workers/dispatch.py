@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kombu.exceptions import OperationalError
 
+from models.crash_points import reach
 from models.database import transaction
 from models.ledger import workers
 from models.ledger.control import ClosedTurn
@@ -30,6 +31,7 @@ def dispatch_turn(turn_id: UUID) -> None:
 
 def dispatch_reply(closed: ClosedTurn) -> None:
     """Tell the readers of a closed turn, and have it answered."""
+    reach("turn.closed")
     announce(closed.id, closed.events)
     if closed.respond is not None:
         send("respond", closed.id, closed.respond, queue="respond")

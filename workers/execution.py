@@ -23,6 +23,7 @@ from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from models.contracts.envelope import Envelope, ErrorCode, ToolError
+from models.crash_points import reach
 from models.database import statement
 from models.errors import NotFound, Unavailable
 from models.ledger import events, steps
@@ -51,7 +52,7 @@ _RECORDING_S = 30.0
 def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
     """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])
-    holder = Holder(f"{self.request.hostname}/{os.getpid()}", LEASE_MS)
+    holder = holder_of(self)
     try:
         with statement() as db:
             claim = steps.claim(db, UUID(turn_id), lanes, generation, holder)
@@ -66,6 +67,11 @@ def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], gene
     announce(turn_id, claim.events)
     executor = Executor(UUID(turn_id), claim.turn, generation, queue, holder)
     executor.run(claim.lanes, slots)
+
+
+def holder_of(task: "Task[Any, Any]") -> Holder:
+    """Return who runs this task: the worker's name and the process."""
+    return Holder(f"{task.request.hostname}/{os.getpid()}", LEASE_MS)
 
 
 @dataclass
@@ -113,6 +119,7 @@ class Executor:
             rests = [rest for step in finished if (rest := _rest(self._live.pop(step.id)))]
             free = max(0, slots - len(self._live) - len(rests))
             advance = self._record(finished, Wanted(rests, self._queue, free, mixed=slots == 1))
+            reach("steps.recorded")
             announce(self._turn_id, advance.events)
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
@@ -120,12 +127,14 @@ class Executor:
                 self._start(claimed)
             canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             if advance.respond is not None:
+                reach("reply.due")
                 self._respond(advance.respond)
 
     def _start(self, lane: ClaimedLane) -> None:
         step = lane.step or self._claim(lane.steps)
         if step is None:
             return
+        reach(f"{step.effect}.claimed")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         end = time.monotonic() + allowed_ms / 1000
         self._live[step.id] = _Call(list(lane.steps), step, end + _GRACE_S)
@@ -141,7 +150,9 @@ class Executor:
 
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step, in a thread of its own."""
-        self._outcomes.put(self._outcome(step, end))
+        outcome = self._outcome(step, end)
+        reach(f"{step.effect}.returned")
+        self._outcomes.put(outcome)
 
     def _outcome(self, step: ClaimedStep, end: float) -> FinishedStep:
         if step.left_ms == 0 and not step.unsure:
@@ -229,10 +240,10 @@ class Executor:
 
     def _respond(self, attempt: int) -> None:
         """Answer the turn here, unless this queue's processes are kept for other work."""
-        if self._queue == "tools.io":
-            respond(self._turn_id, attempt)
-        else:
+        if self._queue == "tools.cpu":
             send("respond", self._turn_id, attempt, queue="respond")
+        else:
+            respond(self._turn_id, attempt)
 
 
 def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:

@@ -6,16 +6,19 @@ from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from celery import Task
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
 from models.contracts.plan import Plan, implied_inputs, implied_needs
 from models.contracts.turn import Mode, Reply, Usage
+from models.crash_points import reach
 from models.database import statement, transaction
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import events, plans, turns
 from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS
+from models.ledger.steps import ClaimedLane, TurnFacts
 from models.ledger.turns import ClaimedTurn, Ending
 from models.logging import log
 from models.redis import announce
@@ -30,6 +33,7 @@ from tools.registry import Registry
 from workers import canvas
 from workers.app import app
 from workers.canvas import SLOTS
+from workers.execution import Executor, holder_of
 from workers.heartbeat import leases
 from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
@@ -48,17 +52,19 @@ def _warm_up(**_: Any) -> None:
     warm_up()
 
 
-@app.task(name="plan_turn")
-def plan_turn(turn_id: str) -> None:
+@app.task(name="plan_turn", bind=True)
+def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
     """Plan a turn. A copy of the message that comes too late or too early is ignored."""
     with statement() as db:
         turn = turns.claim(db, UUID(turn_id), LEASE_MS)
     if turn is None:
         raise Ignore
+    reach("turn.claimed")
     announce(turn.id, turn.events)
+    inline: list[Fragment] = []
     try:
         with leases.holding_turn(turn.id, turn.attempt):
-            _plan(turn)
+            inline = _plan(turn)
     except Unavailable:
         raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
     except (InvalidPlan, NotFound) as error:
@@ -67,6 +73,10 @@ def plan_turn(turn_id: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=turn_id)
         finish(turn.id, turn.attempt, broken(error, turn_id, _NOTHING))
+    if inline:
+        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person)
+        lanes = [ClaimedLane(list(fragment.steps), None) for fragment in inline]
+        Executor(turn.id, facts, 1, "plan", holder_of(self)).run(lanes, slots=1)
 
 
 def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict[str, Any]], list[Fragment]]:
@@ -84,6 +94,7 @@ def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict
                 "inputs": implied_inputs(step),
                 "effect": tool.effect,
                 "queue": tool.queue,
+                "inline": tool.inline,
                 "critical": step.critical,
                 "run_if": step.run_if,
                 "fallbacks": [fallback.model_dump() for fallback in step.fallbacks],
@@ -91,7 +102,9 @@ def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict
                 "timeout_ms": step.timeout_ms or round(tool.timeout_s * 1000),
             }
         )
-    nodes = [Node(row["id"], tuple(row["needs"]), row["queue"], row["tool"], row["effect"]) for row in rows]
+    nodes = [
+        Node(row["id"], tuple(row["needs"]), row["queue"], row["tool"], row["effect"], row["inline"]) for row in rows
+    ]
     return rows, fragments(nodes, max_steps)
 
 
@@ -108,37 +121,44 @@ def fragment_rows(compiled: Iterable[Fragment]) -> list[dict[str, Any]]:
             "needs": fragment.needs,
             "steps": fragment.steps,
             "queue": fragment.queue,
+            "inline": fragment.inline,
             "expression": dump_expression(fragment.expression),
         }
         for number, fragment in enumerate(compiled)
     ]
 
 
-def _plan(turn: ClaimedTurn) -> None:
+def _plan(turn: ClaimedTurn) -> list[Fragment]:
+    """Plan a turn and send what is ready; return the inline fragments among it, which are run here."""
     if turn.attempt > _MAX_ATTEMPTS:
         _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {_MAX_ATTEMPTS} attempts"))
-        return
+        return []
     agent = agents().get(turn.agent)
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
         limits = Limits(settings().plan_max_steps, agent.max_depth, agent.max_fan_out)
-        _go_on(turn, validate(turn.submitted_plan, tools, limits), agent, None)
-        return
-    context = _context(turn, agent, tools)
+        return _go_on(turn, validate(turn.submitted_plan, tools, limits), agent, None)
+    drafted = _draft(turn, agent, tools)
+    if drafted is None or drafted.plan is None:
+        return []
+    return _go_on(turn, drafted.plan, agent, drafted)
+
+
+def _draft(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> Draft | None:
+    """Let the language model draft. Where no plan comes of it, the turn ends here with a word that says so."""
+    context, deltas = _context(turn, agent, tools), Deltas(turn.id, turn.events[-1].seq)
     try:
-        deltas = Deltas(turn.id, turn.events[-1].seq)
         drafted = draft(context, llm(), on_step=lambda step: _note_step(turn, step), on_delta=deltas)
     except Unavailable as error:
         log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
         _apologise(turn, "llm_unavailable", error)
-        return
-    if drafted.plan is not None:
-        _go_on(turn, drafted.plan, agent, drafted)
-        return
-    log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
-    trace = {"written_by": "apology", **_trace(drafted), "faults": list(drafted.faults), "text": drafted.text}
-    reason = {"code": "invalid_plan", "message": "; ".join(fault["message"] for fault in drafted.faults)[:2_000]}
-    finish(turn.id, turn.attempt, Ending("failed", apology("invalid_plan"), trace, drafted.usage, error=reason))
+        return None
+    if drafted.plan is None:
+        log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
+        trace = {"written_by": "apology", **_trace(drafted), "faults": list(drafted.faults), "text": drafted.text}
+        reason = {"code": "invalid_plan", "message": "; ".join(fault["message"] for fault in drafted.faults)[:2_000]}
+        finish(turn.id, turn.attempt, Ending("failed", apology("invalid_plan"), trace, drafted.usage, error=reason))
+    return drafted
 
 
 def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
@@ -158,8 +178,8 @@ def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> Plannin
     )
 
 
-def _go_on(turn: ClaimedTurn, plan: Plan, agent: AgentProfile, drafted: Draft | None) -> None:
-    """Record the plan, then send what is ready; or answer at once, where no tool is needed."""
+def _go_on(turn: ClaimedTurn, plan: Plan, agent: AgentProfile, drafted: Draft | None) -> list[Fragment]:
+    """Record the plan, then send what is ready but for inline steps; or answer at once, where no tool is needed."""
     placement = agent.placement or settings().placement
     rows, compiled = compile_plan(plan, registry(), fragment_size(placement))
     new = NewPlan(
@@ -171,20 +191,25 @@ def _go_on(turn: ClaimedTurn, plan: Plan, agent: AgentProfile, drafted: Draft | 
         placement=placement,
         usage=drafted.usage if drafted else _NOTHING,
     )
+    reach("plan.drafted")
     with statement() as db:
         recorded = plans.record(db, turn.id, turn.attempt, new)
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
-        return
+        return []
+    reach("plan.recorded")
     announce(turn.id, recorded)
     if plan.steps:
-        ready = [fragment.expression for fragment in compiled if not fragment.needs]
-        canvas.publish(turn.id, 1, ready, SLOTS[placement])
-    elif plan.reply:
+        ready = [fragment for fragment in compiled if not fragment.needs]
+        canvas.publish(turn.id, 1, [each.expression for each in ready if not each.inline], SLOTS[placement])
+        reach("plan.published")
+        return [each for each in ready if each.inline]
+    if plan.reply:
         ending = Ending("succeeded", Reply(text=plan.reply), {"written_by": "planner"}, new.usage)
         finish(turn.id, turn.attempt, ending)
     else:
         respond(turn.id, turn.attempt)
+    return []
 
 
 def _apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
+from models.crash_points import reach
 from models.database import Transaction, statement, transaction
 from models.ledger import control, recovery, turns, workers
 from models.ledger.recovery import LEASE_MS, LostTurn, OpenStep
@@ -41,6 +42,8 @@ def sweep() -> None:
             unsent = turns.take_unsent(db, grace, _BATCH)
             late = control.find_late(db, _DEADLINE_GRACE, _BATCH)
             lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
+        if unsent:
+            reach("turns.taken")
         for turn_id in unsent:
             dispatch_turn(turn_id)
         for turn_id in late:
@@ -60,6 +63,7 @@ def recompile(turn_id: UUID) -> bool:
         running = {step.id for step in reclaimed.steps if step.is_running}
         compiled = fragments(_nodes(reclaimed.steps), fragment_size(reclaimed.placement), running)
         recovery.store_fragments(db, turn_id, reclaimed.generation, fragment_rows(compiled))
+    reach("turn.reclaimed")
     announce(turn_id, reclaimed.events)
     ready = [fragment.expression for fragment in compiled if not fragment.needs]
     canvas.publish(turn_id, reclaimed.generation, ready, SLOTS[reclaimed.placement])
@@ -80,10 +84,12 @@ def _recover(turn: LostTurn) -> None:
     with statement() as db:
         if turn.kind == "plan":
             if recovery.requeue(db, turn.id):
+                reach("turn.requeued")
                 dispatch_turn(turn.id)
         elif turn.kind == "effect":
             announce(turn.id, recovery.give_up(db, turn.id))
         elif (attempt := recovery.take_over(db, turn.id, LEASE_MS)) is not None:
+            reach("reply.taken_over")
             send("respond", turn.id, attempt, queue="respond")
 
 
@@ -95,7 +101,7 @@ def _close(turn_id: UUID) -> None:
 
 
 def _nodes(steps: Iterable[OpenStep]) -> list[Node]:
-    return [Node(s.id, () if s.is_running else s.needs, s.queue, s.tool, s.effect) for s in steps]
+    return [Node(s.id, () if s.is_running else s.needs, s.queue, s.tool, s.effect, s.inline) for s in steps]
 
 
 def _busy_queues(slots: dict[str, int]) -> list[str]:

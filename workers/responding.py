@@ -7,6 +7,7 @@ from uuid import UUID
 
 from models.contracts.plan import StepStatus
 from models.contracts.turn import Stop, Usage
+from models.crash_points import reach
 from models.database import statement, transaction
 from models.ledger import plans, steps, turns
 from models.ledger.turns import Ending, FinalStatus
@@ -48,11 +49,13 @@ def _respond(turn_id: UUID, attempt: int) -> None:
 
 def finish(turn_id: UUID, attempt: int, ending: Ending) -> None:
     """End a turn, tell its readers, and dispatch the conversation's next one."""
+    reach("reply.composed")
     with statement() as db:
         finished = turns.finish(db, turn_id, attempt, ending)
     if finished is None:
         log.warning("turn.fenced", turn_id=str(turn_id), attempt=attempt)
         return
+    reach("turn.finished")
     announce(turn_id, finished.events)
     log.info("turn.finished", turn_id=str(turn_id), status=ending.status)
     if finished.next_turn_id is not None:

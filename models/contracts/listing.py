@@ -109,7 +109,6 @@ class AgentView(Contract):
     modes: list[Mode]
     tools: list[str]
     """Names of the tools it may call here."""
-    max_parallel: int | None
     max_depth: int | None
     max_fan_out: int | None
 

@@ -259,9 +259,9 @@ begin
   select coalesce(max(revision), 0) + 1 into v_revision from plans where turn_id = p_turn;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
-  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, critical, run_if,
+  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical, run_if,
                      fallbacks, on_need_error, timeout_ms, ready_at)
-  select p_turn, s.id, t.tenant_id, v_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.critical,
+  select p_turn, s.id, t.tenant_id, v_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.inline, s.critical,
          s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, case when s.needs = '{}' then v_at end
     from jsonb_populate_recordset(null::steps, p_steps) s;
   perform hot.store_fragments(p_turn, t.tenant_id, t.generation + 1, p_fragments, v_at);
@@ -382,7 +382,7 @@ end $$;
 -- Records finished steps, each under its fence, and goes on: one commit.
 --   p_finished  [{id, attempt, status, result, error}]
 --   p_lanes     [[step ids]]: the rest of each lane that the caller is on; a next step that only reads is claimed here
---   p_take      how many further lanes on p_queue the caller has free slots for
+--   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
 --   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
 -- Out: {fenced: [step ids], claimed: [{lane, step}], fragments: [expression], generation, respond: attempt or null, events}.
 -- `claimed[].step` is null where the caller must claim by itself (a write). `fragments` are the caller's to publish.
@@ -449,8 +449,9 @@ begin
     loop
       s := hot.next_of_lane(p_turn, f.steps);
       continue when s.id is null;
-      if f.queue = p_queue and v_taken < p_take and t.generation = p_generation and (p_mixed or s.effect = 'read') then
-        v_taken := v_taken + 1;
+      if t.generation = p_generation
+         and (f.inline or (f.queue = p_queue and v_taken < p_take and (p_mixed or s.effect = 'read'))) then
+        v_taken := v_taken + case when f.inline then 0 else 1 end;
         v_step := null;
         if s.effect = 'read' and s.id = f.steps[1] then
           v_step := hot.start_step(t, s.id, p_worker, p_lease_ms, v_at);
@@ -558,6 +559,7 @@ begin
   return jsonb_build_object(
     'generation', t.generation, 'placement', t.placement, 'respond', v_respond, 'events', hot.append_events(t, v_events, v_at),
     'nodes', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect,
+                       'inline', s.inline,
                        'is_running', s.status = 'running',
                        'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                                          and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
@@ -592,8 +594,8 @@ end $$;
 -- Stores the fragments of a generation; those without needs count as sent.
 create function hot.store_fragments(p_turn uuid, p_tenant uuid, p_generation int, p_fragments jsonb, p_at timestamptz) returns void
 language sql as $$
-  insert into fragments (turn_id, generation, number, tenant_id, needs, steps, queue, expression, sent_at)
-  select p_turn, p_generation, f.number, p_tenant, f.needs, f.steps, f.queue, f.expression, case when f.needs = '{}' then p_at end
+  insert into fragments (turn_id, generation, number, tenant_id, needs, steps, queue, inline, expression, sent_at)
+  select p_turn, p_generation, f.number, p_tenant, f.needs, f.steps, f.queue, f.inline, f.expression, case when f.needs = '{}' then p_at end
     from jsonb_populate_recordset(null::fragments, p_fragments) f
 $$;
 

@@ -37,6 +37,7 @@ class OpenStep:
     queue: str
     tool: str
     effect: str
+    inline: bool
     is_running: bool
 
 

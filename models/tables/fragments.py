@@ -23,5 +23,7 @@ class FragmentRow(Row):
     steps: Mapped[list[str]]
     queue: Mapped[str | None]
     """The queue of a fragment that is a single lane; None for one with branches."""
+    inline: Mapped[bool]
+    """Whether it holds inline steps only: whoever makes it ready runs it."""
     expression: Mapped[dict[str, Any]]
     sent_at: Mapped[datetime | None]

@@ -30,6 +30,7 @@ class StepRow(Row):
     """Those of the needs whose results the arguments refer to."""
     effect: Mapped[str]
     queue: Mapped[str]
+    inline: Mapped[bool]
     critical: Mapped[bool]
     run_if: Mapped[dict[str, Any] | None]
     fallbacks: Mapped[list[Any]]

@@ -167,6 +167,27 @@ def test_a_turn_past_its_deadline_says_so(api: httpx2.Client) -> None:
     assert turn["reply"]["text"]
 
 
+def test_inline_steps_need_no_worker_of_their_own(api: httpx2.Client) -> None:
+    """At the start the planner runs them, later whoever made them ready."""
+    echo = {"tool": "sim.echo", "args": {"value": 1}}
+    steps = [
+        {"id": "start", **echo},
+        wait_step("left", "start"),
+        wait_step("right", "start"),
+        wait_step("other", "start"),
+        {"id": "middle", **echo, "needs": ["left", "right"]},
+        wait_step("end", "middle", "other"),
+        wait_step("beside", "middle"),
+    ]
+
+    turn = run(api, steps)
+
+    workers = {step["id"]: step["worker"].split("@")[0] for step in turn["steps"]}
+    assert turn["status"] == "succeeded"
+    assert workers["start"] == "worker-plan"
+    assert workers["middle"].startswith("worker-io")
+
+
 def test_an_empty_plan_is_answered(api: httpx2.Client) -> None:
     """Only `steps` is required, and it may be empty."""
     turn = run(api, [])

@@ -14,12 +14,12 @@ AGENTS = load_agents(ROOT / "prompts" / "agents")
 
 
 def test_travel_and_generic_are_shipped(tools: Registry) -> None:
-    """The travel agent has its own tools and six steps at a time; the generic one has all and no bound."""
+    """The travel agent has its own tools; the generic one has all and no bound."""
     travel, generic = AGENTS.get("travel"), AGENTS.get("generic")
 
     assert {tool.pack for tool in tools.allowed(travel.tools).tools.values()} == {"travel", "dates"}
     assert tools.allowed(generic.tools).tools.keys() == tools.tools.keys()
-    assert (travel.max_parallel, generic.max_parallel, generic.max_depth, generic.max_fan_out) == (6, None, None, None)
+    assert (generic.max_depth, generic.max_fan_out) == (None, None)
 
 
 @pytest.mark.parametrize("name", AGENTS.profiles)

@@ -121,6 +121,19 @@ def test_a_diamond_is_one_fragment() -> None:
     assert [type(part) for part in fragment.expression.parts] == [Lane, Parallel, Lane]
 
 
+def test_inline_steps_stay_out_of_groups() -> None:
+    """They never need a message of their own: whoever makes them ready runs them; in a lane they simply ride."""
+    inline = Node("a", (), "tools.io", "sim.echo", inline=True)
+    others = [Node("b", (), "tools.io", "sim.wait"), Node("c", ("a", "b"), "tools.io", "sim.wait")]
+    follower = Node("b", ("a",), "tools.io", "sim.wait")
+
+    joined = {fragment.steps: fragment.inline for fragment in fragments([inline, *others], 16)}
+    riding = [(fragment.steps, fragment.inline) for fragment in fragments([inline, follower], 16)]
+
+    assert joined == {("a",): True, ("b",): False, ("c",): False}
+    assert riding == [(("a", "b"), False)]
+
+
 def test_an_n_is_joined_in_the_ledger() -> None:
     """a feeds c and d, b feeds only d: no canvas can say that, so it stays four fragments."""
     compiled = fragments(nodes({"a": (), "b": (), "c": ("a",), "d": ("a", "b")}), 16)
