@@ -87,7 +87,9 @@ def _recover(turn: LostTurn) -> None:
                 reach("turn.requeued")
                 dispatch_turn(turn.id)
         elif turn.kind == "effect":
-            announce(turn.id, recovery.give_up(db, turn.id))
+            told = recovery.give_up(db, turn.id)
+            reach("effect.given_up")
+            announce(turn.id, told)
         elif (attempt := recovery.take_over(db, turn.id, LEASE_MS)) is not None:
             reach("reply.taken_over")
             send("respond", turn.id, attempt, queue="respond")

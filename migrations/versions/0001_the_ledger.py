@@ -151,6 +151,9 @@ def upgrade() -> None:
     op.create_index(
         "steps_leased_idx", "steps", ["lease_until"], unique=False, postgresql_where=sa.text("status = 'running'")
     )
+    op.create_index(
+        "steps_unknown_idx", "steps", ["finished_at"], unique=False, postgresql_where=sa.text("status = 'unknown'")
+    )
     op.create_table(
         "tenants",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -221,6 +224,13 @@ def upgrade() -> None:
         postgresql_where=sa.text("status IN ('queued', 'planning', 'running', 'responding')"),
     )
     op.create_index(
+        "turns_broken_idx",
+        "turns",
+        ["finished_at"],
+        unique=False,
+        postgresql_where=sa.text("status = 'failed' AND error ->> 'code' = 'internal_error'"),
+    )
+    op.create_index(
         "turns_due_idx",
         "turns",
         ["deadline_at"],
@@ -271,7 +281,11 @@ def upgrade() -> None:
         postgresql_with={"fillfactor": 70},
     )
     op.create_index(
-        op.f("conversations_tenant_id_updated_at_idx"), "conversations", ["tenant_id", "updated_at"], unique=False
+        op.f("conversations_tenant_id_updated_at_idx"),
+        "conversations",
+        ["tenant_id", "updated_at"],
+        unique=False,
+        postgresql_where=sa.text("last_seq > 0"),
     )
     op.create_table(
         "keys",
@@ -295,7 +309,11 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_index(op.f("keys_tenant_id_idx"), table_name="keys")
     op.drop_table("keys")
-    op.drop_index(op.f("conversations_tenant_id_updated_at_idx"), table_name="conversations")
+    op.drop_index(
+        op.f("conversations_tenant_id_updated_at_idx"),
+        table_name="conversations",
+        postgresql_where=sa.text("last_seq > 0"),
+    )
     op.drop_table("conversations")
     op.drop_table("workers")
     op.drop_index(
@@ -305,12 +323,18 @@ def downgrade() -> None:
         "turns_due_idx", table_name="turns", postgresql_where=sa.text("status IN ('queued', 'planning', 'running')")
     )
     op.drop_index(
+        "turns_broken_idx",
+        table_name="turns",
+        postgresql_where=sa.text("status = 'failed' AND error ->> 'code' = 'internal_error'"),
+    )
+    op.drop_index(
         "turns_backlog_idx",
         table_name="turns",
         postgresql_where=sa.text("status IN ('queued', 'planning', 'running', 'responding')"),
     )
     op.drop_table("turns")
     op.drop_table("tenants")
+    op.drop_index("steps_unknown_idx", table_name="steps", postgresql_where=sa.text("status = 'unknown'"))
     op.drop_index("steps_leased_idx", table_name="steps", postgresql_where=sa.text("status = 'running'"))
     op.drop_table("steps")
     op.drop_table("sim_writes")

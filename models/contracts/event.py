@@ -13,7 +13,8 @@ EVENTS = {
     "step.retry": "A tool failed in passing and is tried again within the same claim. `step`, `tool`, `attempt`, "
     "`try`: tries so far, `code`: why, `pause_ms`: the pause before the next.",
     "step.finished": "A step is final. `step`, `tool`, `status`, `attempt`, `duration_ms`, and `error` unless it "
-    "succeeded. A step that never started has neither attempt nor duration.",
+    "succeeded. A step that never started has neither attempt nor duration. One that is `unknown` comes once more, "
+    "without duration, when an operator decides it before the turn is final.",
     "reply.delta": "A piece of the reply while the language model writes it. `text`. Never in the ledger: its id is "
     "that of the event before it and a number, as in `7.3`.",
     "reply.done": "The whole reply; it counts, whatever the deltas said. `text`, `artifacts`, `question`, "

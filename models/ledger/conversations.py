@@ -3,13 +3,13 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, cast, delete, func, select, update
+from sqlalchemy import Select, cast, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from models.errors import Conflict, NotFound
 from models.tables.audit import AuditRow
-from models.tables.conversations import ConversationRow
+from models.tables.conversations import IS_LISTED, ConversationRow
 from models.tables.events import EventRow
 from models.tables.plans import PlanRow
 from models.tables.replies import ReplyRow
@@ -40,7 +40,7 @@ def agent_of(db: Session, tenant_id: UUID, conversation_id: str) -> str | None:
 
 def page(db: Session, tenant_id: UUID, before: tuple[Any, str] | None, limit: int) -> list[ConversationRow]:
     """Return conversations, the last touched first; `before` is (updated_at, id) of the last one seen."""
-    query = select(ConversationRow).where(ConversationRow.tenant_id == tenant_id)
+    query = select(ConversationRow).where(ConversationRow.tenant_id == tenant_id, text(IS_LISTED))
     if before is not None:
         query = query.where(func.row(ConversationRow.updated_at, ConversationRow.id) < func.row(*before))
     query = query.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc()).limit(limit)

@@ -39,7 +39,14 @@ begin
   return v_events;
 end $$;
 
--- Appends a record to a conversation's audit chain. The formula is that of models/ledger/audit.py.
+-- The hash of an audit record. The formula is that of models/ledger/audit.py.
+create function hot.audit_hash(p_tenant uuid, p_conversation text, p_seq int, p_turn uuid, p_kind text, p_at timestamptz,
+                               p_digest bytea, p_before bytea) returns bytea language sql stable as $$
+  select sha256(convert_to(concat_ws('|', p_tenant, p_conversation, p_seq, p_turn, p_kind, hot.rfc3339(p_at),
+                                     encode(p_digest, 'hex'), encode(p_before, 'hex')), 'UTF8'))
+$$;
+
+-- Appends a record to a conversation's audit chain.
 create function hot.append_audit(p_tenant uuid, p_conversation text, p_turn uuid, p_kind text, p_content jsonb) returns void
 language plpgsql as $$
 declare
@@ -52,8 +59,7 @@ begin
   select audit_seq + 1, audit_hash into v_seq, v_before from conversations where tenant_id = p_tenant and id = p_conversation
      for no key update;
   v_at := clock_timestamp();
-  v_hash := sha256(convert_to(concat_ws('|', p_tenant, p_conversation, v_seq, p_turn, p_kind, hot.rfc3339(v_at),
-                                        encode(v_digest, 'hex'), encode(v_before, 'hex')), 'UTF8'));
+  v_hash := hot.audit_hash(p_tenant, p_conversation, v_seq, p_turn, p_kind, v_at, v_digest, v_before);
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
   values (p_tenant, p_conversation, v_seq, p_turn, p_kind, p_content, v_digest, v_hash, v_at);
   update conversations set audit_seq = v_seq, audit_hash = v_hash where tenant_id = p_tenant and id = p_conversation;
@@ -154,9 +160,15 @@ declare
   earlier record;
   merged turns;
   c conversations;
+  v_is_new boolean;
   v_policy text;
   v_closed jsonb;
+  v_agent text;
+  v_person jsonb;
   v_at timestamptz;
+  v_content jsonb;
+  v_digest bytea;
+  v_event jsonb;
 begin
   if t.message_id is not null then
     -- Two posts of one message may come with different (new) conversations: this lock, not a row, is what they share.
@@ -178,13 +190,17 @@ begin
     return query select 'full'::text, null::uuid, t.conversation_id, null::int, false, '[]'::jsonb, null::jsonb;
     return;
   end if;
-  insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id)
-  values (p_tenant, t.conversation_id, t.channel, coalesce(t.agent, p_default_agent), t.person, 1, t.id)
-  on conflict (tenant_id, id) do nothing
-  returning * into c;
-  if not found then
+  -- Every row is written once, with all that comes with it: this is what a message costs. A second round is for
+  -- whoever finds no conversation and then loses the race to make it.
+  loop
     select * into c from conversations x where x.tenant_id = p_tenant and x.id = t.conversation_id for no key update;
-    if c.active_turn_id is not null then
+    v_is_new := not found;
+    if v_is_new then
+      c.agent := p_default_agent;
+      c.last_seq := 0;
+      c.audit_seq := 0;
+      c.audit_hash := '';
+    elsif c.active_turn_id is not null then
       v_policy := hot.choose_policy(t.on_busy, c.active_turn_id);
       if v_policy = 'reject' then
         return query select 'busy'::text, null::uuid, c.id, null::int, false, '[]'::jsonb, null::jsonb;
@@ -199,24 +215,41 @@ begin
         v_closed := hot.close_turn(c.active_turn_id, 'superseded', t.id, p_lease_ms);
       end if;
     end if;
-    update conversations x
-       set last_seq = x.last_seq + 1, active_turn_id = coalesce(x.active_turn_id, t.id), updated_at = clock_timestamp(),
-           person = case when t.person = '{}' then x.person else t.person end
-     where x.tenant_id = p_tenant and x.id = c.id
-    returning * into c;
-  end if;
-  v_at := clock_timestamp();
+    v_at := clock_timestamp();
+    t.seq := c.last_seq + 1;
+    v_agent := coalesce(t.agent, c.agent);
+    v_person := case when v_is_new or t.person <> '{}' then t.person else c.person end;
+    c.active_turn_id := coalesce(c.active_turn_id, t.id);
+    v_content := jsonb_build_object(
+      'seq', t.seq, 'agent', v_agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex'));
+    v_digest := sha256(convert_to(v_content::text, 'UTF8'));
+    c.audit_seq := c.audit_seq + 1;
+    c.audit_hash := hot.audit_hash(p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest, c.audit_hash);
+    if v_is_new then
+      insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
+                                 created_at, updated_at)
+      values (p_tenant, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash, v_at, v_at)
+      on conflict (tenant_id, id) do nothing;
+      continue when not found;
+    else
+      update conversations x
+         set last_seq = t.seq, active_turn_id = c.active_turn_id, person = v_person, audit_seq = c.audit_seq,
+             audit_hash = c.audit_hash, updated_at = v_at
+       where x.tenant_id = p_tenant and x.id = c.id;
+    end if;
+    exit;
+  end loop;
   insert into turns (id, tenant_id, conversation_id, seq, channel, message_id, body_hash, agent, mode, on_error, on_busy,
-                     message, person, extra, callback_url, submitted_plan, status, deadline_at, sent_at, created_at)
-  values (t.id, p_tenant, c.id, c.last_seq, t.channel, t.message_id, t.body_hash, coalesce(t.agent, c.agent), t.mode, t.on_error,
-          t.on_busy, t.message, c.person, t.extra, t.callback_url, t.submitted_plan, 'queued',
-          v_at + make_interval(secs => p_deadline_ms / 1000.0), case when c.active_turn_id = t.id then v_at end, v_at)
-  returning * into t;
-  perform hot.append_audit(p_tenant, c.id, t.id, 'turn.received', jsonb_build_object(
-    'seq', t.seq, 'agent', t.agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex')));
+                     message, person, extra, callback_url, submitted_plan, status, last_event, deadline_at, sent_at, created_at)
+  values (t.id, p_tenant, t.conversation_id, t.seq, t.channel, t.message_id, t.body_hash, v_agent, t.mode, t.on_error, t.on_busy,
+          t.message, v_person, t.extra, t.callback_url, t.submitted_plan, 'queued', 1,
+          v_at + make_interval(secs => p_deadline_ms / 1000.0), case when c.active_turn_id = t.id then v_at end, v_at);
+  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
+  values (p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
+  v_event := jsonb_build_object('turn_id', t.id, 'at', hot.rfc3339(v_at), 'conversation_id', t.conversation_id, 'seq', t.seq);
+  insert into events (turn_id, seq, tenant_id, type, data, at) values (t.id, 1, p_tenant, 'turn.queued', v_event, v_at);
   return query select 'opened'::text, t.id, t.conversation_id, t.seq, c.active_turn_id = t.id,
-    hot.append_events(t, jsonb_build_array(jsonb_build_object(
-      'type', 'turn.queued', 'data', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq))), v_at), v_closed;
+    jsonb_build_array(jsonb_build_object('seq', 1, 'type', 'turn.queued', 'data', v_event)), v_closed;
 end $$;
 
 -- Claims the planning of a turn whose conversation has come to it, or whose planner's lease has run out. Null: not ours to plan.

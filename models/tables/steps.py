@@ -9,12 +9,19 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.tables.base import HOT, JSON, Row
 
+IS_UNKNOWN = "status = 'unknown'"
+"""Said of steps that an operator has to decide. Literal, so that the index of this condition is used."""
+
 
 class StepRow(Row):
     """A step of a turn. `attempt` is its fence: only the claim that handed it out may record."""
 
     __tablename__ = "steps"
-    __table_args__ = (Index("steps_leased_idx", "lease_until", postgresql_where=text("status = 'running'")), HOT)
+    __table_args__ = (
+        Index("steps_leased_idx", "lease_until", postgresql_where=text("status = 'running'")),
+        Index("steps_unknown_idx", "finished_at", postgresql_where=text(IS_UNKNOWN)),
+        HOT,
+    )
 
     turn_id: Mapped[UUID] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)

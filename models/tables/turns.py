@@ -13,6 +13,8 @@ IN_BACKLOG = "status IN ('queued', 'planning', 'running', 'responding')"
 """Said of turns that are ours to work on. Literal, so that the index of this condition is used whatever the plan."""
 IS_DUE = "status IN ('queued', 'planning', 'running')"
 """Said of turns that their deadline ends. Literal for the same reason."""
+IS_BROKEN = "status = 'failed' AND error ->> 'code' = 'internal_error'"
+"""Said of turns that a fault of ours has ended. Literal for the same reason."""
 
 
 class TurnRow(Row):
@@ -25,6 +27,7 @@ class TurnRow(Row):
         Index("turns_unsent_idx", "sent_at", postgresql_where=text("status = 'queued' AND sent_at IS NOT NULL")),
         Index("turns_backlog_idx", "status", "tenant_id", postgresql_where=text(IN_BACKLOG)),
         Index("turns_due_idx", "deadline_at", postgresql_where=text(IS_DUE)),
+        Index("turns_broken_idx", "finished_at", postgresql_where=text(IS_BROKEN)),
         HOT,
     )
 

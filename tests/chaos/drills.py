@@ -63,9 +63,9 @@ class Report:
 
 
 @contextmanager
-def drilled_stack(log: Path, workers: int = 2) -> Iterator[tuple[Stack, httpx2.Client]]:
+def drilled_stack(log: Path, **settings: str) -> Iterator[tuple[Stack, httpx2.Client]]:
     """Run a stack of the drill's own: what it breaks is nobody else's."""
-    options = StackOptions(data_dir=None, port=0, tool_workers=workers, settings={"TURNLOOM_SIM_LOG": str(log)})
+    options = StackOptions(data_dir=None, port=0, settings={"TURNLOOM_SIM_LOG": str(log), **settings})
     log.touch()
     with Stack(options) as stack:
         headers = {"Authorization": f"Bearer {stack.dev_key}"}
@@ -88,7 +88,7 @@ def drill(
     breaker.start()
     posted = []
     for number in range(turns):
-        posted.append(_post(api, number))
+        posted.append(post_until_accepted(api, plan={"steps": PLAN}, message_id=f"drill-{number}"))
         threading.Event().wait(pause_s)
     stopping.set()
     breaker.join()
@@ -97,7 +97,7 @@ def drill(
     def all_final() -> bool:
         for turn_id in posted:
             if views.get(turn_id, {}).get("status") not in FINAL:
-                views[turn_id] = _get(api, turn_id)
+                views[turn_id] = look(api, turn_id)
         return all(view.get("status") in FINAL for view in views.values())
 
     deadline = time.monotonic() + within_s
@@ -128,9 +128,9 @@ def once(after_s: float, action: Callable[[], object]) -> Callable[[threading.Ev
     return disturb
 
 
-def _post(api: httpx2.Client, number: int) -> str:
-    """Post a turn until it is accepted: the API itself may be down for a moment."""
-    body = {"message": "go", "agent": "generic", "plan": {"steps": PLAN}, "message_id": f"drill-{number}"}
+def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
+    """Post a turn, under its message id, until it is accepted: the API itself may be down for a moment."""
+    body = {"message": "go", "agent": "generic", **request}
     accepted: dict[str, Any] = {}
 
     def is_accepted() -> bool:
@@ -145,7 +145,8 @@ def _post(api: httpx2.Client, number: int) -> str:
     return str(accepted["turn_id"])
 
 
-def _get(api: httpx2.Client, turn_id: str) -> dict[str, Any]:
+def look(api: httpx2.Client, turn_id: str) -> dict[str, Any]:
+    """Return a turn as it stands; nothing while the API is down."""
     try:
         answer = api.get(f"/v1/turns/{turn_id}")
     except httpx2.TransportError:
@@ -170,7 +171,7 @@ def _count(log: Path, views: dict[str, dict[str, Any]]) -> Report:
         effects_expected=sum(step["id"] == "e" and step["status"] == "succeeded" for step in steps),
         effects_seen=len(effects),
         doubled=sum(count > 1 for count in effects.values()),
-        disorders=sum(_disorders(view["steps"]) for view in final.values()),
+        disorders=sum(disorders(view["steps"]) for view in final.values()),
         attempts_wasted=sum(max(0, step["attempt"] - 1) for step in steps),
         leases=sum(step["status"] == "running" for step in steps),
         p50_s=statistics.median(delays),
@@ -178,12 +179,12 @@ def _count(log: Path, views: dict[str, dict[str, Any]]) -> Report:
     )
 
 
-def _disorders(steps: list[dict[str, Any]]) -> int:
+def disorders(steps: list[dict[str, Any]], needs: dict[str, list[str]] = NEEDS) -> int:
     """Count the steps whose (last) run started before one of their needs had ended."""
     by_id = {step["id"]: step for step in steps if step["started_at"]}
     return sum(
         by_id[step]["started_at"] < by_id[need]["finished_at"]
-        for step, before in transitive_closure(NEEDS).items()
+        for step, before in transitive_closure(needs).items()
         for need in before
         if step in by_id and need in by_id
     )

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from models.database import statement, transaction
-from models.ledger import events, turns
+from models.ledger import audit, conversations, events, turns
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, step
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -18,6 +18,37 @@ def test_a_first_turn_is_active_at_once() -> None:
 
     assert (opened.outcome, opened.seq, opened.is_active) == ("opened", 1, True)
     assert [event.type for event in opened.events] == ["turn.queued"]
+
+
+_SAID = ({"message": "travel, please", "agent": "travel"}, {"message": "whoever"})
+
+
+def test_many_first_messages_at_once() -> None:
+    """One of them makes the conversation and gives it its agent; all are numbered, and the audit chain is whole."""
+    tenant = make_tenant()
+
+    with ThreadPoolExecutor(8) as threads:
+        opened = list(
+            threads.map(lambda n: open_turn(tenant, on_busy="enqueue", **_SAID[n % 2]), range(40))
+        )
+
+    assert sorted(turn.seq or 0 for turn in opened) == list(range(1, 41))
+    assert [turn.seq for turn in opened if turn.is_active] == [1]
+    with transaction() as db:
+        assert audit.verify(db, tenant, "c1") == []
+        own = conversations.agent_of(db, tenant, "c1")
+        agents = {turn.agent for turn, _ in turns.of_conversation(db, tenant, "c1", 0, 40) if turn.message == "whoever"}
+    assert agents == {own}
+
+
+def test_a_young_database_finds_a_conversation_by_its_key() -> None:
+    """Without statistics too Postgres looks one up by the primary key, not by the index of a tenant's conversations."""
+    query = "EXPLAIN SELECT * FROM conversations WHERE tenant_id = gen_random_uuid() AND id = 'c1' FOR NO KEY UPDATE"
+
+    with statement() as db:
+        plan = "\n".join(line for (line,) in db.execute(query))
+
+    assert "conversations_pkey" in plan
 
 
 def test_the_same_message_gives_the_same_turn() -> None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "tenant": "workers.cli.admin:tenant",
     "key": "workers.cli.admin:key",
     "explain": "workers.cli.explain:explain_turn",
+    "redrive": "workers.cli.redrive:redrive",
     "plan": "workers.cli.catalogue:plan",
     "tools": "workers.cli.catalogue:tools",
     "agents": "workers.cli.catalogue:agents",

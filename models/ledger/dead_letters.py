@@ -1,0 +1,121 @@
+"""Dead letters: steps whose outcome nobody knows, and turns that a fault of ours has ended. List, decide."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+from sqlalchemy import null, select, text, union_all
+from sqlalchemy.orm import Session
+
+from models.contracts.event import Event, read_events
+from models.errors import Conflict, NotFound
+from models.tables.conversations import ConversationRow
+from models.tables.steps import IS_UNKNOWN, StepRow
+from models.tables.tenants import TenantRow
+from models.tables.turns import IS_BROKEN, TurnRow
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """Work that did not come to an end that can be relied on."""
+
+    tenant: str
+    turn_id: UUID
+    step: str | None
+    """None: the turn itself failed, and there is nothing to decide."""
+    tool: str | None
+    code: str | None
+    """None once its conversation is erased."""
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What an operator has found out about a step of unknown outcome."""
+
+    status: Literal["succeeded", "failed"]
+    result: dict[str, Any] | None = None
+    note: str | None = None
+
+
+def newest(db: Session, tenant_id: UUID | None, limit: int) -> list[DeadLetter]:
+    """Return the dead letters of a tenant, or of all, the newest first."""
+    unknown = select(
+        StepRow.tenant_id, StepRow.turn_id, StepRow.id, StepRow.tool, StepRow.error["code"].astext, StepRow.finished_at
+    ).where(text(IS_UNKNOWN))
+    broken = select(
+        TurnRow.tenant_id, TurnRow.id, null(), null(), TurnRow.error["code"].astext, TurnRow.finished_at
+    ).where(text(IS_BROKEN))
+    found = union_all(unknown, broken).subquery()
+    tenant, turn, step, tool, code, since = found.c
+    query = select(TenantRow.name, turn, step, tool, code, since).join(TenantRow, TenantRow.id == tenant)
+    if tenant_id is not None:
+        query = query.where(tenant == tenant_id)
+    return [DeadLetter(*row) for row in db.execute(query.order_by(since.desc()).limit(limit))]
+
+
+def get_step(db: Session, turn_id: UUID, step_id: str) -> tuple[TurnRow, StepRow]:
+    """Return a step with its turn.
+
+    Raises:
+        NotFound: there is no such turn, or it has no such step.
+    """
+    query = select(TurnRow, StepRow).join(StepRow, StepRow.turn_id == TurnRow.id)
+    row = db.execute(query.where(TurnRow.id == turn_id, StepRow.id == step_id)).one_or_none()
+    if row is None:
+        raise NotFound(f"there is no step {step_id!r} in a turn {turn_id}")
+    turn, step = row
+    return turn, step
+
+
+def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list[Event]:
+    """Record what became of a step of unknown outcome; return the events, none where the turn is final.
+
+    Nothing is called and no reply changes: what the user was told is said.
+
+    Raises:
+        NotFound: there is no such step.
+        Conflict: its outcome is known.
+    """
+    turn, _ = get_step(db, turn_id, step_id)
+    _lock(db, turn)
+    step = db.scalars(
+        select(StepRow)
+        .where(StepRow.turn_id == turn_id, StepRow.id == step_id)
+        .with_for_update(key_share=True)
+        .execution_options(populate_existing=True)
+    ).one()
+    if step.status != "unknown":
+        raise Conflict(f"step {step_id!r} is {step.status}: only a step of unknown outcome is decided")
+    step.status = decision.status
+    step.result = decision.result
+    step.error = None if decision.status == "succeeded" else _failure(step, decision)
+    db.flush()
+    content = {"step": step.id, "tool": step.tool, "status": decision.status, "note": decision.note}
+    db.execute(
+        text("SELECT hot.append_audit(:tenant, :conversation, :turn, 'step.decided', :content)"),
+        {
+            "tenant": turn.tenant_id,
+            "conversation": turn.conversation_id,
+            "turn": turn.id,
+            "content": Jsonb(content),
+        },
+    )
+    told = {"step": step.id, "tool": step.tool, "status": step.status, "attempt": step.attempt}
+    data = told | ({"error": step.error} if step.error else {})
+    noted = db.scalar(text("SELECT hot.note(:turn, 'step.finished', :data)"), {"turn": turn.id, "data": Jsonb(data)})
+    return read_events(noted)
+
+
+def _lock(db: Session, turn: TurnRow) -> None:
+    """Lock the conversation, then the turn: the order of functions.sql."""
+    key = (ConversationRow.tenant_id == turn.tenant_id, ConversationRow.id == turn.conversation_id)
+    db.execute(select(ConversationRow.id).where(*key).with_for_update(key_share=True))
+    db.execute(select(TurnRow.id).where(TurnRow.id == turn.id).with_for_update(key_share=True))
+
+
+def _failure(step: StepRow, decision: Decision) -> dict[str, Any]:
+    code = (step.error or {}).get("code", "INTERNAL_ERROR")
+    return {"code": code, "message": decision.note or "an operator found that it had not taken effect"}

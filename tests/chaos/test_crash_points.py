@@ -1,0 +1,215 @@
+"""A process dies exactly between two commits, or between a commit and a message: at each such place, one by one."""
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+
+from models.crash_points import reach
+from models.settings import settings
+from tests.chaos.drills import NEEDS, PLAN, disorders, drilled_stack, look, post_until_accepted
+from tests.facts import wait_for
+from tests.journeys.following import FINAL, sim_lines, wait_step
+
+ROOT = Path(__file__).resolve().parents[2]
+WITHIN_S = 60
+LONG = int(os.environ.get("TURNLOOM_DRILL_TURNS", "200")) >= 200
+"""Whether every case runs, some eight seconds each, because a lease lasts six; `make chaos SHORT=1` runs a few."""
+
+ENDING_ON_CPU = [*PLAN, {"id": "g", "tool": "sim.burn", "args": {"ms": 5}, "needs": ["f"]}]
+DIAMOND = [wait_step("a"), wait_step("b", "a"), wait_step("c", "a"), {**PLAN[4], "needs": ["b", "c"]}]
+
+CASES: list[tuple[str, list[dict[str, Any]]]] = [
+    ("turn.opened", PLAN),
+    ("turn.opened turns.taken", PLAN),
+    ("plan_turn.sent", PLAN),
+    ("plan_turn.sent plan_turn.sent", PLAN),
+    ("turn.claimed", PLAN),
+    ("turn.claimed turn.requeued", PLAN),
+    ("plan.drafted", PLAN),
+    ("plan.recorded", PLAN),
+    ("plan.recorded turn.reclaimed", PLAN),
+    ("run_steps.sent", PLAN),
+    ("run_steps.sent run_steps.sent run_steps.sent", DIAMOND),
+    ("plan.published", PLAN),
+    ("read.claimed", PLAN),
+    ("read.returned", PLAN),
+    ("write.claimed", PLAN),
+    ("write.claimed write.claimed", PLAN),
+    ("write.returned", PLAN),
+    ("write.returned write.returned", PLAN),
+    ("steps.recorded", DIAMOND),
+    ("steps.recorded steps.recorded steps.recorded", PLAN),
+    ("reply.due", PLAN),
+    ("reply.due reply.taken_over", PLAN),
+    ("respond.sent", ENDING_ON_CPU),
+    ("reply.composed", PLAN),
+    ("turn.finished", PLAN),
+    ("turn.finished turns.taken", PLAN),
+    ("sweep.sent", PLAN),
+]
+"""The points to die at, one after the other, and the plan that leads there."""
+
+TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "reply.due", "turn.finished"}
+"""Those that the short form dies at."""
+
+CLOSING = ("turn.closed", "plan.recorded turn.closed", "write.claimed effect.given_up")
+"""Those of a turn that is cancelled, of one whose deadline passes, and of one that is cancelled over a lost write."""
+
+
+class Drill(NamedTuple):
+    """A stack whose processes die where the file `crash_at` says."""
+
+    api: httpx2.Client
+    log: Path
+    crash_at: Path
+    numbers: Iterator[int]
+
+    def arm(self, points: str) -> None:
+        self.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
+
+    def post(self, **request: Any) -> str:
+        return post_until_accepted(self.api, message_id=f"m{next(self.numbers)}", **request)
+
+    def ended(self, turn_id: str) -> dict[str, Any]:
+        wait_for(lambda: look(self.api, turn_id).get("status") in FINAL, WITHIN_S)
+        return look(self.api, turn_id)
+
+    def all_died(self) -> bool:
+        return not self.crash_at.read_text()
+
+
+@pytest.fixture(scope="module")
+def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
+    folder = tmp_path_factory.mktemp("crashes")
+    log, crash_at = folder / "sim.log", folder / "crash_at"
+    crash_at.touch()
+    settings.cache_clear()
+    with drilled_stack(log, TURNLOOM_CRASH_AT=str(crash_at)) as (_, api):
+        yield Drill(api, log, crash_at, count())
+
+
+def test_every_crash_point_is_died_at() -> None:
+    """Each point that the code names is in a table here, and each point here is named in the code."""
+    modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
+    named = {name for path in modules for name in re.findall(r'reach\(f?"([^"]+)"\)', path.read_text())}
+    patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
+    points = {point for line in [*(line for line, _ in CASES), *CLOSING] for point in line.split()}
+
+    matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}
+
+    assert matched == patterns
+    assert [point for point in points if not any(fnmatch(point, pattern) for pattern in patterns)] == []
+
+
+def test_a_process_dies_at_the_first_line_and_takes_it_out(tmp_path: Path) -> None:
+    """It ends by SIGKILL where its file says so, once; other points and other lines are left alone."""
+    crash_at = tmp_path / "crash_at"
+    crash_at.write_text("b\nc\n")
+    script = "from models.crash_points import reach; reach('a'); reach('c'); print('here', flush=True); reach('b')"
+    environment = {"TURNLOOM_CRASH_AT": str(crash_at), "PYTHONPATH": str(ROOT)}
+
+    died = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+
+    assert (died.returncode, died.stdout) == (-9, "here\n")
+    assert crash_at.read_text() == "c\n"
+
+
+def test_without_the_setting_a_point_does_nothing() -> None:
+    """Outside of drills nobody dies."""
+    settings.cache_clear()
+
+    reach("turn.opened")
+
+    assert settings().crash_at is None
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(4 * WITHIN_S)
+@pytest.mark.parametrize(
+    ("points", "plan"), [pytest.param(*case, id=case[0]) for case in CASES if LONG or case[0] in TELLING]
+)
+def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill) -> None:
+    """Both turns of a conversation succeed, one after the other, each step in order, each effect once."""
+    needs = {**NEEDS, "g": ["f"]} if plan is not DIAMOND else {"a": [], "b": ["a"], "c": ["a"], "e": ["b", "c"]}
+    request = {"plan": {"steps": plan}, "conversation_id": f"c{next(drill.numbers)}", "on_busy": "enqueue"}
+    drill.arm(points)
+
+    first, second = drill.post(**request), drill.post(**request)
+
+    views = {turn_id: drill.ended(turn_id) for turn_id in (first, second)}
+    wait_for(drill.all_died)
+    assert [view["status"] for view in views.values()] == ["succeeded", "succeeded"]
+    assert [Counter(sim_lines(drill.log, turn_id))["E", "e"] for turn_id in views] == [1, 1]
+    assert [disorders(view["steps"], needs) for view in views.values()] == [0, 0]
+    turns = [line.split()[1] for line in drill.log.read_text().splitlines()]
+    assert turns.index(second) > len(turns) - 1 - turns[::-1].index(first)
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+def test_the_api_dies_between_closing_a_turn_and_having_it_answered(drill: Drill) -> None:
+    """A cancelled turn ends cancelled, with a word to the user."""
+    turn_id = drill.post(plan={"steps": [wait_step("a", ms=10_000)]})
+    wait_for(lambda: sim_lines(drill.log, turn_id))
+    drill.arm(CLOSING[0])
+    with pytest.raises(httpx2.TransportError):
+        drill.api.post(f"/v1/turns/{turn_id}/cancel")
+
+    cancelled = drill.ended(turn_id)
+
+    assert drill.all_died()
+    assert (cancelled["status"], bool(cancelled["reply"]["text"])) == ("cancelled", True)
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+def test_the_api_dies_between_superseding_a_turn_and_having_it_answered(drill: Drill) -> None:
+    """The turn that was interrupted ends superseded, and the one that took its place succeeds."""
+    conversation = f"c{next(drill.numbers)}"
+    first = drill.post(plan={"steps": [wait_step("a", ms=10_000)]}, conversation_id=conversation)
+    wait_for(lambda: sim_lines(drill.log, first))
+    drill.arm("turn.opened")
+    second = drill.post(plan={"steps": PLAN}, conversation_id=conversation, on_busy="interrupt")
+
+    ended = [drill.ended(first)["status"], drill.ended(second)["status"]]
+
+    assert drill.all_died()
+    assert ended == ["superseded", "succeeded"]
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+def test_the_sweep_dies_between_closing_a_late_turn_and_having_it_answered(drill: Drill) -> None:
+    """A turn that was not sent in time fails for its deadline, with a word to the user."""
+    drill.arm(CLOSING[1])
+    late = drill.ended(drill.post(plan={"steps": PLAN}, deadline_ms=1_000))
+
+    assert drill.all_died()
+    assert (late["status"], late["error"]["code"], bool(late["reply"]["text"])) == ("failed", "deadline", True)
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+def test_the_sweep_dies_after_giving_up_the_lost_write_of_a_closed_turn(drill: Drill) -> None:
+    """The turn ends cancelled; the write is not made, and waits as unknown for an operator."""
+    drill.arm(CLOSING[2])
+    turn_id = drill.post(plan={"steps": [{**PLAN[4], "needs": []}]})
+    wait_for(lambda: drill.crash_at.read_text() == "effect.given_up\n")
+    drill.api.post(f"/v1/turns/{turn_id}/cancel")
+
+    cancelled = drill.ended(turn_id)
+
+    wait_for(drill.all_died, WITHIN_S)
+    assert cancelled["status"] == "cancelled"
+    wait_for(lambda: [step["status"] for step in look(drill.api, turn_id)["steps"]] == ["unknown"])
+    assert sim_lines(drill.log, turn_id) == []

@@ -1,0 +1,41 @@
+"""Connections that the server has closed."""
+
+import psycopg
+import pytest
+from psycopg.pq import TransactionStatus
+from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
+
+from models.database import statement, transaction
+from tests.facts import wait_for
+
+
+@pytest.mark.parametrize("how", ["statement", "transaction"])
+def test_a_connection_that_the_server_closed_is_replaced(database: str, how: str) -> None:
+    """Whoever takes it from the pool gets a new one and hears of nothing."""
+    with statement() as db:
+        old = db.info.backend_pid
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", (old,))
+        wait_for(lambda: not other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (old,)).fetchone())
+
+    if how == "statement":
+        with statement() as db:
+            new = db.info.backend_pid
+    else:
+        with transaction() as session:
+            new = session.scalar(text("SELECT pg_backend_pid()"))
+
+    assert new != old
+
+
+def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
+    """The connection comes back to the pool without a transaction, and what was done in it is undone."""
+    insert = text("INSERT INTO tenants (id, name) VALUES ('018f0000-0000-7000-8000-000000000000', 'nobody')")
+
+    with pytest.raises(IntegrityError), transaction() as session:
+        _ = [session.execute(insert) for _ in range(2)]
+
+    with statement() as db:
+        assert db.info.transaction_status == TransactionStatus.IDLE
+        assert db.execute("SELECT count(*) FROM tenants WHERE name = 'nobody'").fetchone() == (0,)

@@ -1,0 +1,111 @@
+"""`turnloom redrive`: what only an operator can bring to an end."""
+
+from dataclasses import fields
+from typing import Any, Literal
+from uuid import UUID
+
+import click
+import orjson
+
+from models.database import snapshot, transaction
+from models.ledger import conversations, dead_letters, steps, tenants
+from models.ledger.dead_letters import DeadLetter, Decision
+from models.redis import announce
+from models.tables.steps import StepRow
+from planner.references import resolve_args
+from workers.cli.printing import json_option, print_json, print_rows
+from workers.execution import idempotency_key
+
+_SHOWN = (
+    "tool", "effect", "status", "attempt", "worker", "started_at", "finished_at", "fallbacks", "result", "error",
+)  # fmt: skip
+
+
+@click.group
+def redrive() -> None:
+    """Dead letters: list what ended without a known outcome, and decide it."""
+
+
+@redrive.command("list")
+@click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: everybody's]")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="The newest, at most.")
+@json_option
+def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> None:
+    """List steps whose outcome is unknown, and turns that failed for a fault of ours; the newest first."""
+    with transaction() as db:
+        tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
+        found = dead_letters.newest(db, tenant_id, limit)
+    print_rows([field.name for field in fields(DeadLetter)], [vars(letter) for letter in found], as_json=as_json)
+
+
+@redrive.command("show")
+@click.argument("turn_id", metavar="TURN", type=click.UUID)
+@click.argument("step_id", metavar="STEP")
+@json_option
+def show_step(turn_id: UUID, step_id: str, as_json: bool) -> None:
+    """Show a step, with the arguments and the idempotency key that its backend was called with."""
+    with snapshot() as db:
+        turn, step = dead_letters.get_step(db, turn_id, step_id)
+        conversation = conversations.get(db, turn.tenant_id, turn.conversation_id)
+        others = steps.of_turn(db, turn_id)
+    called = None if conversation.erased_at else _call(step, others)
+    ids = {"turn_id": turn.id, "turn_status": turn.status, "conversation_id": conversation.id, "step": step.id}
+    shown = ids | {name: getattr(step, name) for name in _SHOWN} | {"call": called}
+    if as_json:
+        print_json(shown)
+        return
+    rows = [{"field": name, "value": _readable(value)} for name, value in shown.items()]
+    print_rows(["field", "value"], rows, as_json=False)
+
+
+def _readable(value: Any) -> Any:
+    return orjson.dumps(value).decode() if isinstance(value, dict | list) else value
+
+
+def _call(step: StepRow, others: list[StepRow]) -> dict[str, Any] | None:
+    """Return what the step's tool was called with; None where a reference points to nothing, and it was not."""
+    results = {other.id: other.result for other in others if other.id in step.inputs and other.status == "succeeded"}
+    try:
+        args = resolve_args(step.args, results)
+    except LookupError:
+        return None
+    return {"args": args, "idempotency_key": idempotency_key(step.turn_id, step.id, args)}
+
+
+def _result(_context: click.Context, _parameter: click.Parameter, value: str | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    try:
+        read = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise click.BadParameter(f"this is no JSON: {error}") from error
+    if not isinstance(read, dict):
+        raise click.BadParameter("write a JSON object, as the tool returns one")
+    return read
+
+
+@redrive.command("decide")
+@click.argument("turn_id", metavar="TURN", type=click.UUID)
+@click.argument("step_id", metavar="STEP")
+@click.option("--as", "status", required=True, type=click.Choice(["succeeded", "failed"]), help="What became of it.")
+@click.option("--result", default=None, callback=_result, help="What the tool would have returned: a JSON object.")
+@click.option("--note", default=None, help="How you know; kept in the audit log.")
+@json_option
+def decide_step(
+    turn_id: UUID,
+    step_id: str,
+    status: Literal["succeeded", "failed"],
+    result: dict[str, Any] | None,
+    note: str | None,
+    as_json: bool,
+) -> None:
+    """Record what became of a step whose outcome is unknown. Nothing is called again and no reply changes."""
+    if status == "failed" and result is not None:
+        raise click.UsageError("a step that failed has no result")
+    with transaction() as db:
+        told = dead_letters.decide(db, turn_id, step_id, Decision(status, result, note))
+    announce(turn_id, told)
+    if as_json:
+        print_json({"turn_id": turn_id, "step": step_id, "status": status})
+    else:
+        click.echo(f"step {step_id} of turn {turn_id}: {status}")
