@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(60 + 3 * TURNS)]
 
 
 def assert_nothing_lost_or_doubled(report: Report, *, backend_out: bool = False) -> None:
-    """With Postgres out, `sim.write`, which keeps its keys there, may fail for good: the effect is then not expected."""
+    """With Postgres out, `sim.write`, which keeps its keys there, may fail for good: no effect is expected then."""
     print(report)  # noqa: T201 - `make chaos` shows what was counted
     assert report.lost == 0
     assert report.statuses == {"succeeded": report.accepted}
