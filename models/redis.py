@@ -89,16 +89,8 @@ def listen() -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
         client.close()
 
 
-def queue_length(queue: str) -> int:
-    """Return how many messages wait in one of the broker's queues, which are Redis lists; 0 where Redis is out."""
-    try:
-        return redis().llen(queue)
-    except RedisError:
-        return 0
-
-
 def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
-    """Return how many messages wait in each of these queues; None where Redis is out."""
+    """Return how many messages wait in each of these queues, lists that the broker keeps; None where Redis is out."""
     try:
         return {queue: redis().llen(queue) for queue in queues}
     except RedisError:

@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from models.contracts.base import Contract
 from models.contracts.turn import Mode
 from models.errors import NotFound
-from models.settings import Placement
+from models.settings import Placement, settings
+from planner.validation import Limits
 
 
 class AgentProfile(Contract):
@@ -44,6 +45,11 @@ class AgentProfile(Contract):
     """The voice: a name under prompts/styles."""
     placement: Placement | None = None
     """How steps are laid on workers; the deployment's setting where absent."""
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of a plan for this agent: its own, and the deployment's on steps."""
+        return Limits(settings().plan_max_steps, self.max_depth, self.max_fan_out)
 
     @model_validator(mode="after")
     def mode_is_allowed(self) -> Self:

@@ -14,13 +14,12 @@ from pydantic_core import from_json
 from models.contracts.plan import Fault, FaultCode, Plan
 from models.contracts.turn import Usage
 from models.errors import InvalidPlan
-from models.settings import settings
 from planner.context import PlanningContext, history_messages
 from planner.llm.decoding import decode, decode_step
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
 from planner.llm.schema import json_text_arguments, plan_schema
 from planner.prompts import Rendered, render
-from planner.validation import Limits, validate
+from planner.validation import validate
 from tools.registry import Registry, Tool
 
 OnStep = Callable[[dict[str, Any]], None]
@@ -160,8 +159,7 @@ def _plan_in(generation: Generation, context: PlanningContext) -> Plan:
     if generation.finish_reason == "refusal" and generation.text.strip():
         return Plan(reply=generation.text.strip(), steps=[])  # declining is an answer, and fit for the user
     agent = context.agent
-    limits = Limits(settings().plan_max_steps, agent.max_depth, agent.max_fan_out)
-    plan = validate(decode(generation.text, context.tools), context.tools, limits)
+    plan = validate(decode(generation.text, context.tools), context.tools, agent.limits)
     if context.mode == "plan" and not plan.steps:
         raise _invalid("no_steps", "this message is to be worked on with tools; the plan has no steps")
     if not plan.steps and not (plan.reply or "").strip():

@@ -10,10 +10,18 @@ from models.ids import new_id
 from models.ledger import plans, tenants, turns
 from models.ledger.plans import NewPlan
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
+from models.redis import queue_lengths
 from tools.registry import load_registry
 from workers.planning import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
+
+
+def queue_length(queue: str) -> int:
+    """Return how many messages wait in a queue."""
+    lengths = queue_lengths([queue])
+    assert lengths is not None
+    return lengths[queue]
 
 
 def make_tenant(name: str = "acme") -> UUID:

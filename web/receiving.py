@@ -15,7 +15,7 @@ from models.ledger import conversations
 from models.ledger.turns import NewTurn
 from models.settings import settings
 from planner.agents import AgentProfile
-from planner.validation import Limits, validate
+from planner.validation import validate
 from web import backlog
 from web.auth import caller, demand
 from web.catalogue import catalogue
@@ -107,5 +107,4 @@ def _check_against(agent: AgentProfile, message: TurnRequest) -> None:
         raise Invalid(f"mode: {detail}", faults=[fault("mode", "mode_not_allowed", detail)])
     if message.plan is not None:
         demand("plans:submit")
-        limits = Limits(settings().plan_max_steps, agent.max_depth, agent.max_fan_out)
-        validate(message.plan, catalogue().registry.allowed(agent.tools), limits)
+        validate(message.plan, catalogue().registry.allowed(agent.tools), agent.limits)

@@ -26,17 +26,16 @@ def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], s
 
     What cannot be sent stays ready in the ledger.
     """
-    builder = _Builder(str(turn_id), generation, slots)
-    for canvas in builder.canvases(list(expressions)):
+    for canvas in build(turn_id, generation, expressions, slots):
         try:
             canvas.apply_async()
         except PUBLISH_ERRORS as error:
             log.warning("canvas.unsent", turn_id=str(turn_id), error=type(error).__name__)
 
 
-def build(turn_id: UUID, generation: int, expression: Expression) -> Signature:
-    """Return the canvas of one expression; its messages carry ids only."""
-    return _Builder(str(turn_id), generation, 1).whole(expression)
+def build(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> Iterator[Signature]:
+    """Yield the canvases of expressions; their messages carry ids only."""
+    return _Builder(str(turn_id), generation, slots).canvases(expressions)
 
 
 class _Builder:
@@ -45,7 +44,7 @@ class _Builder:
         self._generation = generation
         self._slots = slots
 
-    def canvases(self, expressions: list[Expression]) -> Iterator[Signature]:
+    def canvases(self, expressions: Iterable[Expression]) -> Iterator[Signature]:
         riding: dict[str, list[Lane]] = defaultdict(list)
         for expression in expressions:
             if self._slots > 1 and isinstance(expression, Lane) and expression.only_reads:

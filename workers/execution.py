@@ -177,7 +177,7 @@ class Executor:
         except NotFound as error:
             return _failed(step, "NOT_FOUND", str(error))
         context = self._context(step, args, min(end, time.monotonic() + step.timeout_ms / 1000))
-        if step.unsure and (earlier := runner.reconcile(tool, args, context)) is not None:
+        if step.unsure and tool.effect != "read" and (earlier := runner.reconcile(tool, args, context)) is not None:
             return _ended(step, earlier) if earlier.ok else _unknown(step, earlier)
         return _ended(step, runner.run(tool, args, context, lambda *what: self._note_retry(step, *what)))
 

@@ -28,7 +28,7 @@ from planner.context import Exchange, PlanningContext
 from planner.drafting import Draft, draft
 from planner.graph import Fragment, Node, dump_expression, fragments
 from planner.policy import Trouble, apology
-from planner.validation import Limits, validate
+from planner.validation import validate
 from tools.registry import Registry
 from workers import canvas
 from workers.app import app
@@ -136,8 +136,7 @@ def _plan(turn: ClaimedTurn) -> list[Fragment]:
     agent = agents().get(turn.agent)
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
-        limits = Limits(settings().plan_max_steps, agent.max_depth, agent.max_fan_out)
-        return _go_on(turn, validate(turn.submitted_plan, tools, limits), agent, None)
+        return _go_on(turn, validate(turn.submitted_plan, tools, agent.limits), agent, None)
     drafted = _draft(turn, agent, tools)
     if drafted is None or drafted.plan is None:
         return []

@@ -15,7 +15,7 @@ from models.database import Transaction, statement, transaction
 from models.ledger import control, recovery, turns, workers
 from models.ledger.recovery import LEASE_MS, LostTurn, OpenStep
 from models.logging import log
-from models.redis import announce, queue_length
+from models.redis import announce, queue_lengths
 from models.settings import settings
 from planner.graph import Node, fragments
 from workers import canvas
@@ -108,4 +108,5 @@ def _nodes(steps: Iterable[OpenStep]) -> list[Node]:
 
 def _busy_queues(slots: dict[str, int]) -> list[str]:
     """Return the queues that hold more than their workers can run at once: what is ready there only waits."""
-    return [queue for queue, count in slots.items() if queue_length(queue) > count]
+    lengths = queue_lengths(slots) or {}
+    return [queue for queue, length in lengths.items() if length > slots[queue]]

@@ -7,8 +7,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.redis import queue_length
-from tests.factories import claim_turn, finish_turn
+from tests.factories import claim_turn, finish_turn, queue_length
 from tests.web.conftest import KeyMaker
 
 

@@ -2,15 +2,20 @@
 
 from itertools import pairwise
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from celery import chord, group
 from celery.canvas import Signature, _chain
 from hypothesis import given, settings
 
-from planner.graph import fragments, load_expression
+from planner.graph import Expression, fragments, load_expression
 from tests.planner.test_graph import QUEUES, dags, nodes
 from workers.canvas import build
+
+
+def canvas_of(turn_id: UUID, generation: int, expression: Expression) -> Signature:
+    (canvas,) = build(turn_id, generation, [expression], 1)
+    return canvas
 
 
 def parts_of(canvas: Signature) -> list[Signature]:
@@ -52,7 +57,7 @@ def plain_tasks(canvas: Signature) -> list[Signature]:
 def test_no_unsound_construct_is_built(needs: dict[str, tuple[str, ...]]) -> None:
     """Whatever the plan, adjacent groups are joined and no chain in a header ends in a group."""
     for fragment in fragments(nodes(needs, QUEUES), 16):
-        assert faults(build(uuid4(), 1, fragment.expression)) == []
+        assert faults(canvas_of(uuid4(), 1, fragment.expression)) == []
 
 
 @given(dags())
@@ -63,7 +68,7 @@ def test_messages_carry_ids_only(needs: dict[str, tuple[str, ...]]) -> None:
     tasks = [
         task
         for fragment in fragments(nodes(needs, QUEUES), 16)
-        for task in plain_tasks(build(turn_id, 3, fragment.expression))
+        for task in plain_tasks(canvas_of(turn_id, 3, fragment.expression))
         if task.task == "run_steps"
     ]
 
@@ -75,6 +80,6 @@ def test_a_task_bears_its_tools_name() -> None:
     """Operators see the tool, and how many more steps ride along."""
     expression: dict[str, Any] = {"lane": ["a", "b"], "queue": "tools.io", "label": "pms.get_availability +1"}
 
-    task = build(uuid4(), 1, load_expression(expression))
+    task = canvas_of(uuid4(), 1, load_expression(expression))
 
     assert (task.options["shadow"], task.options["queue"]) == ("pms.get_availability +1", "tools.io")

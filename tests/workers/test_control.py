@@ -4,8 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from models.database import transaction
-from models.redis import queue_length
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn
 from tests.models.stopping import WRITE, claim, close, end, lose, statuses, view
 from workers.recovery import sweep
 

@@ -10,9 +10,8 @@ from sqlalchemy import text
 from models.database import statement, transaction
 from models.ledger import recovery, steps, turns
 from models.ledger.steps import Holder
-from models.redis import queue_length
 from models.settings import settings
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
 from tools.registry import load_registry
 from workers import parts
 from workers.execution import Executor
@@ -172,6 +171,21 @@ def test_a_lost_write_without_effect_is_made() -> None:
     with transaction() as db:
         assert db.scalar(text("SELECT count(*) FROM sim_writes")) == 1
     assert view(turn.id)["w"] == ("succeeded", 2)
+
+
+def test_a_lost_writes_fallback_is_simply_called() -> None:
+    """Only what has an effect is asked back: the fallback of a write reads, and takes its place as ever."""
+    slow = step("w", tool="sim.write", args={"value": 7, "ms": 5_000}, timeout_ms=50)
+    turn = running_turn({**slow, "fallbacks": [{"tool": "sim.echo", "args": {"value": 8}}]})
+    claim(turn.id, "w")
+    lose(turn.id)
+    recompile(turn.id)
+
+    run(turn.id, "w", generation=2)
+
+    with transaction() as db:
+        (row,) = steps.of_turn(db, turn.id)
+    assert (row.status, row.result) == ("succeeded", {"value": 8})
 
 
 def test_a_lost_planner_gives_the_turn_back() -> None:

@@ -17,7 +17,7 @@ from workers.cli.printing import json_option, print_json, print_rows
 from workers.cli.watching import show_plan_graph
 from workers.parts import agents as load_agents
 from workers.parts import llm, registry
-from workers.planning import compile_plan
+from workers.planning import compile_plan, fragment_size
 
 
 @click.group
@@ -77,7 +77,7 @@ def plan(message: str, agent: str | None, mode: Mode | None, as_json: bool) -> N
     drafted = _draft(profile, message, mode)
     if drafted.plan is None:
         raise click.ClickException("; ".join(fault["message"] for fault in drafted.faults))
-    _, compiled = compile_plan(drafted.plan, registry(), settings().canvas_max_steps)
+    _, compiled = compile_plan(drafted.plan, registry(), fragment_size(profile.placement or settings().placement))
     canvas = [
         {"after": list(fragment.needs), "canvas": dump_expression(fragment.expression)} for fragment in compiled
     ]
