@@ -1,13 +1,16 @@
 # What a developer does here, one word each. `make` alone lists them.
 #   PYTHON=python3.12   the interpreter that .venv is made with
 #   ONCE=1              with `demo`: end after the conversations
-#   SHORT=1             with `bench`: about a minute
+#   SHORT=1             with `bench`: less than two minutes
+#   PEERS=1             with `bench`: beside LangGraph and DBOS, which are installed into .venv-peers
 #   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS_VENV := $(CURDIR)/.venv-peers
+PEERS_READY := $(PEERS_VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up check fix test chaos bench docs migrate
@@ -37,11 +40,11 @@ fix: $(READY) ## mend what the linter can mend
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest $(ARGS)
 
-chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 for a minute's worth
+chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 for a few minutes' worth
 	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest tests/chaos -m drill -s $(ARGS)
 
-bench: $(READY) ## measure, each figure against a baseline of the same minute
-	$(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)
+bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure, each figure against a baseline of the same minute
+	$(if $(PEERS),TURNLOOM_BENCH_PEERS=$(PEERS_VENV)/bin/python) $(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)
 
 docs: $(READY) ## write docs/reference/ anew
 	$(BIN)/python docs/generate.py
@@ -61,3 +64,11 @@ $(READY): requirements.txt pyproject.toml
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .; \
 	fi
 	@touch $(READY)
+
+# Only what the extra names, without ours: a peer is measured as its users have it.
+$(PEERS_READY): pyproject.toml $(READY)
+	$(PYTHON) -m venv $(PEERS_VENV)
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["peers"], sep="\n")' \
+	  > $(PEERS_VENV)/requirements.txt
+	$(PEERS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $(PEERS_VENV)/requirements.txt
+	@touch $(PEERS_READY)

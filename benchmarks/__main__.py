@@ -1,4 +1,4 @@
-"""Run benchmarks: `python -m benchmarks [makespan] [plans] [turns] [ack] [--short] [--json]`.
+"""Run benchmarks: `python -m benchmarks [engine] [makespan] [ack] … [--short] [--json] [--record]`.
 
 All of them use one stack. Tables go to stdout, progress to stderr.
 """
@@ -10,35 +10,46 @@ from collections.abc import Callable
 import click
 import orjson
 
-from benchmarks import ack, makespan, plans, turns
+from benchmarks import ack, engine, fairness, growth, makespan, message, recording, recovery, size, streaming
 from benchmarks.measuring import Table, refuse_failures, stack
+from models.logging import configure_logging
 from workers.embedded import Stack
 
-_BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
+BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "makespan": makespan.run,
-    "plans": plans.run,
-    "turns": turns.run,
-    # Last, because it stops the workers.
+    "engine": engine.run,
+    "message": message.run,
+    "size": size.run,
+    "recovery": recovery.run,
+    "streaming": streaming.run,
+    "fairness": fairness.run,
+    # Fills the ledger.
+    "growth": growth.run,
+    # Stops the workers.
     "ack": ack.run,
 }
 
 
 @click.command
-@click.argument("names", nargs=-1, type=click.Choice(list(_BENCHMARKS)))
-@click.option("--short", is_flag=True, help="Fewer and shorter rounds: all of them in about a minute.")
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
+@click.option("--short", is_flag=True, help="Fewer and shorter rounds: all of them in less than two minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of tables.")
-def main(names: tuple[str, ...], short: bool, as_json: bool) -> None:
+@click.option("--record", is_flag=True, help="Write the tables into benchmarks/README.md.")
+def main(names: tuple[str, ...], short: bool, as_json: bool, record: bool) -> None:
     """Measure, each figure against a baseline of the same minute; without names, everything."""
     if sys.platform != "linux":
         raise click.UsageError("the benchmarks read CPU times from /proc, which Linux only has")
+    configure_logging()
     tables = []
     with stack() as ours:
-        for name, benchmark in _BENCHMARKS.items():
+        for name, benchmark in BENCHMARKS.items():
             if names and name not in names:
                 continue
-            table = benchmark(ours, short)
+            table = recording.dated(benchmark(ours, short), short=short)
             refuse_failures(ours)
             tables.append(dataclasses.asdict(table))
+            if record:
+                recording.record(name, table)
             if not as_json:
                 click.echo(f"\n{table.markdown()}")
     if as_json:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import orjson
 
 from benchmarks.load import Load, drive, during
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress, stack_groups
-from benchmarks.peers import bare_route
+from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_least, at_most, percentile, progress, stack_groups
+from benchmarks.processes import bare_route, stop
 from workers.embedded import Stack
 from workers.embedded.process import Process
 
@@ -40,7 +40,7 @@ def run(ours: Stack, short: bool) -> Table:
     """Measure both doors by turns."""
     seconds, rounds = (1.0, 2) if short else (4.0, 5)
     with bare_route(ours) as (bare_url, bare_web):
-        _stop_workers(ours)
+        stop(process for name, process in ours.processes.items() if name != "web")
         doors = [
             _Door(bare_url, "", bare_web),
             _Door(f"{ours.url}/v1/turns", ours.dev_key, ours.processes["web"]),
@@ -58,15 +58,11 @@ def run(ours: Stack, short: bool) -> Table:
     return Table(
         f"ack: {_CONNECTIONS} connections, durable",
         [_row("bare Flask, INSERT + COMMIT", bare, "1"), _row("POST /v1/turns", own, ratios)],
+        targets=[
+            at_least(0.7, "requests/s ÷ bare", ratios),
+            at_most(100, "p99 ms", Spread.of([percentile(each.ms, 0.99) for each in own])),
+        ],
     )
-
-
-def _stop_workers(of: Stack) -> None:
-    stopped = [process for name, process in of.processes.items() if name != "web"]
-    for process in stopped:
-        process.ask_to_stop()
-    for process in stopped:
-        process.stop(timeout_s=20)
 
 
 def _measure(of: Stack, door: _Door, seconds: float) -> _Round:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import psycopg
 
@@ -46,18 +47,27 @@ Row = Mapping[str, str | int | Spread]
 
 @dataclass(frozen=True)
 class Table:
-    """The result of a benchmark: rows with the same columns."""
+    """The result of a benchmark: rows with the same columns, and what was to be reached."""
 
     title: str
     rows: Sequence[Row]
     note: str = ""
+    targets: Sequence[Row] = ()
 
     def markdown(self) -> str:
         """Return the table as a page shows it: median (lowest-highest)."""
-        names = list(self.rows[0])
-        lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in self.rows)]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return f"### {self.title}\n\n{table}\n" + (f"\n{self.note}\n" if self.note else "")
+        parts = [f"### {self.title}", _markdown(self.rows), self.note, _markdown(self.targets)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def at_most(limit: float, what: str, measured: Spread) -> Row:
+    """Return the row of a target that is reached where the median is not above it."""
+    return _target(f"≤ {limit:g}", what, measured, reached=measured.median <= limit)
+
+
+def at_least(limit: float, what: str, measured: Spread) -> Row:
+    """Return the row of a target that is reached where the median is not below it."""
+    return _target(f"≥ {limit:g}", what, measured, reached=measured.median >= limit)
 
 
 def progress(text: str) -> None:
@@ -126,10 +136,18 @@ def paused(process: Process) -> Iterator[None]:
         os.kill(process.pid, signal.SIGCONT)
 
 
+class HasPid(Protocol):
+    """A process of any kind."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process id; None while it does not run."""
+
+
 class CpuMeter:
     """CPU time by process group, from its making on. Reads /proc, so Linux only."""
 
-    def __init__(self, groups: Mapping[str, Sequence[Process]]) -> None:
+    def __init__(self, groups: Mapping[str, Sequence[HasPid]]) -> None:
         self._groups = groups
         self._before = self._total()
 
@@ -173,6 +191,18 @@ def _process_table() -> dict[int, tuple[int, float]]:
 def _tree_s(pid: int, table: Mapping[int, tuple[int, float]]) -> float:
     own = table[pid][1] if pid in table else 0.0
     return own + sum(_tree_s(child, table) for child, (parent, _) in table.items() if parent == pid)
+
+
+def _target(wanted: str, what: str, measured: Spread, *, reached: bool) -> Row:
+    return {"target": what, "wanted": wanted, "measured": measured, "reached": "yes" if reached else "**no**"}
+
+
+def _markdown(rows: Sequence[Row]) -> str:
+    if not rows:
+        return ""
+    names = list(rows[0])
+    lines = [names, ["---"] * len(names), *([str(row[name]) for name in names] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _figure(value: float) -> str:

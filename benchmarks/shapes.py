@@ -3,9 +3,9 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from typing import Any
 
+from benchmarks.drivers.orders import waves
 from planner.graph import critical_path
 
 
@@ -22,21 +22,9 @@ class Shape:
         return critical_path(self.needs, self.ms)
 
     @property
-    def levels(self) -> list[list[str]]:
-        """The steps level by level: each level needs only those before it."""
-        order = TopologicalSorter(self.needs)
-        order.prepare()
-        found = []
-        while order.is_active():
-            level = sorted(order.get_ready())
-            order.done(*level)
-            found.append(level)
-        return found
-
-    @property
     def waves_ms(self) -> float:
         """The time that it takes level by level: each level as long as its slowest step."""
-        return float(sum(max(self.ms[step] for step in level) for level in self.levels))
+        return float(sum(max(self.ms[step] for step in level) for level in waves(self.needs)))
 
     @property
     def plan(self) -> dict[str, Any]:

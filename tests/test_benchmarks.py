@@ -1,16 +1,26 @@
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
+import psycopg
 import pytest
 
+import benchmarks
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks.drivers.orders import Order, one_by_one, side_by_side, waves
+from benchmarks.filling import fill
 from benchmarks.load import drive
-from benchmarks.measuring import Spread, Table, _tree_s, percentile
+from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, percentile
+from benchmarks.recording import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
 from planner.validation import Limits, validate
+from tests.factories import running_turn, step
 from tools.registry import load_registry
+from workers.embedded import Servers
 
 SHAPES = {
     "N": n_shape(),
@@ -52,11 +62,11 @@ def door(status: int, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_every_measured_plan_is_one_that_the_door_takes(shape: Shape):
-    """A shape is a valid plan, its levels hold each step once, and waves are never shorter than the critical path."""
+    """A shape is a valid plan, its waves hold each step once, and they are never shorter than the critical path."""
     plan = validate(shape.plan, load_registry(["sim"]), Limits(200, None, None))
 
     assert len(plan.steps) == len(shape.needs)
-    assert sorted(step for level in shape.levels for step in level) == sorted(shape.needs)
+    assert sorted(step for wave in waves(shape.needs) for step in wave) == sorted(shape.needs)
     assert shape.waves_ms >= shape.critical_path_ms
 
 
@@ -99,9 +109,7 @@ def test_a_table_shows_the_spread_of_its_rounds():
     """A cell shows the median and, where rounds differ, the lowest and the highest."""
     table = Table("a title", [{"what": "x", "ratio": Spread.of([1.5, 1.0, 3.0]), "n": Spread.of([1234.0])}])
 
-    assert table.markdown() == (
-        "### a title\n\n| what | ratio | n |\n| --- | --- | --- |\n| x | 1.5 (1-3) | 1,234 |\n"
-    )
+    assert table.markdown() == ("### a title\n\n| what | ratio | n |\n| --- | --- | --- |\n| x | 1.5 (1-3) | 1,234 |\n")
 
 
 def test_a_percentile_is_one_of_the_values():
@@ -116,3 +124,96 @@ def test_the_cpu_of_children_counts_as_their_parents():
     table = {1: (0, 1.0), 2: (1, 0.5), 3: (2, 0.25), 4: (0, 9.0)}
 
     assert (_tree_s(1, table), _tree_s(99, table)) == (1.75, 0.0)
+
+
+def test_a_target_is_reached_by_the_median():
+    """One round that is out of line neither reaches a target nor misses it."""
+    measured = Spread.of([0.5, 1.0, 9.0])
+
+    reached = [row["reached"] for row in (at_most(1.0, "x", measured), at_least(1.1, "x", measured))]
+    assert reached == ["yes", "**no**"]
+
+
+def test_figures_are_recorded_in_their_place(tmp_path: Path):
+    """A table takes the place of the one that stood there, and nothing else changes; without a place it is refused."""
+    page = tmp_path / "README.md"
+    page.write_text("# Figures\n\n<!-- a -->\nold\n<!-- /a -->\n\n<!-- b -->\nkept\n<!-- /b -->\n")
+    table = Table("t", [{"x": "1"}])
+
+    record("a", table, page)
+
+    new = table.markdown()
+    assert page.read_text() == f"# Figures\n\n<!-- a -->\n{new}<!-- /a -->\n\n<!-- b -->\nkept\n<!-- /b -->\n"
+    with pytest.raises(ValueError, match="no place for the table of c"):
+        record("c", table, page)
+
+
+def test_a_driver_keeps_as_many_turns_under_way_as_it_was_told():
+    """Never more at once than ordered, and as many turns as ordered, whoever does them."""
+    most, running, done = 0, 0, 0
+
+    async def turn(_place: int) -> None:
+        nonlocal most, running, done
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        done += 1
+
+    latencies_s = asyncio.run(side_by_side(Order({}, 20, 4), turn))
+
+    assert (most, done, len(latencies_s)) == (4, 20, 20)
+
+
+def test_a_feeder_begins_a_turn_for_each_that_has_ended():
+    """Ends that nobody asked for, of an earlier order, are passed over."""
+    open_turns: list[str] = []
+    most = 0
+
+    def begin() -> str:
+        nonlocal most
+        open_turns.append(f"turn {len(open_turns)}")
+        most = max(most, len(open_turns) - ended_count)
+        return open_turns[-1]
+
+    ended_count = 0
+
+    def ended() -> Iterator[str]:
+        nonlocal ended_count
+        yield "another's"
+        while True:
+            ended_count += 1
+            yield open_turns[ended_count - 1]
+
+    latencies_s = one_by_one(Order({}, 10, 3), begin, ended())
+
+    assert (len(open_turns), most, len(latencies_s)) == (10, 3, 10)
+
+
+def test_a_filled_ledger_holds_copies_of_a_turn(servers: Servers, database: str):
+    """Each copy is a turn of its own conversation, with the plan, steps and events of the turn that was done."""
+    turn = running_turn(step("a"), step("b", "a"))
+    assert servers.postgres
+    superuser_url = f"{servers.postgres.url.rpartition('/')[0]}/{database.rpartition('/')[2]}"
+    with psycopg.connect(superuser_url, autocommit=True) as db:
+        db.execute("UPDATE turns SET status = 'succeeded', finished_at = now() WHERE id = %s", (turn.id,))
+
+        fill(superuser_url, 5)
+
+        stored = db.execute(
+            "SELECT turns.id, (SELECT count(*) FROM steps WHERE turn_id = turns.id),"
+            " (SELECT array_agg(type ORDER BY seq) FROM events WHERE turn_id = turns.id)"
+            " FROM turns JOIN conversations ON conversations.id = conversation_id"
+        ).fetchall()
+    assert len({turn_id for turn_id, *_ in stored}) == len(stored) == 5
+    assert len({(steps, tuple(events)) for _, steps, events in stored}) == 1
+    assert stored[0][1] == 2
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_has_a_place_for_its_figures(name: str):
+    """After an hour of measuring, a missing place would lose the figures."""
+    page = Path(benchmarks.__file__).with_name("README.md").read_text()
+
+    assert f"<!-- {name} -->\n" in page
+    assert f"<!-- /{name} -->\n" in page

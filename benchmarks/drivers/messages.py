@@ -1,0 +1,61 @@
+"""One message per step, published and consumed, with the settings of MESSAGES: `ours`, or `defaults` for Celery's own.
+
+`celery -A benchmarks.drivers.messages worker` consumes; this module as a program publishes. An order's turns are its
+messages. The last one says that all of them are through.
+"""
+
+import asyncio
+import os
+import time
+from functools import lru_cache
+from typing import Any
+from uuid import uuid4
+
+from celery import Celery
+from redis import Redis
+
+from benchmarks.drivers.orders import Order, serve
+from workers.app import app as engine
+
+_URL = os.environ["REDIS_URL"]
+_OURS = os.environ["MESSAGES"] == "ours"
+_QUEUE = "tools.io" if _OURS else "celery"
+_THROUGH = "messages:through"
+_ELSEWHERE = {"include", "beat_schedule", "broker_url", "result_backend", "deprecated_settings"}
+"""Settings that are not about messages."""
+
+app = Celery("messages", broker=_URL, backend=_URL)
+if _OURS:
+    app.conf.update({name: value for name, value in dict(engine.conf.changes or {}).items() if name not in _ELSEWHERE})
+
+
+@app.task(name="noop")
+def noop(turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
+    """Do nothing, with the arguments of a step's task."""
+
+
+@app.task(name="last")
+def last() -> None:
+    """Say that the messages before this one are through."""
+    _redis().lpush(_THROUGH, 1)
+
+
+@lru_cache
+def _redis() -> Redis:
+    return Redis.from_url(_URL, socket_timeout=None)
+
+
+async def _drive(order: Order) -> list[float]:
+    began = time.perf_counter()
+    for _ in range(order.turns):
+        turn_id = str(uuid4())
+        shown: dict[str, Any] = {"argsrepr": f"{turn_id} step", "kwargsrepr": "{}"} if _OURS else {}
+        noop.si(turn_id, [["step"]], 1, 1).apply_async(queue=_QUEUE, **shown)
+    last.apply_async(queue=_QUEUE)
+    if not _redis().brpop(_THROUGH, timeout=60):
+        raise TimeoutError("the last message was not consumed within a minute")
+    return [time.perf_counter() - began]
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(_drive))

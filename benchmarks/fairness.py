@@ -1,0 +1,129 @@
+"""What a noisy tenant does to a quiet one: hundreds of turns that the one posts at once, one now and then of the other.
+
+The quiet tenant's turns are timed alone and beside the noisy one's, on the stack as it is and on one without a window.
+The planner rests while the noisy tenant posts, so that all of its turns are there, however slow the door is.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import orjson
+import psycopg
+
+from benchmarks.load import drive
+from benchmarks.measuring import Row, Spread, Table, at_most, finished_turns, paused, percentile, progress
+from benchmarks.shapes import fan_out
+from models.settings import settings
+from workers.embedded import Stack, StackOptions
+
+_REQUEST = {"message": "go", "agent": "generic", "plan": fan_out(4, [200]).plan}
+_BODY = orjson.dumps(_REQUEST)
+_EVERY_S = 0.5
+_ALONE = 6
+"""Turns of the quiet tenant before the noisy one begins."""
+_QUIET = "quiet"
+_NOISY_IS_BUSY = (
+    "SELECT 1 FROM turns JOIN tenants ON tenants.id = tenant_id WHERE name <> %s AND finished_at IS NULL LIMIT 1"
+)
+_WANTED = 0.5
+
+
+@dataclass(frozen=True)
+class _Round:
+    """Seconds of the quiet tenant's turns."""
+
+    alone: list[float]
+    beside: list[float]
+
+
+def run(ours: Stack, short: bool) -> Table:
+    """Measure both stacks by turns."""
+    turns, rounds = (200, 1) if short else (500, 3)
+    with _without_window() as without:
+        stacks = {f"{settings().tenant_window} turns": (ours, _key(ours)), "none": (without, _key(without))}
+        measured: dict[str, list[_Round]] = {window: [] for window in stacks}
+        for _ in range(rounds):
+            for window, (stack, key) in stacks.items():
+                measured[window].append(_measure(stack, key, turns))
+                progress(f"fairness: window {window}: {_ms(measured[window][-1].beside, 0.95):.0f} ms")
+    ratios = [_ms(a.beside, 0.95) / _ms(b.beside, 0.95) for a, b in zip(*measured.values(), strict=True)]
+    return Table(
+        f"fairness: a turn every {_EVERY_S} s beside {turns} of another tenant",
+        [_row(window, found) for window, found in measured.items()],
+        targets=[at_most(_WANTED, "p95 beside the other tenant, with the window ÷ without", Spread.of(ratios))],
+    )
+
+
+def _row(window: str, rounds: list[_Round]) -> Row:
+    row: dict[str, str | int | Spread] = {"window": window}
+    for name, share in (("p50", 0.5), ("p95", 0.95)):
+        alone, beside = [_ms(found.alone, share) for found in rounds], [_ms(found.beside, share) for found in rounds]
+        row[f"{name} alone, ms"], row[f"{name} beside, ms"] = Spread.of(alone), Spread.of(beside)
+        row[f"{name} beside ÷ alone"] = Spread.of([b / a for a, b in zip(alone, beside, strict=True)])
+    return row
+
+
+def _ms(seconds: list[float], share: float) -> float:
+    return percentile(seconds, share) * 1000
+
+
+def _measure(of: Stack, quiet_key: str, turns: int) -> _Round:
+    alone = _post_steadily(of, quiet_key, lambda sent: sent == _ALONE)
+    with paused(of.processes["worker-plan"]):
+        noisy = drive(f"{of.url}/v1/turns", [_BODY] * turns, connections=16, expected=202, key=of.dev_key)
+    noisy.refuse_refusals()
+    with psycopg.connect(of.database_url, autocommit=True) as ledger:
+        beside = _post_steadily(of, quiet_key, lambda _: not ledger.execute(_NOISY_IS_BUSY, (_QUIET,)).rowcount)
+    finished_turns(of)
+    return _Round(alone, beside)
+
+
+def _post_steadily(of: Stack, key: str, is_enough: Callable[[int], bool]) -> list[float]:
+    """Post a turn at every beat, whether the last one is answered or not; return how long each took."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx2.Client(base_url=of.url, headers=headers, timeout=60) as api, ThreadPoolExecutor(64) as pool:
+        sent = [pool.submit(_seconds, api)]
+        while not is_enough(len(sent)):
+            time.sleep(_EVERY_S)
+            sent.append(pool.submit(_seconds, api))
+        return [answer.result() for answer in sent]
+
+
+def _seconds(api: httpx2.Client) -> float:
+    began = time.perf_counter()
+    answer = api.post("/v1/turns", params={"wait": 30}, json=_REQUEST)
+    if answer.status_code != httpx2.codes.OK:
+        raise RuntimeError(f"the turn did not end: {answer.text[:600]}")
+    return time.perf_counter() - began
+
+
+@contextmanager
+def _without_window() -> Iterator[Stack]:
+    with (
+        tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
+        Stack(StackOptions(data_dir=Path(folder), port=0, settings={"TURNLOOM_TENANT_WINDOW": "0"})) as stack,
+    ):
+        yield stack
+
+
+def _key(stack: Stack) -> str:
+    """Make a key of the quiet tenant. The noisy one is the development key's."""
+    _turnloom(stack, "tenant", "create", _QUIET)
+    made = _turnloom(stack, "key", "create", "--json", "--tenant", _QUIET, "--scopes", "turns:write,plans:submit")
+    return str(orjson.loads(made)["key"])
+
+
+def _turnloom(stack: Stack, *arguments: str) -> str:
+    command = [sys.executable, "-m", "workers.cli", *arguments]
+    return subprocess.run(
+        command, env={**os.environ, **stack.environment}, check=True, capture_output=True, text=True
+    ).stdout

@@ -1,0 +1,86 @@
+"""Further processes beside the stack, on its servers."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import httpx2
+import psycopg
+
+from benchmarks.bare_route import TABLE
+from models.errors import Unavailable
+from workers.commands import web_command
+from workers.embedded import Stack
+from workers.embedded.process import Process, Program
+from workers.embedded.servers import free_port
+from workers.embedded.stack import DATABASE
+
+_HOST = "127.0.0.1"
+_START_TIMEOUT_S = 30.0
+_STOP_TIMEOUT_S = 20.0
+
+
+@contextmanager
+def bare_route(stack: Stack) -> Iterator[tuple[str, Process]]:
+    """Serve the bare route as our own door is served; yield its URL and its process."""
+    with psycopg.connect(stack.servers.owner_url) as db:
+        db.execute(TABLE)
+    port = free_port()
+    url = f"http://{_HOST}:{port}/"
+    ours = web_command(host=_HOST, port=port, processes=1)
+    command = [part.replace("web.app:", "benchmarks.bare_route:") for part in ours]
+    with running(stack, {"bare-web": command}, {"DATABASE_URL": stack.servers.owner_url}) as processes:
+        process = processes["bare-web"]
+        process.wait_until(lambda: _answers(url), timeout_s=_START_TIMEOUT_S)
+        yield url, process
+
+
+@contextmanager
+def running(
+    stack: Stack, commands: Mapping[str, Sequence[str]], environment: Mapping[str, str]
+) -> Iterator[dict[str, Process]]:
+    """Run commands with the stack's settings and these."""
+    home = stack.servers.home
+    settings = {**stack.environment, **environment}
+    processes = {
+        name: Process(Program(name=name, command=command, environment=settings), records=home.records, logs=home.logs)
+        for name, command in commands.items()
+    }
+    try:
+        for process in processes.values():
+            process.start()
+        yield processes
+    finally:
+        stop(processes.values())
+
+
+@contextmanager
+def without_workers(stack: Stack) -> Iterator[None]:
+    """Let the stack's workers rest meanwhile; the others do the work."""
+    workers = [process for name, process in stack.processes.items() if name.startswith("worker-")]
+    stop(workers)
+    try:
+        yield
+    finally:
+        for process in workers:
+            process.start()
+
+
+def stop(processes: Iterable[Process]) -> None:
+    """Let processes finish what they do, and end them."""
+    ending = list(processes)
+    for process in ending:
+        process.ask_to_stop()
+    for process in ending:
+        process.stop(_STOP_TIMEOUT_S)
+
+
+def superuser_url(stack: Stack, database: str = DATABASE) -> str:
+    """Return the superuser's URL of a database on the stack's Postgres."""
+    return f"{stack.postgres.url.rpartition('/')[0]}/{database}"
+
+
+def _answers(url: str) -> None:
+    try:
+        httpx2.get(url)
+    except httpx2.HTTPError as error:
+        raise Unavailable(f"{url} does not answer: {error}") from error
