@@ -1,22 +1,28 @@
 """Drills: load a stack, break something, and count what became of every accepted turn."""
 
+import os
 import random
 import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
+import psycopg
 
+from models.settings import settings
 from planner.graph import transitive_closure
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, wait_step
 from workers.embedded import Stack, StackOptions
+from workers.embedded.stack import DATABASE
 
 PLAN = [
     wait_step("a", ms=40),
@@ -30,22 +36,55 @@ PLAN = [
 
 NEEDS: dict[str, list[str]] = {"a": [], "b": [], "c": ["a"], "d": ["a", "b"], "e": ["c"], "f": ["d", "e"]}
 
+TURNS = int(os.environ.get("TURNLOOM_DRILL_TURNS", "60"))
+LONG = TURNS >= 200
+"""Whether each drill runs in its long form: `make chaos` without SHORT."""
+
+_BACK_S = 60
+"""How long a client tries to get a message accepted."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A stack of the drill's own, to break."""
+
+    stack: Stack
+    api: httpx2.Client
+    log: Path
+    """What the sim pack really did."""
+    crash_at: Path
+    """Names the crash points to die at."""
+
+    def admin(self) -> psycopg.Connection:
+        """Connect to the stack's database as the superuser."""
+        return psycopg.connect(f"{self.stack.postgres.url.rpartition('/')[0]}/{DATABASE}", autocommit=True)
+
+
+Disturbance = Callable[[Ground, random.Random, threading.Event], object]
+"""Breaks something, and mends it, once or again and again until the event is set."""
+
 
 @dataclass
 class Report:
-    """What a drill found. `lost`, `doubled`, `disorders` and `leases` must be zero."""
+    """What a drill found. `lost`, `extra`, `doubled`, `disorders` and `leases` must be zero."""
 
     accepted: int = 0
     final: int = 0
+    extra: int = 0
+    """Turns beyond one for each message."""
     statuses: Counter[str] = field(default_factory=Counter)
     effects_expected: int = 0
     effects_seen: int = 0
     doubled: int = 0
+    repeated: int = 0
+    """Reads made twice under one claim. Only a crash of Postgres, which may forget such a claim, brings any."""
     disorders: int = 0
     attempts_wasted: int = 0
     leases: int = 0
     p50_s: float = 0.0
     p95_s: float = 0.0
+    views: list[dict[str, Any]] = field(default_factory=list)
+    """The turns, in the order of their requests."""
 
     @property
     def lost(self) -> int:
@@ -55,77 +94,57 @@ class Report:
     def __str__(self) -> str:
         statuses = ", ".join(f"{count} {status}" for status, count in self.statuses.items())
         return (
-            f"accepted {self.accepted}, final {self.final} ({statuses}), lost {self.lost}; effects expected"
-            f" {self.effects_expected}, seen {self.effects_seen}, doubled {self.doubled}; disorders {self.disorders};"
-            f" attempts wasted {self.attempts_wasted}; delay p50 {self.p50_s:.2f} s, p95 {self.p95_s:.2f} s;"
-            f" leases at the end {self.leases}"
+            f"accepted {self.accepted}, extra {self.extra}, final {self.final} ({statuses}), lost {self.lost}; effects"
+            f" expected {self.effects_expected}, seen {self.effects_seen}, doubled {self.doubled};"
+            f" reads repeated {self.repeated}; disorders {self.disorders}; attempts wasted {self.attempts_wasted};"
+            f" delay p50 {self.p50_s:.2f} s, p95 {self.p95_s:.2f} s; leases at the end {self.leases}"
         )
+
+    def assert_nothing_lost_or_doubled(self) -> None:
+        """Show what was counted, and check what must hold whatever was broken."""
+        print(self)  # noqa: T201 - `make chaos` shows what was counted
+        assert (self.lost, self.extra) == (0, 0)
+        assert self.effects_seen == self.effects_expected
+        assert (self.doubled, self.disorders, self.leases) == (0, 0, 0)
 
 
 @contextmanager
-def drilled_stack(log: Path, **settings: str) -> Iterator[tuple[Stack, httpx2.Client]]:
-    """Run a stack of the drill's own: what it breaks is nobody else's."""
-    options = StackOptions(data_dir=None, port=0, settings={"TURNLOOM_SIM_LOG": str(log), **settings})
+def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) -> Iterator[Ground]:
+    """Run a stack of the drill's own, with its logs in `folder`."""
+    log, crash_at = folder / "sim.log", folder / "crash_at"
     log.touch()
-    with Stack(options) as stack:
+    crash_at.touch()
+    settings.cache_clear()
+    own = {"TURNLOOM_SIM_LOG": str(log), "TURNLOOM_CRASH_AT": str(crash_at), **environment}
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)) as stack:
         headers = {"Authorization": f"Bearer {stack.dev_key}"}
         with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as api:
-            yield stack, api
+            yield Ground(stack, api, log, crash_at)
 
 
 def drill(
-    api: httpx2.Client,
-    log: Path,
-    turns: int,
-    disturb: Callable[[threading.Event], None],
-    *,
+    ground: Ground,
+    requests: Sequence[Mapping[str, Any]],
+    *disturbances: Disturbance,
     within_s: float,
     pause_s: float = 0.02,
 ) -> Report:
-    """Post turns at a steady pace while `disturb` breaks things until it is told to stop; then wait and count."""
-    stopping = threading.Event()
-    breaker = threading.Thread(target=disturb, args=(stopping,), daemon=True)
-    breaker.start()
-    posted = []
-    for number in range(turns):
-        posted.append(post_until_accepted(api, plan={"steps": PLAN}, message_id=f"drill-{number}"))
-        threading.Event().wait(pause_s)
-    stopping.set()
-    breaker.join()
-    views: dict[str, dict[str, Any]] = {}
-
-    def all_final() -> bool:
-        for turn_id in posted:
-            if views.get(turn_id, {}).get("status") not in FINAL:
-                views[turn_id] = look(api, turn_id)
-        return all(view.get("status") in FINAL for view in views.values())
-
-    deadline = time.monotonic() + within_s
-    while not all_final() and time.monotonic() < deadline:
-        threading.Event().wait(0.2)
-    return _count(log, views)
-
-
-def kill_at_random(stack: Stack, seed: int, every_s: float) -> Callable[[threading.Event], None]:
-    """Return a disturbance that kills a random worker process with SIGKILL every so often."""
-    rng = random.Random(seed)
-
-    def disturb(stopping: threading.Event) -> None:
-        names = [name for name in stack.processes if name.startswith("worker")]
-        while not stopping.wait(every_s):
-            stack.processes[rng.choice(names)].kill()
-
-    return disturb
-
-
-def once(after_s: float, action: Callable[[], object]) -> Callable[[threading.Event], None]:
-    """Return a disturbance that does one thing after a while."""
-
-    def disturb(stopping: threading.Event) -> None:
-        stopping.wait(after_s)
-        action()
-
-    return disturb
+    """Post turns at a steady pace while things are broken; then wait until all are final, and count."""
+    stopping, message = threading.Event(), f"drill-{uuid4().hex}"
+    with ThreadPoolExecutor(len(disturbances) + 1) as pool:
+        breaking = [
+            pool.submit(disturb, ground, random.Random(seed), stopping) for seed, disturb in enumerate(disturbances)
+        ]
+        posted = []
+        try:
+            for number, request in enumerate(requests):
+                posted.append(post_until_accepted(ground.api, message_id=f"{message}-{number}", **request))
+                stopping.wait(pause_s)
+        finally:
+            stopping.set()
+        for each in breaking:
+            each.result()
+    return _count(ground, message, _followed(ground.api, posted, within_s))
 
 
 def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
@@ -141,7 +160,7 @@ def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
         accepted.update(answer.json() if answer.status_code in (200, 202) else {})
         return bool(accepted)
 
-    wait_for(is_accepted, 30)
+    wait_for(is_accepted, _BACK_S)
     return str(accepted["turn_id"])
 
 
@@ -155,31 +174,7 @@ def look(api: httpx2.Client, turn_id: str) -> dict[str, Any]:
     return view
 
 
-def _count(log: Path, views: dict[str, dict[str, Any]]) -> Report:
-    final = {turn_id: view for turn_id, view in views.items() if view.get("status") in FINAL}
-    effects = Counter(
-        (turn, step)
-        for kind, turn, step, _, _ in map(str.split, log.read_text().splitlines())
-        if kind == "E" and step == "e"
-    )
-    steps = [step for view in final.values() for step in view["steps"]]
-    delays = sorted(view["timings"]["total_ms"] / 1000 for view in final.values()) or [0.0]
-    return Report(
-        accepted=len(views),
-        final=len(final),
-        statuses=Counter(view["status"] for view in final.values()),
-        effects_expected=sum(step["id"] == "e" and step["status"] == "succeeded" for step in steps),
-        effects_seen=len(effects),
-        doubled=sum(count > 1 for count in effects.values()),
-        disorders=sum(disorders(view["steps"]) for view in final.values()),
-        attempts_wasted=sum(max(0, step["attempt"] - 1) for step in steps),
-        leases=sum(step["status"] == "running" for step in steps),
-        p50_s=statistics.median(delays),
-        p95_s=delays[int(len(delays) * 0.95)] if len(delays) > 1 else delays[0],
-    )
-
-
-def disorders(steps: list[dict[str, Any]], needs: dict[str, list[str]] = NEEDS) -> int:
+def disorders(steps: list[dict[str, Any]], needs: Mapping[str, list[str]] = NEEDS) -> int:
     """Count the steps whose (last) run started before one of their needs had ended."""
     by_id = {step["id"]: step for step in steps if step["started_at"]}
     return sum(
@@ -187,4 +182,56 @@ def disorders(steps: list[dict[str, Any]], needs: dict[str, list[str]] = NEEDS) 
         for step, before in transitive_closure(needs).items()
         for need in before
         if step in by_id and need in by_id
+    )
+
+
+def _followed(api: httpx2.Client, posted: list[str], within_s: float) -> dict[str, dict[str, Any]]:
+    """Return the turns as they stand when all are final, or when the time is over."""
+    views: dict[str, dict[str, Any]] = {turn_id: {} for turn_id in posted}
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        views.update({turn_id: look(api, turn_id) for turn_id, view in views.items() if not _is_final(view)})
+        if all(map(_is_final, views.values())):
+            break
+        threading.Event().wait(0.2)
+    return views
+
+
+def _is_final(view: dict[str, Any]) -> bool:
+    return view.get("status") in FINAL
+
+
+def _count(ground: Ground, message: str, views: dict[str, dict[str, Any]]) -> Report:
+    final = [view for view in views.values() if _is_final(view)]
+    with ground.admin() as db:
+        opened = db.execute("SELECT count(*) FROM turns WHERE message_id LIKE %s", [f"{message}-%"]).fetchone()
+        leases = db.execute(
+            "SELECT count(*) FROM steps WHERE turn_id = ANY(%s::uuid[]) AND status = 'running'", [list(views)]
+        ).fetchone()
+    assert opened
+    assert leases
+    lines = [line.split() for line in ground.log.read_text().splitlines()]
+    effects = Counter(turn for kind, turn, step, _, _ in lines if (kind, step) == ("E", "e") and turn in views)
+    reads = Counter(
+        (turn, step, attempt)
+        for kind, turn, step, attempt, _ in lines
+        if kind == "S" and step in NEEDS.keys() - {"e"} and turn in views
+    )
+    steps = [step for view in final for step in view["steps"]]
+    delays = sorted(view["timings"]["total_ms"] / 1000 for view in final) or [0.0]
+    return Report(
+        accepted=len(views),
+        final=len(final),
+        extra=opened[0] - len(views),
+        statuses=Counter(view["status"] for view in final),
+        effects_expected=sum(step["id"] == "e" and step["status"] == "succeeded" for step in steps),
+        effects_seen=len(effects),
+        doubled=sum(count > 1 for count in effects.values()),
+        repeated=sum(count > 1 for count in reads.values()),
+        disorders=sum(disorders(view["steps"]) for view in final),
+        attempts_wasted=sum(max(0, step["attempt"] - 1) for step in steps),
+        leases=leases[0],
+        p50_s=statistics.median(delays),
+        p95_s=delays[int(len(delays) * 0.95)] if len(delays) > 1 else delays[0],
+        views=list(views.values()),
     )

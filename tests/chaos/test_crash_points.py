@@ -1,6 +1,5 @@
 """A process dies exactly between two commits, or between a commit and a message: at each such place, one by one."""
 
-import os
 import re
 import subprocess
 import sys
@@ -16,21 +15,21 @@ import pytest
 
 from models.crash_points import reach
 from models.settings import settings
-from tests.chaos.drills import NEEDS, PLAN, disorders, drilled_stack, look, post_until_accepted
+from tests.chaos.drills import LONG, NEEDS, PLAN, disorders, drilled_stack, look, post_until_accepted
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, sim_lines, wait_step
+from tests.journeys.speaking import says, speaker, written
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHIN_S = 60
-LONG = int(os.environ.get("TURNLOOM_DRILL_TURNS", "200")) >= 200
-"""Whether every case runs, some eight seconds each, because a lease lasts six; `make chaos SHORT=1` runs a few."""
-
 ENDING_ON_CPU = [*PLAN, {"id": "g", "tool": "sim.burn", "args": {"ms": 5}, "needs": ["f"]}]
 DIAMOND = [wait_step("a"), wait_step("b", "a"), wait_step("c", "a"), {**PLAN[4], "needs": ["b", "c"]}]
 
 CASES: list[tuple[str, list[dict[str, Any]]]] = [
     ("turn.opened", PLAN),
     ("turn.opened turns.taken", PLAN),
+    ("turns.released", PLAN),
+    ("turns.released turns.taken", PLAN),
     ("plan_turn.sent", PLAN),
     ("plan_turn.sent plan_turn.sent", PLAN),
     ("turn.claimed", PLAN),
@@ -60,10 +59,23 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
 """The points to die at, one after the other, and the plan that leads there."""
 
 TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "reply.due", "turn.finished"}
-"""Those that the short form dies at."""
+"""Those that the short form dies at: a case takes some eight seconds, because a lease lasts six."""
 
 CLOSING = ("turn.closed", "plan.recorded turn.closed", "write.claimed effect.given_up")
 """Those of a turn that is cancelled, of one whose deadline passes, and of one that is cancelled over a lost write."""
+
+
+STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
+"""Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
+
+
+ASKING = (
+    "approval.asked", "approval.decided", "approval.asked approval.decided turn.reclaimed", "resume.sent",
+)  # fmt: skip
+"""Those of a turn one of whose calls a person approves."""
+
+DELAYING = ("step.delayed", "step.delayed turn.reclaimed")
+"""Those of a turn one of whose calls is made again later."""
 
 
 class Drill(NamedTuple):
@@ -90,12 +102,10 @@ class Drill(NamedTuple):
 
 @pytest.fixture(scope="module")
 def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
-    folder = tmp_path_factory.mktemp("crashes")
-    log, crash_at = folder / "sim.log", folder / "crash_at"
-    crash_at.touch()
-    settings.cache_clear()
-    with drilled_stack(log, TURNLOOM_CRASH_AT=str(crash_at)) as (_, api):
-        yield Drill(api, log, crash_at, count())
+    with speaker() as model:
+        model.gate.set()
+        with drilled_stack(tmp_path_factory.mktemp("crashes"), OPENAI_BASE_URL=model.url) as ground:
+            yield Drill(ground.api, ground.log, ground.crash_at, count())
 
 
 def test_every_crash_point_is_died_at() -> None:
@@ -103,7 +113,8 @@ def test_every_crash_point_is_died_at() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in re.findall(r'reach\(f?"([^"]+)"\)', path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    points = {point for line in [*(line for line, _ in CASES), *CLOSING] for point in line.split()}
+    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *ASKING, *DELAYING]
+    points = {point for line in tables for point in line.split()}
 
     matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}
 
@@ -142,6 +153,8 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
     """Both turns of a conversation succeed, one after the other, each step in order, each effect once."""
     needs = {**NEEDS, "g": ["f"]} if plan is not DIAMOND else {"a": [], "b": ["a"], "c": ["a"], "e": ["b", "c"]}
     request = {"plan": {"steps": plan}, "conversation_id": f"c{next(drill.numbers)}", "on_busy": "enqueue"}
+    # The first one is held, because a message before it is missing.
+    request |= {"metadata": {"sequence": 2}} if "turns.released" in points else {}
     drill.arm(points)
 
     first, second = drill.post(**request), drill.post(**request)
@@ -153,6 +166,22 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
     assert [disorders(view["steps"], needs) for view in views.values()] == [0, 0]
     turns = [line.split()[1] for line in drill.log.read_text().splitlines()]
     assert turns.index(second) > len(turns) - 1 - turns[::-1].index(first)
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(3 * WITHIN_S)
+@pytest.mark.parametrize("points", STREAMING if LONG else STREAMING[:1])
+def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill) -> None:
+    """The turn is planned again and succeeds; what the lost planner had started is cancelled, nothing acts twice."""
+    first = written(*PLAN, {**PLAN[0], "id": "x", "tool": "sim.no"}) if points == STREAMING[2] else written(*PLAN)
+    drill.arm(points)
+
+    turn = drill.ended(drill.post(message=says(first, written(*PLAN))))
+
+    wait_for(drill.all_died)
+    assert turn["status"] == "succeeded"
+    assert Counter(sim_lines(drill.log, turn["turn_id"]))["E", "e"] == 1
+    assert disorders(turn["steps"]) == 0
 
 
 @pytest.mark.drill
@@ -213,3 +242,42 @@ def test_the_sweep_dies_after_giving_up_the_lost_write_of_a_closed_turn(drill: D
     assert cancelled["status"] == "cancelled"
     wait_for(lambda: [step["status"] for step in look(drill.api, turn_id)["steps"]] == ["unknown"])
     assert sim_lines(drill.log, turn_id) == []
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+@pytest.mark.parametrize("points", ASKING)
+def test_a_process_dies_over_an_approval(points: str, drill: Drill) -> None:
+    """Whether it is who asks, who decides or who sends it on: the call waits, is approved, and is made once."""
+    drill.arm(points)
+    turn_id = drill.post(plan={"steps": [wait_step("a"), {**PLAN[4], "tool": "sim.approve", "needs": ["a"]}]})
+    wait_for(lambda: look(drill.api, turn_id).get("status") == "waiting_approval", WITHIN_S)
+    before = Counter(sim_lines(drill.log, turn_id))
+
+    wait_for(lambda: _is_approved(drill.api, turn_id), WITHIN_S)
+
+    assert drill.ended(turn_id)["status"] == "succeeded"
+    wait_for(drill.all_died, WITHIN_S)
+    assert (before["S", "e"], Counter(sim_lines(drill.log, turn_id))["E", "e"]) == (0, 1)
+
+
+def _is_approved(api: httpx2.Client, turn_id: str) -> bool:
+    try:
+        return api.post(f"/v1/turns/{turn_id}/approvals/e", json={"decision": "approve"}).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(2 * WITHIN_S)
+@pytest.mark.parametrize("points", DELAYING)
+def test_a_process_dies_over_a_delayed_retry(points: str, drill: Drill) -> None:
+    """The step is tried again at its time all the same, and what needs it follows."""
+    flaky = {"tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 1.5}, "timeout_ms": 1_000}
+    drill.arm(points)
+
+    ended = drill.ended(drill.post(plan={"steps": [{"id": "a", **flaky}, {**PLAN[4], "needs": ["a"]}]}))
+
+    wait_for(drill.all_died, WITHIN_S)
+    effects = Counter(sim_lines(drill.log, ended["turn_id"]))
+    assert (ended["status"], effects["E", "a"], effects["E", "e"]) == ("succeeded", 1, 1)

@@ -1,0 +1,222 @@
+"""What a drill breaks. Each mends what does not mend itself."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import httpx2
+import orjson
+import psycopg
+import pytest
+from redis import Redis, RedisError
+
+from models.migration import APPLICATION_ROLE
+from tests.chaos.drills import LONG, Disturbance, Ground
+from tests.facts import wait_for
+from workers.app import QUEUES
+from workers.embedded.servers import Server
+
+AWAY_S = 10.0 if LONG else 2.0
+"""How long what is taken away stays away."""
+
+Action = Callable[[Ground, random.Random], object]
+"""Breaks something, and returns when it has been mended or mends itself."""
+
+
+def once(action: Action, after_s: float = 0.5) -> Disturbance:
+    """Do one thing after a while."""
+
+    def disturb(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
+        stopping.wait(after_s)
+        action(ground, rng)
+
+    return disturb
+
+
+def again(every_s: tuple[float, float], *actions: Action) -> Disturbance:
+    """Do one of these things, at random, every so often: at random between these bounds."""
+
+    def disturb(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
+        while not stopping.wait(rng.uniform(*every_s)):
+            rng.choice(actions)(ground, rng)
+
+    return disturb
+
+
+def kill_worker(ground: Ground, rng: random.Random) -> None:
+    """Kill a worker, with its children."""
+    ground.stack.processes[rng.choice(_workers(ground))].kill()
+
+
+def stop_worker(ground: Ground, rng: random.Random) -> None:
+    """Ask a worker to finish what it does and end, as a deployment does."""
+    if pid := ground.stack.processes[rng.choice(_workers(ground))].pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
+def kill_web(ground: Ground, rng: random.Random) -> None:
+    """Kill the API, whatever it does, when it has worked for a while."""
+    _let_web_work(ground, rng)
+    ground.stack.processes["web"].kill()
+
+
+def kill_web_before_it_sends(ground: Ground, rng: random.Random) -> None:
+    """Then let it die at the next message that it accepts, between the commit and the queue."""
+    _let_web_work(ground, rng)
+    ground.crash_at.write_text("turn.opened\n")
+
+
+def flush(ground: Ground, _: random.Random) -> None:
+    """Take all that Redis keeps: queues and chord counters."""
+    with Redis.from_url(ground.stack.redis_url) as client:
+        client.flushall()
+
+
+def stop_redis(ground: Ground, _: random.Random) -> None:
+    """Let the broker be away for a while."""
+    _take_away(ground.stack.redis)
+
+
+def stop_postgres(ground: Ground, _: random.Random) -> None:
+    """Let the ledger be away for a while."""
+    _take_away(ground.stack.postgres)
+
+
+def crash_postgres(ground: Ground, _: random.Random) -> None:
+    """Kill all of Postgres at the same moment: what was not yet written of its log is forgotten."""
+    postmaster = ground.stack.postgres.process.pid
+    assert postmaster
+    os.kill(postmaster, signal.SIGSTOP)  # it starts no child any more, and mourns none
+    children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    for pid in [*map(int, children), postmaster]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: _answers(ground), 60)
+
+
+def refuse_connections(ground: Ground, _: random.Random) -> None:
+    """Let Postgres have no connections for the application: those that it has end, and few new ones begin."""
+    with closing(ground.admin()) as db:
+        db.execute(f"ALTER ROLE {APPLICATION_ROLE} CONNECTION LIMIT 2")
+        try:
+            db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [APPLICATION_ROLE])
+            threading.Event().wait(AWAY_S)
+        finally:
+            db.execute(f"ALTER ROLE {APPLICATION_ROLE} CONNECTION LIMIT -1")
+
+
+@contextmanager
+def small_disk(ground: Ground, folder: Path) -> Iterator[Action]:
+    """Move the ledger to a disk of its own. Yields what fills that disk for a while.
+
+    Skips the test where nothing may be mounted.
+    """
+    folder.mkdir()
+    with ground.admin() as db:
+        used = db.execute("SELECT pg_database_size(current_database()) / 1048576").fetchone()
+    assert used
+    size = f"size={used[0] + 24}m,mode=0755"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("a disk that can be filled is mounted, which only root may do")
+    try:
+        volume = folder / "tablespace"
+        volume.mkdir()
+        owner = (ground.stack.servers.home.path / "postgres").stat()
+        os.chown(volume, owner.st_uid, owner.st_gid)
+        with closing(ground.admin()) as db:
+            db.execute(f"CREATE TABLESPACE small LOCATION '{volume}'")
+            _move(db, "pg_default", "small")
+            yield lambda *_: _fill(folder / "ballast")
+            _move(db, "small", "pg_default")
+            db.execute("DROP TABLESPACE small")
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def double_messages(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
+    """Send each message once more, up to half a second after itself: while its turn runs, or when it has ended."""
+    copies: list[tuple[float, str, bytes]] = []
+    known: set[bytes] = set()
+    with Redis.from_url(ground.stack.redis_url) as client:
+        while not (stopping.wait(0.1) and known):
+            with suppress(RedisError), client.monitor() as monitor:
+                # Workers ask for messages all the time, so that there is always something to hear.
+                for heard in monitor.listen():
+                    if (sent := _sent(heard["command"])) and sent[1] not in known:
+                        known.add(sent[1])
+                        copies.append((time.monotonic() + rng.uniform(0, 0.5), *sent))
+                    copies = _send_due(client, copies)
+                    if stopping.is_set() and known:
+                        break
+    with suppress(RedisError), Redis.from_url(ground.stack.redis_url) as client:
+        _send_due(client, [(0.0, queue, message) for _, queue, message in copies])
+
+
+def _sent(command: str) -> tuple[str, bytes] | None:
+    """Return the queue and the message of a command that sends one."""
+    name, _, rest = command.partition(" ")
+    queue, _, message = rest.partition(" ")
+    if name.upper() != "LPUSH" or queue not in QUEUES:
+        return None
+    orjson.loads(message)  # what MONITOR shows has been unescaped as it should
+    return queue, message.encode()
+
+
+def _send_due(client: "Redis", copies: list[tuple[float, str, bytes]]) -> list[tuple[float, str, bytes]]:
+    """Send the copies that are due; return the others."""
+    now = time.monotonic()
+    for due, queue, message in copies:
+        if due <= now:
+            client.lpush(queue, message)
+    return [copy for copy in copies if copy[0] > now]
+
+
+def _workers(ground: Ground) -> list[str]:
+    return [name for name in ground.stack.processes if name.startswith("worker")]
+
+
+def _take_away(server: Server) -> None:
+    server.stop()
+    threading.Event().wait(AWAY_S)
+    server.start()
+
+
+def _let_web_work(ground: Ground, rng: random.Random) -> None:
+    wait_for(lambda: _is_up(ground), 60)
+    threading.Event().wait(rng.uniform(0.3, 0.8))
+
+
+def _is_up(ground: Ground) -> bool:
+    try:
+        return ground.api.get("/healthz").status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def _answers(ground: Ground) -> bool:
+    try:
+        with ground.admin() as db:
+            return db.execute("SELECT 1").fetchone() == (1,)
+    except psycopg.OperationalError:
+        return False
+
+
+def _move(db: psycopg.Connection, source: str, target: str) -> None:
+    db.execute(f"ALTER TABLE ALL IN TABLESPACE {source} SET TABLESPACE {target}")
+    db.execute(f"ALTER INDEX ALL IN TABLESPACE {source} SET TABLESPACE {target}")
+
+
+def _fill(ballast: Path) -> None:
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(65_536))
+    threading.Event().wait(AWAY_S)
+    ballast.unlink()

@@ -1,0 +1,63 @@
+"""Tools that do what no tool should. A drill's stack finds this pack beside the shipped ones."""
+
+from pathlib import Path
+from typing import Literal
+
+from models.contracts.base import Contract
+from tools.context import ToolContext
+from tools.registry import tool
+
+EXITS = {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "GeneratorExit": GeneratorExit}
+
+
+class Empty(Contract):
+    """Nothing to say."""
+
+
+class Number(Contract):
+    """What a well-behaved tool returns."""
+
+    number: int
+
+
+class Text(Contract):
+    """A text."""
+
+    text: str
+
+
+class Exit(Contract):
+    """How to leave."""
+
+    by: Literal["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
+
+
+class Block(Contract):
+    """What to wait for."""
+
+    fifo: Path
+    """A pipe that nobody writes to."""
+
+
+@tool("hostile.malformed", effect="read")
+def malformed(_: Empty, __: ToolContext) -> Number:
+    """Return something of another shape."""
+    return Number.model_construct(number="many")  # type: ignore[arg-type]
+
+
+@tool("hostile.huge", effect="read")
+def huge(_: Empty, __: ToolContext) -> Text:
+    """Return ten megabytes."""
+    return Text(text="x" * 10_000_000)
+
+
+@tool("hostile.exit", effect="read")
+def leave(query: Exit, _: ToolContext) -> Empty:
+    """Raise what ends an interpreter."""
+    raise EXITS[query.by]
+
+
+@tool("hostile.block", effect="read")
+def block(query: Block, _: ToolContext) -> Text:
+    """Wait in the kernel, whatever the deadline."""
+    return Text(text=query.fifo.read_text())

@@ -1,0 +1,25 @@
+"""The promise of order under load: many conversations, posted out of order, on four worker processes for tools."""
+
+import pytest
+
+from models.settings import settings
+from tests.chaos.drills import LONG
+from tests.journeys.ordering import assert_ran_in_order, post_shuffled
+from workers.embedded import Stack, StackOptions
+
+CONVERSATIONS, TURNS = (200, 20) if LONG else (40, 10)
+MIXED = 40
+"""Conversations whose turns are posted in among each other."""
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(900)
+def test_every_conversation_is_answered_in_order() -> None:
+    """Sixteen clients post 200 conversations of 20 turns; each runs one at a time, in the order of its sequence."""
+    settings.cache_clear()
+    options = StackOptions(data_dir=None, port=0, tool_workers=4, settings={"TURNLOOM_ORDER_WINDOW_MS": "60000"})
+    with Stack(options) as stack:
+        for first in range(0, CONVERSATIONS, MIXED):
+            post_shuffled(stack, range(first, first + MIXED), TURNS, seed=first)
+
+        assert_ran_in_order(stack, CONVERSATIONS, TURNS, within_s=600)
