@@ -89,6 +89,7 @@ def tools_page(registry: Registry) -> str:
         facts = [f"effect: {tool.effect}", f"deadline: {tool.timeout_s:g} s", f"queue: `{tool.queue}`"]
         facts += ["inline"] if tool.inline else []
         facts += ["formatter"] if tool.formatter else []
+        facts += ["needs approval"] if tool.requires_approval else []
         parts.append(f"## `{tool.name}`\n\n{tool.description}\n\n{' · '.join(facts)}")
         for title, schema in (("argument", tool.input_schema), ("result", tool.output_schema)):
             parts += _fields(schema, title)
@@ -108,6 +109,7 @@ def agents_page(agents: Agents, registry: Registry) -> str:
             ("may call", f"{', '.join(f'`{pattern}`' for pattern in agent.tools)}: {allowed}"),
             ("steps on the longest path", str(agent.max_depth or "no bound")),
             ("steps that need one step directly", str(agent.max_fan_out or "no bound")),
+            ("steps under way at a time", str(agent.max_parallel or "no bound")),
             ("reply without a template of its own", f"written by: {agent.responder}; style: `{agent.style}`"),
         ]
         parts.append(f"## `{agent.name}`\n\n{agent.description}\n\n{_table(('', ''), rows)}")

@@ -45,6 +45,8 @@ def engine() -> Engine:
         pool_size=settings().database_pool_size,
         max_overflow=0,
         pool_timeout=CONNECT_TIMEOUT_S,
+        # The connection used last is the warm one: each has its own prepared statements and compiled functions.
+        pool_use_lifo=True,
         json_serializer=dump_json,
         json_deserializer=orjson.loads,
         # Both ways to use a connection end what they began; a rollback more would be for nothing.

@@ -1,9 +1,10 @@
 """Explain: name the one cause for which a turn is not further on than it is. Pure: facts in, an explanation out.
 
-What comes first is named first: the end; an earlier turn of the conversation; then, of the planner, the steps or the
-responder, whichever has the turn, what nobody holds before what somebody works on. Of the steps that is: one whose
-worker is lost, one that no worker takes, one that waits for a worker, and last the one that has run longest. What
-nobody holds goes on by a message, so the broker and the workers of its queue are looked at there.
+What comes first is named first: the end; an earlier turn of the conversation; what it is held for; then, of the
+planner, the steps or the responder, whichever has the turn, what nobody holds before what somebody works on. Of the
+steps that is: one whose worker is lost, one that no worker takes, one that waits for a worker, one that waits for a
+person, the one that has run longest, and last one that waits for its time. What nobody holds goes on by a message, so
+the broker and the workers of its queue are looked at there.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,16 +22,33 @@ _RECOVERING = "maintenance"
 
 @dataclass(frozen=True)
 class OpenStep:
-    """A step that runs, or that could because all steps that it needs have ended."""
+    """A step that runs, is parked, or could run because all steps that it needs have ended."""
 
     id: str
     tool: str
     queue: str
     since: datetime
-    """When it was claimed; when it became ready, if nobody has claimed it."""
-    worker: str | None
-    lease_until: datetime | None
+    """When it was claimed; if nobody has claimed it, when it was parked or became ready."""
+    worker: str | None = None
+    lease_until: datetime | None = None
     """None: nobody has claimed it."""
+    lapses_at: datetime | None = None
+    """None: it does not wait for a person."""
+    not_before: datetime | None = None
+    """None: it does not wait for its time."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A queued turn that its conversation has come to and that is not handed to the planners yet."""
+
+    due_at: datetime
+    settles_at: datetime | None
+    """Until when further messages of its burst are awaited."""
+    handed_out: int
+    """Turns of its tenant that are."""
+    window: int
+    """How many may be, at most; 0: any number."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +66,10 @@ class Facts:
     """How long a lease lasts that a living holder has renewed, at most."""
     earlier: tuple[UUID, TurnStatus] | None
     """The conversation's active turn, where this one waits for it."""
+    held: Held | None
+    """None: it is not held."""
     steps: Sequence[OpenStep]
-    """Of a running turn."""
+    """Of a turn that runs or waits for a person."""
     slots: Mapping[str, int]
     """Tasks that the living workers run at the same time, by queue."""
 
@@ -69,7 +89,7 @@ def explain(facts: Facts, messages: Mapping[str, int] | None) -> Explanation:
         message = f"turn {active} of the same conversation comes first, and is {status}; they run one at a time"
         return case.because("earlier_turn", message, turn=str(active))
     if facts.status == "queued":
-        return case.waits(_Work("the turn", facts.since), "plan")
+        return _queued(case)
     if facts.status == "planning":
         return case.claimed(_Work("the planning", facts.since, facts.lease_until), "planning", "planner_lost")
     if facts.status == "responding":
@@ -142,6 +162,24 @@ class _Case:
         )
 
 
+def _queued(case: _Case) -> Explanation:
+    held = case.facts.held
+    if held is None:
+        return case.waits(_Work("the turn", case.facts.since), "plan")
+    due = rfc3339(held.due_at)
+    if held.due_at <= case.facts.at and 0 < held.window <= held.handed_out:
+        busy = f"{held.handed_out} turns of the tenant are in work, of {held.window} that may be at the same time"
+        message = f"{busy}; this one, due since {due}, goes on when one of them ends and those due before it have gone"
+        return case.because("tenant_busy", message)
+    if held.due_at <= case.facts.at:
+        return case.waits(_Work("the release of the turn", held.due_at), _RECOVERING)
+    if held.settles_at is not None and held.settles_at >= held.due_at:
+        message = f"further messages that belong to it are awaited until {due}"
+        return case.because("burst_window", message, until=held.due_at)
+    message = f"messages that its sender wrote before it are missing, and are awaited until {due}"
+    return case.because("order_window", message, until=held.due_at)
+
+
 def _responding(case: _Case) -> Explanation:
     facts = case.facts
     work = _Work("the making of the reply", facts.since, facts.lease_until)
@@ -152,14 +190,26 @@ def _responding(case: _Case) -> Explanation:
 
 
 def _running(case: _Case) -> Explanation:
-    def rank(step: OpenStep) -> tuple[bool, bool, bool, datetime]:
-        claimed = step.lease_until is not None
-        held = case.is_held(step.lease_until)
-        return not claimed or held, claimed, claimed or step.queue in case.facts.slots, step.since
-
-    step = min(case.facts.steps, key=rank)
-    name = f"step {step.id!r} ({step.tool})"
+    step = min(case.facts.steps, key=lambda step: (_urgency(case, step), step.since))
+    work = _Work(f"step {step.id!r} ({step.tool})", step.since, step.lease_until, step.id)
+    since = rfc3339(step.since)
+    if step.lapses_at is not None:
+        message = f"{work.what} has waited for approval since {since}; it is rejected at {rfc3339(step.lapses_at)}"
+        return case.because("approval", message, work, until=step.lapses_at)
+    if step.not_before is not None:
+        message = f"{work.what}, begun at {since}, failed in passing; it is tried again at {rfc3339(step.not_before)}"
+        return case.because("retry_at", message, work, until=step.not_before)
     if step.lease_until is None:
-        return case.waits(_Work(name, step.since, step=step.id), step.queue)
-    work = _Work(f"{name} on {step.worker}", step.since, step.lease_until, step.id)
-    return case.claimed(work, "step_running", "step_lost")
+        return case.waits(work, step.queue)
+    return case.claimed(replace(work, what=f"{work.what} on {step.worker}"), "step_running", "step_lost")
+
+
+def _urgency(case: _Case, step: OpenStep) -> int:
+    """Rank what a turn waits for: the lower, the sooner it is named."""
+    if step.lapses_at is not None:
+        return 3
+    if step.not_before is not None:
+        return 5
+    if step.lease_until is None:
+        return 2 if step.queue in case.facts.slots else 1
+    return 4 if case.is_held(step.lease_until) else 0

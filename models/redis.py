@@ -4,7 +4,9 @@ State changes are announced on one channel, so that a web process needs one subs
 The text deltas of a reply are also kept in a capped, expiring stream per turn, for readers that resume.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 from uuid import UUID
@@ -16,6 +18,7 @@ from redis.retry import Retry
 
 from models.contracts.event import Event
 from models.errors import Unavailable
+from models.gathering import Gatherer
 from models.logging import log
 from models.settings import settings
 
@@ -37,27 +40,19 @@ def redis() -> "Redis":
 
 
 def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
-    """Tell live readers what has been committed. A lost announcement costs smoothness, no event: it is only logged."""
-    if not events:
-        return
-    try:
-        redis().publish(CHANNEL, _message(turn_id, [(str(event.seq), event.type, event.data) for event in events]))
-    except RedisError as error:
-        log.warning("events.unannounced", turn_id=str(turn_id), error=type(error).__name__)
+    """Tell live readers soon what has been committed. A lost announcement costs smoothness, no event."""
+    if events:
+        _announcer().put(_News(str(turn_id), [(str(event.seq), event.type, event.data) for event in events]))
 
 
 def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> None:
     """Publish a piece of a reply's text: the `number`th (from 1) after the event `after`."""
-    item = (f"{after}.{number}", "reply.delta", {"text": text})
-    key = _deltas_key(turn_id)
-    try:
-        with redis().pipeline(transaction=False) as pipe:
-            pipe.xadd(key, {"event": orjson.dumps(item)}, maxlen=_DELTAS_KEPT)
-            pipe.expire(key, _DELTAS_TTL_S)
-            pipe.publish(CHANNEL, _message(turn_id, [item]))
-            pipe.execute()
-    except RedisError as error:
-        log.warning("delta.unannounced", turn_id=str(turn_id), error=type(error).__name__)
+    _announcer().put(_News(str(turn_id), [(f"{after}.{number}", "reply.delta", {"text": text})], is_delta=True))
+
+
+def settle_deltas() -> None:
+    """Return when the deltas appended before can be read: so that no reader sees what comes after them first."""
+    _announcer().settle(_TIMEOUT_S)
 
 
 def deltas(turn_id: UUID | str) -> list[tuple[str, str, dict[str, Any]]]:
@@ -81,8 +76,8 @@ def listen() -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
         with subscription:
             subscription.subscribe(CHANNEL)
             for message in subscription.listen():
-                turn_id, items = orjson.loads(message["data"])
-                yield turn_id, [tuple(item) for item in items]
+                for turn_id, items in orjson.loads(message["data"]):
+                    yield turn_id, [tuple(item) for item in items]
     except RedisError as error:
         raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
     finally:
@@ -112,8 +107,46 @@ def ping(url: str) -> dict[str, Any]:
         raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
 
 
-def _message(turn_id: UUID | str, items: Sequence[tuple[str, str, dict[str, Any]]]) -> bytes:
-    return orjson.dumps([str(turn_id), items])
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What live readers of a turn are to hear."""
+
+    turn_id: str
+    items: list[tuple[str, str, dict[str, Any]]]
+    """(event id, type, data)."""
+    is_delta: bool = False
+    """Whether it is kept for readers that resume: of deltas the ledger knows nothing."""
+
+
+@lru_cache
+def _announcer() -> Gatherer[_News]:
+    """Return this process's announcer: no step waits for a round trip to Redis."""
+    return Gatherer("announcer", _announce)
+
+
+os.register_at_fork(after_in_child=_announcer.cache_clear)
+
+
+def _announce(news: Sequence[_News]) -> None:
+    try:
+        _publish(news)
+    except RedisError as error:
+        log.warning("events.unannounced", turns=len({each.turn_id for each in news}), error=type(error).__name__)
+
+
+def _publish(news: Sequence[_News]) -> None:
+    message = orjson.dumps([(each.turn_id, each.items) for each in news])
+    deltas = [each for each in news if each.is_delta]
+    if not deltas:
+        redis().publish(CHANNEL, message)
+        return
+    with redis().pipeline(transaction=False) as pipe:
+        for each in deltas:
+            key = _deltas_key(each.turn_id)
+            pipe.xadd(key, {"event": orjson.dumps(each.items[0])}, maxlen=_DELTAS_KEPT)
+            pipe.expire(key, _DELTAS_TTL_S)
+        pipe.publish(CHANNEL, message)
+        pipe.execute()
 
 
 def _deltas_key(turn_id: UUID | str) -> str:

@@ -65,10 +65,23 @@ class Settings(BaseSettings):
     turn_deadline_ms: int = Field(600_000, ge=100)
     """Deadline of a turn that names none, from its acceptance."""
 
+    approval_timeout_s: float = Field(86_400.0, gt=0)
+    """How long a call that needs a person's approval waits for it; then it counts as rejected."""
+
     tenant_backlog_limit: int = Field(10_000, ge=1)
     """Turns of one tenant that are not final; over it, new messages get 503."""
     backlog_limit: int = Field(100_000, ge=1)
     """Turns of all tenants that are not final; over it, new messages get 503."""
+
+    tenant_window: int = Field(64, ge=0)
+    """Turns of one tenant that are handed to the workers at the same time; its others are held, so that no other tenant
+    waits behind them. 0: any number. About twice what the workers run at a time keeps these busy."""
+    burst_window_ms: int = Field(0, ge=0, le=10_000)
+    """How long a new turn is held after each message, for more of them to become a part of it; four times that, at
+    most."""
+    order_window_ms: int = Field(2_000, ge=0, le=60_000)
+    """How long a message with a `sequence` in its metadata is held, from its acceptance, for those missing before
+    it."""
 
     api_max_body_bytes: int = Field(262_144, ge=1024)
     """Largest accepted request body."""

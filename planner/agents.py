@@ -37,6 +37,8 @@ class AgentProfile(Contract):
     """Steps on a plan's longest path, at most."""
     max_fan_out: int | None = Field(None, ge=1)
     """Steps that need the same step directly, at most."""
+    max_parallel: int | None = Field(6, ge=1)
+    """Steps of one turn that are under way at a time, at most; null: any number."""
     responder: Literal["template", "llm"] = "llm"
     """Who writes the reply where no template is made for it."""
     llm: str | None = None

@@ -9,21 +9,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import from_json
-
 from models.contracts.plan import Fault, FaultCode, Plan
 from models.contracts.turn import Usage
 from models.errors import InvalidPlan
 from planner.context import PlanningContext, history_messages
-from planner.llm.decoding import decode, decode_step
+from planner.llm.decoding import decode
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
 from planner.llm.schema import json_text_arguments, plan_schema
 from planner.prompts import Rendered, render
+from planner.streaming import OnStep, PlanReader
 from planner.validation import validate
-from tools.registry import Registry, Tool
-
-OnStep = Callable[[dict[str, Any]], None]
-"""Takes a step as the model wrote it, unchecked, when it is complete: to show, not to run."""
+from tools.registry import Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +51,17 @@ class _Judged:
 
 
 def draft(
-    context: PlanningContext, llm: LanguageModel, *, on_step: OnStep | None = None, on_delta: OnDelta | None = None
+    context: PlanningContext,
+    llm: LanguageModel,
+    *,
+    on_step: OnStep | None = None,
+    on_refused: Callable[[], None] | None = None,
+    on_delta: OnDelta | None = None,
 ) -> Draft:
     """Ask for a plan and check it; ask once more, showing every fault, where it breaks a rule.
 
-    `on_step` hears of each step while the model writes. `on_delta` hears the pieces of a reply in mode `direct`.
+    `on_step` hears of each step of the first answer while the model writes, and `on_refused` that this answer is not
+    taken, before the second is asked for. `on_delta` hears the pieces of a reply in mode `direct`.
 
     Raises:
         Unavailable: the language model cannot be reached in the context's time.
@@ -71,6 +73,8 @@ def draft(
     first = _judge(_ask(context, llm, messages, end, on_step), context)
     if first.plan is not None:
         return _drafted(first, first.generation.usage, prompts, repaired=False)
+    if on_refused is not None:
+        on_refused()
     repair = render("planning/repair", faults=first.faults)
     again: list[Message] = [
         *messages,
@@ -139,10 +143,8 @@ def _ask(
     schema, model, left_s = plan_schema(context.tools), context.agent.llm, end - time.monotonic()
     if on_step is None:
         return llm.generate(messages, model=model, schema=schema, timeout_s=left_s)
-    watch = _StepWatch(on_step, context.tools)
-    generation = llm.stream(messages, watch, model=model, schema=schema, timeout_s=left_s)
-    watch.tell(complete=True)
-    return generation
+    reader = PlanReader(on_step, context.tools, context.agent.limits)
+    return llm.stream(messages, reader, model=model, schema=schema, timeout_s=left_s)
 
 
 def _judge(generation: Generation, context: PlanningContext) -> _Judged:
@@ -185,32 +187,3 @@ def _fault(code: FaultCode, message: str) -> dict[str, Any]:
 
 def _invalid(code: FaultCode, message: str) -> InvalidPlan:
     return InvalidPlan(message, faults=[_fault(code, message)])
-
-
-class _StepWatch:
-    """Reads a plan while it is written, and tells of each step that is complete."""
-
-    def __init__(self, on_step: OnStep, tools: Registry) -> None:
-        self._on_step = on_step
-        self._tools = tools
-        self._text = ""
-        self._told = 0
-
-    def __call__(self, piece: str) -> None:
-        self._text += piece
-        if "}" in piece:
-            self.tell()
-
-    def tell(self, *, complete: bool = False) -> None:
-        """Tell of the steps that are complete: while the text grows, the last one may be half a step."""
-        try:
-            plan = from_json(self._text[max(self._text.find("{"), 0) :], allow_partial=True)
-        except ValueError:
-            return
-        steps = plan.get("steps") if isinstance(plan, dict) else None
-        if not isinstance(steps, list):
-            return
-        for step in steps[self._told : None if complete else -1]:
-            self._told += 1
-            if isinstance(step, dict):
-                self._on_step(decode_step(step, self._tools))

@@ -26,6 +26,8 @@ class Node:
     effect: str = "read"
     inline: bool = False
     """Whether it is so short that it never gets a message of its own."""
+    limit_ms: int | None = None
+    """Time for its call, where that is made in a process of its own: then it is a lane of its own too."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Lane:
     """What operators see: the first tool, and how many more."""
     only_reads: bool = True
     """Whether it may ride in one task with other lanes."""
+    limit_ms: int | None = None
+    """Time for its call, where that is made in a process of its own, and rides with no other."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = (
 
 
 def transitive_closure(needs: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
-    """Return for each step every step that must end before it."""
+    """Return for each step, none of them before those, every step that must end before it."""
     ancestors: dict[str, set[str]] = {}
     for step in TopologicalSorter(needs).static_order():
         direct = set(needs[step])
@@ -110,6 +114,18 @@ def transitive_reduction(needs: Mapping[str, Iterable[str]]) -> dict[str, set[st
         step: {need for need in direct if not any(need in ancestors[other] for other in direct if other != need)}
         for step, direct in needs.items()
     }
+
+
+def most_at_once(needs: Mapping[str, Iterable[str]]) -> int:
+    """Return what steps at a time never exceed: the number of chains, found greedily, that hold all of them."""
+    ends: list[str] = []
+    for step, before in transitive_closure(needs).items():
+        chain = next((number for number, end in enumerate(ends) if end in before), None)
+        if chain is None:
+            ends.append(step)
+        else:
+            ends[chain] = step
+    return len(ends)
 
 
 def critical_path(needs: Mapping[str, Iterable[str]], duration: Mapping[str, float]) -> float:
@@ -132,7 +148,9 @@ def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> st
 def dump_expression(expression: Expression) -> dict[str, Any]:
     """Write an expression as JSON data."""
     if isinstance(expression, Lane):
-        lane = {"lane": list(expression.steps), "queue": expression.queue, "label": expression.label}
+        lane: dict[str, Any] = {"lane": list(expression.steps), "queue": expression.queue, "label": expression.label}
+        if expression.limit_ms is not None:
+            lane["limit_ms"] = expression.limit_ms
         return lane if expression.only_reads else {**lane, "only_reads": False}
     kind = "series" if isinstance(expression, Series) else "parallel"
     return {kind: [dump_expression(part) for part in expression.parts]}
@@ -141,7 +159,8 @@ def dump_expression(expression: Expression) -> dict[str, Any]:
 def load_expression(data: Mapping[str, Any]) -> Expression:
     """Read what `dump_expression` wrote."""
     if "lane" in data:
-        return Lane(tuple(data["lane"]), data["queue"], data["label"], data.get("only_reads", True))
+        only_reads, limit_ms = data.get("only_reads", True), data.get("limit_ms")
+        return Lane(tuple(data["lane"]), data["queue"], data["label"], only_reads, limit_ms)
     if "series" in data:
         return Series(tuple(load_expression(part) for part in data["series"]))  # type: ignore[misc]
     return Parallel(tuple(load_expression(part) for part in data["parallel"]))  # type: ignore[misc]
@@ -248,7 +267,7 @@ def _lanes(tree: _Tree, nodes: Mapping[str, Node]) -> Expression:
     parts: list[Any] = []
     run: list[Node] = []
     for part in tree[1]:
-        if run and not (isinstance(part, str) and nodes[part].queue == run[-1].queue):
+        if run and not (isinstance(part, str) and _may_follow(run[-1], nodes[part])):
             parts.append(_lane(run))
             run = []
         if isinstance(part, str):
@@ -260,10 +279,14 @@ def _lanes(tree: _Tree, nodes: Mapping[str, Node]) -> Expression:
     return parts[0] if len(parts) == 1 else Series(tuple(parts))
 
 
+def _may_follow(last: Node, node: Node) -> bool:
+    return last.queue == node.queue and last.limit_ms is None and node.limit_ms is None
+
+
 def _lane(run: list[Node]) -> Lane:
     more = f" +{len(run) - 1}" if len(run) > 1 else ""
     only_reads = all(node.effect == "read" for node in run)
-    return Lane(tuple(node.id for node in run), run[0].queue, run[0].tool + more, only_reads)
+    return Lane(tuple(node.id for node in run), run[0].queue, run[0].tool + more, only_reads, run[0].limit_ms)
 
 
 def _escape(text: str) -> str:

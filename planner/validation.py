@@ -3,7 +3,7 @@
 In: what a model drafted or a caller posted, as JSON data.  Out: a `Plan`, or `InvalidPlan` with all faults.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -67,6 +67,27 @@ def validate(data: Any, tools: Registry, limits: Limits | None = None) -> Plan:
     return Plan.model_validate(data)
 
 
+def validate_next(raw: Any, before: Mapping[str, Step], tools: Registry, limits: Limits) -> Step:
+    """Return the next step of a plan that is still being written.
+
+    What it needs may stand behind it. Such a step is judged with the whole plan; here only its shape is.
+
+    Raises:
+        InvalidPlan: the plan will be refused, whatever else it holds.
+    """
+    faults = list(_shape_faults(raw, Step, _raw_id(raw), f"steps[{len(before)}]."))
+    if faults:
+        raise _invalid(faults)
+    step = Step.model_validate(raw)
+    faults += _faults_of_length(len(before) + 1, limits)
+    faults += _faults_of_id(step.id, f"steps[{len(before)}].id", before)
+    if before.keys() >= set(implied_needs(step)):
+        faults += _faults_of_call(step, before, tools)
+    if faults:
+        raise _invalid(faults)
+    return step
+
+
 def _invalid(faults: list[Fault]) -> InvalidPlan:
     first = faults[0].message
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -89,21 +110,27 @@ def _shape_faults(raw: Any, model: type[Plan | Step], step: str | None, prefix: 
 
 
 def _faults_of_ids(raw_steps: list[Any], limits: Limits) -> Iterator[Fault]:
-    if len(raw_steps) > limits.max_steps:
-        message = f"{len(raw_steps)} steps are more than the limit of {limits.max_steps}"
-        yield Fault(step=None, code="too_many_steps", message=message, path="steps")
+    yield from _faults_of_length(len(raw_steps), limits)
     seen: set[str] = set()
     for index, raw in enumerate(raw_steps):
         name = _raw_id(raw)
-        if name is None:
-            continue
-        path = f"steps[{index}].id"
-        if not STEP_ID.fullmatch(name):
-            message = f"the id {name[:80]!r} does not match [A-Za-z0-9_-]{{1,64}}"
-            yield Fault(step=name, code="empty_id" if not name else "bad_id", message=message, path=path)
-        if name in seen:
-            yield Fault(step=name, code="duplicate_id", message=f"two steps have the id {name!r}", path=path)
-        seen.add(name)
+        if name is not None:
+            yield from _faults_of_id(name, f"steps[{index}].id", seen)
+            seen.add(name)
+
+
+def _faults_of_length(length: int, limits: Limits) -> Iterator[Fault]:
+    if length > limits.max_steps:
+        message = f"{length} steps are more than the limit of {limits.max_steps}"
+        yield Fault(step=None, code="too_many_steps", message=message, path="steps")
+
+
+def _faults_of_id(name: str, path: str, seen: Container[str]) -> Iterator[Fault]:
+    if not STEP_ID.fullmatch(name):
+        message = f"the id {name[:80]!r} does not match [A-Za-z0-9_-]{{1,64}}"
+        yield Fault(step=name, code="empty_id" if not name else "bad_id", message=message, path=path)
+    if name in seen:
+        yield Fault(step=name, code="duplicate_id", message=f"two steps have the id {name!r}", path=path)
 
 
 def _faults_of_edges(steps: list[Step], known: set[str]) -> Iterator[Fault]:
@@ -157,13 +184,13 @@ def _faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any
 
 
 def _faults_of_fallback(step: Step, place: str, tool: Tool, tools: Registry) -> Iterator[Fault]:
-    """A fallback runs under the step's claim, so it only reads: what a lost one did could not be asked back."""
+    """A fallback runs at once, under the step's claim, so it asks nobody and only reads: a lost one has no key."""
     main = tools.tools.get(step.tool)
     if not place or main is None:
         return
-    fits = tool.queue == main.queue and tool.effect == "read" and compatible(tool.output_schema, main.output_schema)
-    if not fits:
-        message = f"step {step.id!r}: {tool.name} writes, or differs from {main.name} in queue or result"
+    is_free = tool.effect == "read" and not tool.requires_approval
+    if not (is_free and tool.queue == main.queue and compatible(tool.output_schema, main.output_schema)):
+        message = f"step {step.id!r}: {tool.name} writes, needs approval, or has not the queue or result of {main.name}"
         yield Fault(step=step.id, code="bad_fallback", message=message, path=f"{step.id}.{place}tool")
 
 

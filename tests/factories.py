@@ -1,5 +1,6 @@
 """Turns and plans in the ledger, made as the road makes them."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from models.ledger.plans import NewPlan
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
 from models.redis import queue_lengths
 from tools.registry import load_registry
-from workers.planning import compile_plan, fragment_rows
+from workers.compiling import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
 
@@ -30,8 +31,15 @@ def make_tenant(name: str = "acme") -> UUID:
 
 
 def open_turn(
-    tenant_id: UUID, message: str = "hello", *, conversation_id: str = "c1", body: bytes = b"body", **request: Any
+    tenant_id: UUID,
+    message: str = "hello",
+    *,
+    conversation_id: str = "c1",
+    body: bytes = b"body",
+    held: Mapping[str, int] | None = None,
+    **request: Any,
 ) -> OpenedTurn:
+    """Open a turn; `held` are its `sequence`, `order_ms` and `burst_ms`."""
     new = NewTurn(
         id=new_id(),
         tenant_id=tenant_id,
@@ -41,6 +49,7 @@ def open_turn(
         default_agent="generic",
         deadline_ms=60_000,
         request=TurnRequest(message=message, **request),
+        **held or {},
     )
     with statement() as db:
         return turns.open_turn(db, new)
@@ -58,29 +67,34 @@ def step(name: str, *needs: str, tool: str = "sim.wait", **fields: Any) -> dict[
     return {"id": name, "tool": tool, "args": args, "needs": list(needs), **fields}
 
 
-def record_plan(turn: ClaimedTurn, *steps: dict[str, Any], max_steps: int = 16) -> None:
+def record_plan(
+    turn: ClaimedTurn, *steps: dict[str, Any], max_steps: int = 16, cap: int | None = None
+) -> None:
     """Record a plan for a claimed turn, compiled as the planner does it."""
     plan = Plan.model_validate({"steps": list(steps)})
-    rows, compiled = compile_plan(plan, REGISTRY, max_steps)
+    compiled = compile_plan(plan, REGISTRY, "spread" if max_steps > 1 else "dense", cap)
     new = NewPlan(
         plan=plan,
         source="caller",
         trace={},
-        steps=rows,
-        fragments=fragment_rows(compiled),
+        steps=compiled.steps,
+        fragments=fragment_rows(compiled.fragments),
         placement="spread",
+        max_parallel=compiled.max_parallel,
         usage=Usage(),
     )
     with statement() as db:
         assert plans.record(db, turn.id, turn.attempt, new) is not None
 
 
-def running_turn(*steps: dict[str, Any], max_steps: int = 16, **request: Any) -> ClaimedTurn:
+def running_turn(
+    *steps: dict[str, Any], max_steps: int = 16, cap: int | None = None, **request: Any
+) -> ClaimedTurn:
     """Return a turn whose plan is recorded: its first steps can be claimed."""
     opened = open_turn(make_tenant(), **request)
     turn = claim_turn(opened.turn_id)
     assert turn is not None
-    record_plan(turn, *steps, max_steps=max_steps)
+    record_plan(turn, *steps, max_steps=max_steps, cap=cap)
     return turn
 
 

@@ -50,6 +50,10 @@ class Tool:
     reconcile: Callable[[Any, ToolContext], BaseModel | None] | None = None
     """Asks the backend by `context.idempotency_key` what became of a call whose worker was lost: its result, or None
     where it took no effect and may be made again. A lost write of a tool without it ends as `unknown`."""
+    shareable: bool = True
+    """Whether a call that only reads is made once where a plan has it twice; not where the call itself is the point."""
+    requires_approval: bool = False
+    """A person must approve each call, with the arguments that it is to be made with."""
     redact: frozenset[str] = frozenset()
     """Names of argument and result fields that logs and events never show."""
     errors: tuple[str, ...] = ()

@@ -41,9 +41,10 @@ def run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetr
 
     A tool raises `ToolFailed` for what will not get better, `NeedsInput` for what only the user can say, and
     `Unavailable` for what may: it is called again up to `tool.retries` times, after the pause that the exception
-    asks for or a short growing one, and not at all where that pause would cross the deadline. A tool with the effect
-    `write` or `spend` may raise `Unavailable` only when it has done nothing, or when its backend knows the
-    idempotency key. Everything else it raises, exits of the interpreter included, becomes INTERNAL_ERROR.
+    asks for or a short growing one, and not at all where that pause would cross the deadline. A failure that names
+    its time in `retry_at` may be called again then, in another claim. A tool with the effect `write` or `spend` may
+    raise `Unavailable`, or name a time, only when it has done nothing, or when its backend knows the idempotency key.
+    Everything else it raises, exits of the interpreter included, becomes INTERNAL_ERROR.
 
     In results, NUL and lone surrogates become U+FFFD, because outside text has them and jsonb does not; NaN, infinite
     numbers and whatever else is not JSON are refused, because nothing stands for them.
@@ -68,6 +69,16 @@ def reconcile(tool: Tool, args: dict[str, Any], context: ToolContext) -> Envelop
     return _guarded(tool, context, ask)
 
 
+def refusal(tool: Tool, args: dict[str, Any], context: ToolContext) -> Envelope | None:
+    """Return the failure of a call whose arguments the tool refuses; None where it may be made. Never raises."""
+
+    def check() -> Envelope | None:
+        query = _query(tool, args)
+        return query if isinstance(query, Envelope) else None
+
+    return _guarded(tool, context, check)
+
+
 def _guarded(tool: Tool, context: ToolContext, call: Callable[[], Answer]) -> Answer | Envelope:
     try:
         return call()
@@ -79,10 +90,9 @@ def _guarded(tool: Tool, context: ToolContext, call: Callable[[], Answer]) -> An
 
 
 def _run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None) -> Envelope:
-    try:
-        query = tool.input.model_validate(args)
-    except ValidationError as error:
-        return _failure("BAD_ARGS", f"{tool.name}: {_faults(error)}")
+    query = _query(tool, args)
+    if isinstance(query, Envelope):
+        return query
     try:
         result = _call(tool, query, context, on_retry)
     except NeedsInput as error:
@@ -94,6 +104,14 @@ def _run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRet
     except TimeoutError as error:
         return _failure("TOOL_TIMEOUT", str(error) or f"{tool.name} waited too long")
     return _checked(tool, result)
+
+
+def _query(tool: Tool, args: dict[str, Any]) -> BaseModel | Envelope:
+    """Return the arguments as the input model, or the failure that they are."""
+    try:
+        return tool.input.model_validate(args)
+    except ValidationError as error:
+        return _failure("BAD_ARGS", f"{tool.name}: {_faults(error)}")
 
 
 def _call(tool: Tool, query: BaseModel, context: ToolContext, on_retry: OnRetry | None) -> BaseModel:

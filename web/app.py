@@ -10,7 +10,7 @@ from models.logging import configure_logging
 from models.settings import settings
 from planner.agents import load_agents
 from tools.registry import load_registry
-from web import auth, backlog, catalogue, conversations, document, errors, events, health, turns
+from web import approvals, auth, backlog, catalogue, conversations, document, errors, events, health, turns
 from web.catalogue import Catalogue
 
 
@@ -39,6 +39,6 @@ def create_app() -> APIFlask:
     catalogue.install(app.extensions, Catalogue(load_registry(settings().packs), agents))
     errors.handle_errors(app)
     document.document(app)
-    for part in (turns, events, conversations, catalogue, health, document):
+    for part in (turns, approvals, events, conversations, catalogue, health, document):
         app.register_blueprint(part.blueprint)
     return app

@@ -61,6 +61,7 @@ def _tool_view(tool: Tool) -> ToolView:
         queue=tool.queue,
         timeout_s=tool.timeout_s,
         inline=tool.inline,
+        requires_approval=tool.requires_approval,
         isolation=tool.isolation,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,

@@ -79,6 +79,8 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     receive["responses"]["409"] = _problem("Busy, or the message id came with another body")
     receive["parameters"].append({"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}})
     spec["paths"]["/v1/turns/{turn_id}/cancel"]["post"]["responses"]["200"] = _answer("It was final", "TurnState")
+    decide = spec["paths"]["/v1/turns/{turn_id}/approvals/{step_id}"]["post"]
+    decide["responses"]["409"] = _problem("It was decided otherwise, or does not wait for approval")
     follow = spec["paths"]["/v1/turns/{turn_id}/events"]["get"]
     follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
     follow["responses"]["400"] = _problem("No id of an event")

@@ -23,6 +23,8 @@ from web.errors import fault
 
 CHANNEL = "api"
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_LARGEST_SEQUENCE = 2**53
+"""Whole numbers in JSON are exact up to here."""
 _MODES = ("auto", "direct", "plan")
 
 
@@ -49,7 +51,17 @@ def new_turn(message: TurnRequest) -> NewTurn:
         deadline_ms=message.deadline_ms or settings().turn_deadline_ms,
         request=message,
         may_open=backlog.may_open(),
+        sequence=_sequence(message.metadata),
+        order_ms=settings().order_window_ms,
+        # Nothing is ever merged into a plan.
+        burst_ms=settings().burst_window_ms if message.plan is None else 0,
     )
+
+
+def _sequence(metadata: dict[str, Any]) -> int | None:
+    """Return the sender's number of a message; None where its metadata has no whole number of that name."""
+    number = metadata.get("sequence")
+    return number if type(number) is int and 1 <= number <= _LARGEST_SEQUENCE else None
 
 
 def _identified(message: TurnRequest) -> TurnRequest:

@@ -27,7 +27,7 @@ from web.catalogue import catalogue
 from web.live import wait_until_final
 from web.receiving import new_turn
 from web.views import turn_graph, turn_view
-from workers.dispatch import ALIVE, dispatch_reply, dispatch_turn
+from workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 
@@ -64,8 +64,8 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     if accepted:
         reach("turn.opened")
         # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
-        if opened.is_active:
-            dispatch_turn(turn_id)
+        if opened.is_sent:
+            dispatch_soon(turn_id)
         if opened.closed is not None:
             dispatch_reply(opened.closed)
         ids = {"turn_id": answer.turn_id, "conversation_id": answer.conversation_id, "seq": answer.seq}

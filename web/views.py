@@ -6,6 +6,7 @@ from datetime import datetime
 from models.contracts.listing import AuditView, ConversationView, TurnSummary
 from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import Reply, StepView, Timings, TurnView, Usage
+from models.ledger.approvals import read_approval
 from models.tables.audit import AuditRow
 from models.tables.conversations import ConversationRow
 from models.tables.plans import PlanRow
@@ -114,12 +115,12 @@ def audit_view(row: AuditRow) -> AuditView:
 
 
 def _with_status(turn: TurnRow, steps: Sequence[StepRow]) -> list[tuple[StepRow, str]]:
-    """Tell the steps that wait for a worker (`queued`) from those that wait for other steps (`pending`)."""
+    """Tell steps that wait for a worker (`queued`) from those that wait for other steps, or their time (`pending`)."""
     final = {step.id for step in steps if step.status in FINAL_STEP_STATUSES}
-    waiting = "pending" if turn.status == "running" else None
-    return [
-        (step, "queued" if step.status == waiting and final.issuperset(step.needs) else step.status) for step in steps
-    ]
+    waiting = "pending" if turn.status in ("planning", "running") else None
+    # Of the steps that wait, only those that are tried again later have an error.
+    ready = {step.id for step in steps if step.status == waiting and not step.error and final.issuperset(step.needs)}
+    return [(step, "queued" if step.id in ready else step.status) for step in steps]
 
 
 def _step_view(step: StepRow, status: str) -> StepView:
@@ -127,13 +128,13 @@ def _step_view(step: StepRow, status: str) -> StepView:
         {
             "id": step.id,
             "tool": step.tool,
-            "args": step.args,
-            "needs": step.needs,
+            "args": step.approval["args"] if step.approval else step.args,
+            "needs": [need for need in step.needs if need != step.copy_of],
             "effect": step.effect,
             "status": status,
             "attempt": step.attempt,
             "worker": step.worker,
-            "cache": step.cache,
+            "cache": "plan" if step.copy_of and step.status == "succeeded" else step.cache,
             "queued_at": step.ready_at,
             "started_at": step.started_at,
             "finished_at": step.finished_at,
@@ -141,6 +142,7 @@ def _step_view(step: StepRow, status: str) -> StepView:
             "queue_ms": _between(step.ready_at, step.started_at),
             "result": step.result,
             "error": step.error,
+            "approval": read_approval(step.approval),
         }
     )
 

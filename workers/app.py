@@ -10,6 +10,7 @@ import structlog
 from celery import Celery, Task
 from celery.signals import after_task_publish, setup_logging, worker_process_init
 from kombu import Exchange, Queue
+from kombu.transport import TRANSPORT_ALIASES
 
 from models.crash_points import reach
 from models.database import forget_connections
@@ -33,11 +34,12 @@ class RoadTask(Task):  # type: ignore[type-arg]
 
 def _make_app() -> "Celery[Task[Any, Any]]":
     url = settings().redis_url
+    TRANSPORT_ALIASES["redis"] = "workers.transport:Transport"
     made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=url, task_cls=RoadTask)
     made.conf.update(
         include=[
             *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
-            "workers.heartbeat",
+            *("workers.heartbeat", "workers.releasing"),
         ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",

@@ -2,9 +2,10 @@
 
 Only constructs that are sound in Celery 5.7 are built: every chord's body is one plain task; a no-op join stands
 between two adjacent groups; a chain inside a header never ends in a group; nothing ends in a group after a chord.
-tests/workers/test_canvas.py holds the cases on a real broker.
+tests/journeys/test_plans.py runs the cases on a real broker.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from uuid import UUID
@@ -14,8 +15,10 @@ from celery.canvas import Signature
 
 from models.logging import log
 from planner.graph import Expression, Lane, Parallel, Series
+from workers import dispatch
 from workers.app import app
-from workers.dispatch import PUBLISH_ERRORS
+from workers.dispatch import PUBLISH_ERRORS, Message
+from workers.isolation import GRACE_S
 
 SLOTS = {"spread": 1, "dense": 4}
 """Lanes of a turn that one task runs at a time, by placement."""
@@ -26,11 +29,15 @@ def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], s
 
     What cannot be sent stays ready in the ledger.
     """
-    for canvas in build(turn_id, generation, expressions, slots):
-        try:
-            canvas.apply_async()
-        except PUBLISH_ERRORS as error:
-            log.warning("canvas.unsent", turn_id=str(turn_id), error=type(error).__name__)
+    canvases = [part for canvas in build(turn_id, generation, expressions, slots) for part in _side_by_side(canvas)]
+    try:
+        if messages := [_message(canvas) for canvas in canvases if _is_task(canvas)]:
+            dispatch.publish(messages)
+        for canvas in canvases:
+            if not _is_task(canvas):
+                canvas.apply_async()
+    except PUBLISH_ERRORS as error:
+        log.warning("canvas.unsent", turn_id=str(turn_id), error=type(error).__name__)
 
 
 def build(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> Iterator[Signature]:
@@ -47,7 +54,7 @@ class _Builder:
     def canvases(self, expressions: Iterable[Expression]) -> Iterator[Signature]:
         riding: dict[str, list[Lane]] = defaultdict(list)
         for expression in expressions:
-            if self._slots > 1 and isinstance(expression, Lane) and expression.only_reads:
+            if self._slots > 1 and isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms:
                 riding[expression.queue].append(expression)
             else:
                 yield self.whole(expression)
@@ -92,6 +99,7 @@ class _Builder:
             shadow=first.label if len(lanes) == 1 else f"{first.label} +{len(lanes) - 1}",
             argsrepr=f"{self._turn_id} {' '.join(step for lane in lanes for step in lane.steps)}",
             kwargsrepr="{}",
+            time_limit=first.limit_ms and math.ceil(first.limit_ms / 1000) + GRACE_S,
         )
 
     def _join(self) -> Signature:
@@ -101,6 +109,27 @@ class _Builder:
 @app.task(name="join", ignore_result=True)
 def join(turn_id: str) -> None:
     """Do nothing: a plain task where Celery needs one between groups."""
+
+
+def _side_by_side(canvas: Signature) -> list[Signature]:
+    """Return the parts of a group that nothing waits for: Celery need not know that they belong together."""
+    return list(canvas.tasks) if isinstance(canvas, group) else [canvas]
+
+
+def _is_task(canvas: Signature) -> bool:
+    return canvas.subtask_type is None
+
+
+def _message(task: Signature) -> Message:
+    options = task.options
+    return Message(
+        task=str(task.task),
+        args=task.args,
+        queue=options["queue"],
+        argsrepr=options["argsrepr"],
+        label=options["shadow"],
+        time_limit=options["time_limit"],
+    )
 
 
 def _chained(parts: list[Signature]) -> Signature:

@@ -9,7 +9,6 @@ Tools run in threads of their own, so that one that overruns its deadline can be
 
 import hashlib
 import os
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,23 +21,25 @@ from celery import Task
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from models.crash_points import reach
 from models.database import statement
 from models.errors import NotFound, Unavailable
 from models.ledger import events, steps
 from models.ledger.recovery import LEASE_MS
-from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, Ended, FinishedStep, Holder, TurnFacts, Wanted
+from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
 from models.logging import log
 from models.redis import announce
 from planner.graph import load_expression
 from planner.references import holds, resolve_args
 from tools import runner
 from tools.context import ToolContext
-from workers import canvas
+from tools.registry import Tool
+from workers import canvas, isolation, parking
 from workers.app import app
+from workers.callers import callers
 from workers.dispatch import send
 from workers.heartbeat import leases
+from workers.outcomes import Outcome, Parked, ended, failed, given_up, unknown
 from workers.parts import registry
 from workers.responding import respond
 
@@ -46,9 +47,15 @@ _GRACE_S = 0.25
 """A tool that keeps its deadline itself gets this long to say so."""
 _RECORDING_S = 30.0
 """How long an outcome is held while Postgres is out."""
+_until_recorded = Retrying(
+    retry=retry_if_exception_type(Unavailable),
+    stop=stop_after_delay(_RECORDING_S),
+    wait=wait_random_exponential(multiplier=0.1, max=2),
+    reraise=True,
+)
 
 
-@app.task(name="run_steps", bind=True)
+@app.task(name="run_steps", bind=True, Request="workers.isolation:StepRequest")
 def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
     """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])
@@ -66,7 +73,11 @@ def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], gene
         raise Ignore
     announce(turn_id, claim.events)
     executor = Executor(UUID(turn_id), claim.turn, generation, queue, holder)
-    executor.run(claim.lanes, slots)
+    try:
+        executor.run(claim.lanes, slots)
+    finally:
+        if executor.has_given_up:
+            isolation.end_process()
 
 
 def holder_of(task: "Task[Any, Any]") -> Holder:
@@ -94,14 +105,18 @@ class Executor:
         self._queue = queue
         self._holder = holder
         self._live: dict[str, _Call] = {}
-        self._outcomes: SimpleQueue[FinishedStep] = SimpleQueue()
+        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._own: set[str] = set()
+        self._is_parked = False
+        self.has_given_up = False
 
     def run(self, lanes: Sequence[ClaimedLane], slots: int) -> None:
         """Run claimed lanes and what follows from them, up to `slots` lanes at a time.
 
         Raises:
-            Ignore: an outcome could not be recorded; recovery continues from the ledger.
+            Ignore: an outcome could not be recorded, or one of these lanes was parked; the ledger knows how to go on.
         """
+        self._own = {step for lane in lanes for step in lane.steps}
         try:
             for lane in lanes:
                 self._start(lane)
@@ -110,14 +125,16 @@ class Executor:
             # Whatever broke off here, nobody may keep alive what nobody works on.
             for call in self._live.values():
                 leases.release_step(self._turn_id, call.step.id, call.step.attempt)
+        if self._is_parked:
+            raise Ignore
 
     def _go_on(self, slots: int) -> None:
         while self._live:
             finished = self._finished()
             if not finished:
-                continue  # what came was the late outcome of a call that had been given up
+                continue  # what came was a parked step, or the late outcome of a call that had been given up
             rests = [rest for step in finished if (rest := _rest(self._live.pop(step.id)))]
-            free = max(0, slots - len(self._live) - len(rests))
+            free = 0 if isolation.is_child() else max(0, slots - len(self._live) - len(rests))
             advance = self._record(finished, Wanted(rests, self._queue, free, mixed=slots == 1))
             reach("steps.recorded")
             announce(self._turn_id, advance.events)
@@ -139,7 +156,7 @@ class Executor:
         end = time.monotonic() + allowed_ms / 1000
         self._live[step.id] = _Call(list(lane.steps), step, end + _GRACE_S)
         leases.hold_step(self._turn_id, step.id, step.attempt)
-        threading.Thread(target=self._call, args=(step, end), name=step.tool, daemon=True).start()
+        callers.call(self._call, step, end)
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
@@ -150,36 +167,45 @@ class Executor:
 
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step, in a thread of its own."""
-        outcome = self._outcome(step, end)
+        outcome = parking.delay(self._turn_id, self._outcome(step, end))
         reach(f"{step.effect}.returned")
         self._outcomes.put(outcome)
 
-    def _outcome(self, step: ClaimedStep, end: float) -> FinishedStep:
+    def _outcome(self, step: ClaimedStep, end: float) -> Outcome:
+        if step.copy_of is not None:
+            return FinishedStep(step.id, step.attempt, "succeeded", result=step.inputs[step.copy_of])
         if step.left_ms == 0 and not step.unsure:
-            return _failed(step, "CANCELLED", "the turn's deadline had passed before this step could start")
+            return failed(step, "CANCELLED", "the turn's deadline had passed before this step could start")
         if step.run_if is not None and not holds(step.run_if, step.inputs):
             return FinishedStep(step.id, step.attempt, "skipped")
         outcome = self._try(step, step.tool, step.args, end)
         for fallback in step.fallbacks:
-            if outcome.status != "failed":
+            if not (isinstance(outcome, FinishedStep) and outcome.status == "failed"):
                 break
             self._note_retry(step, 1, str((outcome.error or {}).get("code")), 0.0, fallback["tool"])
             outcome = self._try(step, fallback["tool"], fallback["args"], end)
         return outcome
 
-    def _try(self, step: ClaimedStep, name: str, raw_args: dict[str, Any], end: float) -> FinishedStep:
+    def _try(self, step: ClaimedStep, name: str, raw_args: dict[str, Any], end: float) -> Outcome:
         """Call the step's tool, or one of its fallbacks."""
         try:
             args = resolve_args(raw_args, step.inputs)
             tool = registry().get(name)
         except LookupError as error:
-            return _failed(step, "DEPENDENCY_FAILED", str(error))
+            return failed(step, "DEPENDENCY_FAILED", str(error))
         except NotFound as error:
-            return _failed(step, "NOT_FOUND", str(error))
+            return failed(step, "NOT_FOUND", str(error))
         context = self._context(step, args, min(end, time.monotonic() + step.timeout_ms / 1000))
+        if tool.requires_approval and (held := self._held(step, tool, args, context)) is not None:
+            return held
         if step.unsure and tool.effect != "read" and (earlier := runner.reconcile(tool, args, context)) is not None:
-            return _ended(step, earlier) if earlier.ok else _unknown(step, earlier)
-        return _ended(step, runner.run(tool, args, context, lambda *what: self._note_retry(step, *what)))
+            return ended(step, earlier) if earlier.ok else unknown(step, earlier)
+        return ended(step, runner.run(tool, args, context, lambda *what: self._note_retry(step, *what)))
+
+    def _held(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome | None:
+        """Return how a step ends, or waits, whose call may not be made; nobody is asked about what the tool refuses."""
+        refused = runner.refusal(tool, args, context)
+        return ended(step, refused) if refused else parking.ask(self._turn_id, step, tool, args)
 
     def _context(self, step: ClaimedStep, args: dict[str, Any], deadline: float) -> ToolContext:
         return ToolContext(
@@ -205,9 +231,9 @@ class Executor:
             log.warning("retry.unrecorded", turn_id=str(self._turn_id), step_id=step.id, error=error.code)
 
     def _finished(self) -> list[FinishedStep]:
-        """Wait until something has finished or must be given up; return all that has."""
+        """Wait until something has come to an end or must be given up; return all that has finished."""
         wait_s = min(call.give_up_at for call in self._live.values()) - time.monotonic()
-        done: dict[str, FinishedStep] = {}
+        done: dict[str, Outcome] = {}
         try:
             outcome = self._outcomes.get(timeout=max(0.0, wait_s))
             while True:
@@ -216,17 +242,27 @@ class Executor:
         except Empty:
             now = time.monotonic()
         late = [call.step for call in self._live.values() if call.give_up_at <= now and call.step.id not in done]
-        return [outcome for name, outcome in done.items() if name in self._live] + [_given_up(step) for step in late]
+        self.has_given_up |= bool(late)
+        known = [outcome for name, outcome in done.items() if name in self._live]
+        for outcome in known:
+            if isinstance(outcome, Parked):
+                self._let_go(outcome)
+        return [each for each in known if isinstance(each, FinishedStep)] + [given_up(step) for step in late]
+
+    def _let_go(self, parked: Parked) -> None:
+        """Drop the rest of a parked step's lane. Where our message brought it, the message must not count as done.
+
+        Under a cap its place is free, but no commit of ours hands it on.
+        """
+        del self._live[parked.id]
+        leases.release_step(self._turn_id, parked.id, parked.attempt)
+        self._is_parked |= parked.id in self._own
+        if self._turn.is_capped:
+            send("resume", self._turn_id, queue="maintenance")
 
     def _record(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
-        attempts = Retrying(
-            retry=retry_if_exception_type(Unavailable),
-            stop=stop_after_delay(_RECORDING_S),
-            wait=wait_random_exponential(multiplier=0.1, max=2),
-            reraise=True,
-        )
         try:
-            return attempts(self._advance, finished, wanted)
+            return _until_recorded(self._advance, finished, wanted)
         except Unavailable as error:
             log.error("step.unrecorded", turn_id=str(self._turn_id), steps=[step.id for step in finished])
             raise Ignore from error
@@ -254,31 +290,3 @@ def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:
 
 def _rest(call: _Call) -> list[str]:
     return call.lane[call.lane.index(call.step.id) + 1 :]
-
-
-def _ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
-    if envelope.ok:
-        return FinishedStep(step.id, step.attempt, "succeeded", result=envelope.data)
-    if envelope.needs is not None:
-        return FinishedStep(step.id, step.attempt, "needs_input", result={"needs": envelope.needs})
-    assert envelope.error is not None
-    status: Ended = "cancelled" if envelope.error.code == "CANCELLED" else "failed"
-    return FinishedStep(step.id, step.attempt, status, error=envelope.error.model_dump(mode="json", exclude_none=True))
-
-
-def _given_up(step: ClaimedStep) -> FinishedStep:
-    """End a step whose tool did not return. Whether a write took effect is not known."""
-    status: Ended = "failed" if step.effect == "read" else "unknown"
-    message = f"{step.tool} did not return within its {step.timeout_ms} ms and was given up"
-    return FinishedStep(step.id, step.attempt, status, error={"code": "TOOL_TIMEOUT", "message": message})
-
-
-def _unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
-    """End a write that was lost and that nobody can tell the outcome of: operators decide."""
-    assert envelope.error is not None
-    error = envelope.error.model_dump(mode="json", exclude_none=True)
-    return FinishedStep(step.id, step.attempt, "unknown", error=error)
-
-
-def _failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
-    return _ended(step, Envelope(ok=False, error=ToolError(code=code, message=message)))

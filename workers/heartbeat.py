@@ -17,6 +17,7 @@ from models.errors import Unavailable
 from models.ledger import workers
 from models.ledger.recovery import LEASE_MS, renew_leases
 from models.logging import log
+from workers import isolation
 
 INTERVAL_S = 2.0
 
@@ -100,6 +101,7 @@ class Heartbeat:
             if self._name is not None:
                 with transaction() as db:
                     workers.beat(db, self._name, self._queues, self._slots)
+                isolation.renew_leases()
         except Unavailable as error:
             log.warning("heartbeat.missed", worker=self._name, error=error.code)
         except Exception:  # noqa: BLE001 - whatever it was, the next beat must come

@@ -1,5 +1,6 @@
 """What a worker process is made of: its tools, its agents, its language model. Made once, before the first task."""
 
+import gc
 from functools import lru_cache
 
 from models.settings import settings
@@ -14,6 +15,9 @@ def warm_up() -> None:
     registry()
     agents()
     llm()
+    # What is there by now stays for good: the garbage collector need not look through it again and again.
+    gc.collect()
+    gc.freeze()
 
 
 @lru_cache

@@ -1,6 +1,7 @@
 """Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -10,33 +11,35 @@ from celery import Task
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
-from models.contracts.plan import Plan, implied_inputs, implied_needs
+from models.contracts.plan import Plan
 from models.contracts.turn import Mode, Reply, Usage
 from models.crash_points import reach
 from models.database import statement, transaction
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
-from models.ledger import events, plans, turns
+from models.ledger import plans, turns
 from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS
 from models.ledger.steps import ClaimedLane, TurnFacts
 from models.ledger.turns import ClaimedTurn, Ending
 from models.logging import log
 from models.redis import announce
-from models.settings import settings
+from models.settings import Placement, settings
 from planner.agents import AgentProfile
 from planner.context import Exchange, PlanningContext
 from planner.drafting import Draft, draft
-from planner.graph import Fragment, Node, dump_expression, fragments
+from planner.graph import Fragment
 from planner.policy import Trouble, apology
 from planner.validation import validate
 from tools.registry import Registry
 from workers import canvas
 from workers.app import app
 from workers.canvas import SLOTS
+from workers.compiling import compile_plan, fragment_rows
 from workers.execution import Executor, holder_of
 from workers.heartbeat import leases
 from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
+from workers.streaming import EarlySteps
 
 _MAX_ATTEMPTS = 5
 """Claims of a turn before its planning counts as what kills the planners."""
@@ -61,7 +64,7 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
         raise Ignore
     reach("turn.claimed")
     announce(turn.id, turn.events)
-    inline: list[Fragment] = []
+    inline = _NO_INLINE
     try:
         with leases.holding_turn(turn.id, turn.attempt):
             inline = _plan(turn)
@@ -73,85 +76,51 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=turn_id)
         finish(turn.id, turn.attempt, broken(error, turn_id, _NOTHING))
-    if inline:
-        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person)
-        lanes = [ClaimedLane(list(fragment.steps), None) for fragment in inline]
-        Executor(turn.id, facts, 1, "plan", holder_of(self)).run(lanes, slots=1)
+    if inline.fragments:
+        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, inline.is_capped)
+        lanes = [ClaimedLane(list(fragment.steps), None) for fragment in inline.fragments]
+        Executor(turn.id, facts, inline.generation, "plan", holder_of(self)).run(lanes, slots=1)
 
 
-def compile_plan(plan: Plan, tools: Registry, max_steps: int) -> tuple[list[dict[str, Any]], list[Fragment]]:
-    """Return the columns of a plan's steps, and its fragments."""
-    rows: list[dict[str, Any]] = []
-    for position, step in enumerate(plan.steps):
-        tool = tools.get(step.tool)
-        rows.append(
-            {
-                "id": step.id,
-                "position": position,
-                "tool": step.tool,
-                "args": step.args,
-                "needs": implied_needs(step),
-                "inputs": implied_inputs(step),
-                "effect": tool.effect,
-                "queue": tool.queue,
-                "inline": tool.inline,
-                "critical": step.critical,
-                "run_if": step.run_if,
-                "fallbacks": [fallback.model_dump() for fallback in step.fallbacks],
-                "on_need_error": step.on_need_error,
-                "timeout_ms": step.timeout_ms or round(tool.timeout_s * 1000),
-            }
-        )
-    nodes = [
-        Node(row["id"], tuple(row["needs"]), row["queue"], row["tool"], row["effect"], row["inline"]) for row in rows
-    ]
-    return rows, fragments(nodes, max_steps)
+@dataclass(frozen=True)
+class _Inline:
+    """The inline fragments of a recorded plan that are ready: the planner runs them itself."""
+
+    generation: int
+    fragments: list[Fragment]
+    is_capped: bool
 
 
-def fragment_size(placement: str) -> int:
-    """Return how many steps a fragment may hold: `dense` has no canvas, only ledger joins."""
-    return settings().canvas_max_steps if placement == "spread" else 1
+_NO_INLINE = _Inline(0, [], is_capped=False)
 
 
-def fragment_rows(compiled: Iterable[Fragment]) -> list[dict[str, Any]]:
-    """Return the columns of fragments."""
-    return [
-        {
-            "number": number,
-            "needs": fragment.needs,
-            "steps": fragment.steps,
-            "queue": fragment.queue,
-            "inline": fragment.inline,
-            "expression": dump_expression(fragment.expression),
-        }
-        for number, fragment in enumerate(compiled)
-    ]
-
-
-def _plan(turn: ClaimedTurn) -> list[Fragment]:
-    """Plan a turn and send what is ready; return the inline fragments among it, which are run here."""
+def _plan(turn: ClaimedTurn) -> _Inline:
+    """Plan a turn and send what is ready."""
     if turn.attempt > _MAX_ATTEMPTS:
         _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {_MAX_ATTEMPTS} attempts"))
-        return []
+        return _NO_INLINE
     agent = agents().get(turn.agent)
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
-        return _go_on(turn, validate(turn.submitted_plan, tools, agent.limits), agent, None)
-    drafted = _draft(turn, agent, tools)
+        return _go_on(turn, agent, validate(turn.submitted_plan, tools, agent.limits))
+    early = EarlySteps(turn, tools, SLOTS[_placement(agent)], agent.max_parallel)
+    drafted = _draft(turn, _context(turn, agent, tools), early)
     if drafted is None or drafted.plan is None:
-        return []
-    return _go_on(turn, drafted.plan, agent, drafted)
+        return _NO_INLINE
+    return _go_on(turn, agent, drafted.plan, drafted, early.held_by(drafted.plan))
 
 
-def _draft(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> Draft | None:
+def _draft(turn: ClaimedTurn, context: PlanningContext, early: EarlySteps) -> Draft | None:
     """Let the language model draft. Where no plan comes of it, the turn ends here with a word that says so."""
-    context, deltas = _context(turn, agent, tools), Deltas(turn.id, turn.events[-1].seq)
+    deltas = Deltas(turn.id, turn.events[-1].seq)
     try:
-        drafted = draft(context, llm(), on_step=lambda step: _note_step(turn, step), on_delta=deltas)
+        drafted = draft(context, llm(), on_step=early.take, on_refused=early.refuse, on_delta=deltas)
     except Unavailable as error:
         log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
+        deltas.settle()
         _apologise(turn, "llm_unavailable", error)
         return None
+    deltas.settle()
     if drafted.plan is None:
         log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
         trace = {"written_by": "apology", **_trace(drafted), "faults": list(drafted.faults), "text": drafted.text}
@@ -177,17 +146,21 @@ def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> Plannin
     )
 
 
-def _go_on(turn: ClaimedTurn, plan: Plan, agent: AgentProfile, drafted: Draft | None) -> list[Fragment]:
-    """Record the plan, then send what is ready but for inline steps; or answer at once, where no tool is needed."""
-    placement = agent.placement or settings().placement
-    rows, compiled = compile_plan(plan, registry(), fragment_size(placement))
+def _go_on(
+    turn: ClaimedTurn, agent: AgentProfile, plan: Plan, drafted: Draft | None = None, early: Sequence[Fragment] = ()
+) -> _Inline:
+    """Record the plan over what has started; then send what is ready, or answer where no step is open."""
+    placement = _placement(agent)
+    started = frozenset(step for fragment in early for step in fragment.steps)
+    compiled = compile_plan(plan, registry(), placement, agent.max_parallel, started)
     new = NewPlan(
         plan=plan,
         source="llm" if drafted else "caller",
         trace=_trace(drafted) if drafted else {},
-        steps=rows,
-        fragments=fragment_rows(compiled),
+        steps=compiled.steps,
+        fragments=fragment_rows(compiled.fragments, len(early)),
         placement=placement,
+        max_parallel=compiled.max_parallel,
         usage=drafted.usage if drafted else _NOTHING,
     )
     reach("plan.drafted")
@@ -195,35 +168,33 @@ def _go_on(turn: ClaimedTurn, plan: Plan, agent: AgentProfile, drafted: Draft | 
         recorded = plans.record(db, turn.id, turn.attempt, new)
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
-        return []
+        return _NO_INLINE
     reach("plan.recorded")
-    announce(turn.id, recorded)
-    if plan.steps:
-        ready = [fragment for fragment in compiled if not fragment.needs]
-        canvas.publish(turn.id, 1, [each.expression for each in ready if not each.inline], SLOTS[placement])
+    announce(turn.id, recorded.events)
+    if recorded.open_steps:
+        sent = [*early, *compiled.fragments]
+        ready = [sent[number] for number in recorded.ready]
+        expressions = [fragment.expression for fragment in ready if not fragment.inline]
+        canvas.publish(turn.id, recorded.generation, expressions, SLOTS[placement])
         reach("plan.published")
-        return [each for each in ready if each.inline]
-    if plan.reply:
+        inline = [fragment for fragment in ready if fragment.inline]
+        return _Inline(recorded.generation, inline, compiled.max_parallel is not None)
+    if plan.reply and not plan.steps:
         ending = Ending("succeeded", Reply(text=plan.reply), {"written_by": "planner"}, new.usage)
         finish(turn.id, turn.attempt, ending)
     else:
         respond(turn.id, turn.attempt)
-    return []
+    return _NO_INLINE
+
+
+def _placement(agent: AgentProfile) -> Placement:
+    return agent.placement or settings().placement
 
 
 def _apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:
     reason = {"code": error.code, "message": str(error)}
     ending = Ending("failed", apology(trouble), {"written_by": "apology"}, _NOTHING, error=reason)
     finish(turn.id, turn.attempt, ending)
-
-
-def _note_step(turn: ClaimedTurn, step: dict[str, Any]) -> None:
-    try:
-        with statement() as db:
-            noted = events.note(db, turn.id, "plan.step", {"step": step.get("id"), "tool": step.get("tool")})
-        announce(turn.id, noted)
-    except Unavailable as error:
-        log.warning("step.unannounced", turn_id=str(turn.id), error=error.code)
 
 
 def _trace(drafted: Draft) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 The ledger knows all there is to do; the broker may have lost any of it. One process at a time looks, every second or
 two: for turns that no planner has taken, planners and responders that are gone, steps whose lease has run out, and
-steps that are ready and that nobody was told of. A running turn is compiled anew from what is left of it; the new
-generation keeps messages of the old one from starting anything. Turns whose deadline has passed are closed.
+steps that are ready and that nobody was told of, or that were parked until now. A running turn is compiled anew from
+what is left of it; the new generation keeps messages of the old one from starting anything. Turns whose deadline has
+passed are closed, and approvals that come too late are rejected.
 """
 
 from collections.abc import Iterable
@@ -12,8 +13,8 @@ from uuid import UUID
 
 from models.crash_points import reach
 from models.database import Transaction, statement, transaction
-from models.ledger import control, recovery, turns, workers
-from models.ledger.recovery import LEASE_MS, LostTurn, OpenStep
+from models.ledger import approvals, control, recovery, turns, workers
+from models.ledger.recovery import LEASE_MS, Gone, LostTurn, OpenStep
 from models.logging import log
 from models.redis import announce, queue_lengths
 from models.settings import settings
@@ -21,8 +22,8 @@ from planner.graph import Node, fragments
 from workers import canvas
 from workers.app import app
 from workers.canvas import SLOTS
-from workers.dispatch import ALIVE, dispatch_reply, dispatch_turn, send
-from workers.planning import fragment_rows, fragment_size
+from workers.compiling import fragment_rows, fragment_size
+from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turn, send
 
 MAX_ATTEMPTS = 5
 """Claims of one step, or of planning a turn, before it counts as what kills its workers."""
@@ -41,32 +42,45 @@ def sweep() -> None:
         with transaction() as db:
             unsent = turns.take_unsent(db, grace, _BATCH)
             late = control.find_late(db, _DEADLINE_GRACE, _BATCH)
+            lapsed = approvals.find_lapsed(db, _BATCH)
             lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
         if unsent:
             reach("turns.taken")
         for turn_id in unsent:
             dispatch_turn(turn_id)
-        for turn_id in late:
-            _close(turn_id)
+        _end_waiting(late, lapsed)
         for turn in lost:
             _recover(turn)
-    if unsent or late or lost:
-        log.info("turns.recovered", unsent=len(unsent), late=len(late), lost=len(lost))
+    if unsent or late or lapsed or lost:
+        log.info("turns.recovered", unsent=len(unsent), late=len(late), lapsed=len(lapsed), lost=len(lost))
 
 
-def recompile(turn_id: UUID) -> bool:
+@app.task(name="resume")
+def resume(turn_id: str) -> None:
+    """Set a turn going again of which a step was parked and may go on."""
+    recompile(UUID(turn_id))
+
+
+@app.task(name="recover_from")
+def recover_from(turn_id: str, worker: str, overran: bool) -> None:
+    """Set a turn going again of which a process ran a step that is no more, or that had to be ended: `overran`."""
+    recompile(UUID(turn_id), Gone(worker, overran))
+
+
+def recompile(turn_id: UUID, gone: Gone | None = None) -> bool:
     """Take back what was lost of a running turn and send what is ready anew; False where it does not run."""
     with transaction() as db:
-        reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS)
+        reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone)
         if reclaimed is None:
             return False
-        running = {step.id for step in reclaimed.steps if step.is_running}
-        compiled = fragments(_nodes(reclaimed.steps), fragment_size(reclaimed.placement), running)
-        recovery.store_fragments(db, turn_id, reclaimed.generation, fragment_rows(compiled))
+        pinned = {step.id for step in reclaimed.steps if step.is_pinned}
+        most = fragment_size(reclaimed.placement, reclaimed.max_parallel)
+        compiled = fragments(_nodes(reclaimed.steps), most, pinned)
+        ready = recovery.store_fragments(db, turn_id, fragment_rows(compiled))
     reach("turn.reclaimed")
     announce(turn_id, reclaimed.events)
-    ready = [fragment.expression for fragment in compiled if not fragment.needs]
-    canvas.publish(turn_id, reclaimed.generation, ready, SLOTS[reclaimed.placement])
+    expressions = [compiled[number].expression for number in ready]
+    canvas.publish(turn_id, reclaimed.generation, expressions, SLOTS[reclaimed.placement])
     if reclaimed.respond is not None:
         send("respond", turn_id, reclaimed.respond, queue="respond")
     return True
@@ -95,15 +109,21 @@ def _recover(turn: LostTurn) -> None:
             send("respond", turn.id, attempt, queue="respond")
 
 
-def _close(turn_id: UUID) -> None:
-    with statement() as db:
-        closed = control.close(db, turn_id, "late")
-    if closed is not None:
-        dispatch_reply(closed)
+def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> None:
+    for turn_id in late:
+        with statement() as db:
+            closed = control.close(db, turn_id, "late")
+        if closed is not None:
+            dispatch_reply(closed)
+    for turn_id, step_id in lapsed:
+        with statement() as db:
+            rejected = approvals.lapse(db, turn_id, step_id)
+        if rejected is not None:
+            dispatch_decision(rejected)
 
 
 def _nodes(steps: Iterable[OpenStep]) -> list[Node]:
-    return [Node(s.id, () if s.is_running else s.needs, s.queue, s.tool, s.effect, s.inline) for s in steps]
+    return [Node(s.id, () if s.is_pinned else s.needs, s.queue, s.tool, s.effect, s.inline, s.limit_ms) for s in steps]
 
 
 def _busy_queues(slots: dict[str, int]) -> list[str]:

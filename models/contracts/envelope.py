@@ -10,7 +10,7 @@ from models.contracts.base import Contract
 ErrorCode = Literal[
     "UNAUTHORIZED", "SCOPES_MISSING", "CONNECTION_INACTIVE", "RATE_LIMITED", "VALIDATION_ERROR", "NOT_FOUND",
     "CONFLICT", "INTERNAL_ERROR", "TOOL_TIMEOUT", "BAD_ARGS", "UPSTREAM_4XX", "UPSTREAM_5XX", "CIRCUIT_OPEN",
-    "REAUTH_REQUIRED", "CANCELLED", "DEPENDENCY_FAILED",
+    "REAUTH_REQUIRED", "CANCELLED", "DEPENDENCY_FAILED", "REJECTED",
 ]  # fmt: skip
 """Why a call failed. A closed list: plans, replies and dashboards are written against it."""
 
@@ -31,6 +31,7 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "REAUTH_REQUIRED": "The user must sign in to the other side again.",
     "CANCELLED": "The turn stopped, or its deadline had passed, before the step could start.",
     "DEPENDENCY_FAILED": "A step that this one needs did not succeed.",
+    "REJECTED": "A person rejected the call, or nobody approved it in time.",
 }
 """Code -> what it means, for those who write tools and those who read results."""
 
@@ -42,7 +43,7 @@ class ToolError(Contract):
     message: str
     """A sentence for operators; the user reads the reply, not this."""
     retry_at: datetime | None = None
-    """When it may work again, where the other side said so."""
+    """When it may work again, where the other side said so: the call took no effect and is made again then."""
 
 
 class Envelope(Contract):

@@ -7,11 +7,15 @@ from models.contracts.base import Contract
 EVENTS = {
     "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation.",
     "plan.started": "A planner has claimed the turn.",
-    "plan.step": "The language model has written one more step, which is not checked yet. `step`, `tool`.",
+    "plan.step": "The language model has written one more step; its plan may still be refused. `step`, `tool`. A step "
+    "that only reads may start from now on, before `plan.ready`.",
     "plan.ready": "The plan is checked and recorded. `revision`, `action`, `steps`: id, tool and needs of each.",
     "step.started": "A worker has claimed a step. `step`, `tool`, `attempt`, `worker`.",
-    "step.retry": "A tool failed in passing and is tried again within the same claim. `step`, `tool`, `attempt`, "
-    "`try`: tries so far, `code`: why, `pause_ms`: the pause before the next.",
+    "step.retry": "A tool failed in passing and is tried again, within the same claim or, where nobody waits for it "
+    "so long, in another. `step`, `tool`, `attempt`, `try`: tries so far, in the second case claims, `code`: why, "
+    "`pause_ms`: the pause before the next.",
+    "approval.requested": "A call waits for a person's decision. `step`, `tool`, `args`, in which what the tool keeps "
+    "secret is masked, `args_hash`, `lapses_at`: after that it counts as rejected.",
     "step.finished": "A step is final. `step`, `tool`, `status`, `attempt`, `duration_ms`, and `error` unless it "
     "succeeded. A step that never started has neither attempt nor duration. One that is `unknown` comes once more, "
     "without duration, when an operator decides it before the turn is final.",

@@ -6,8 +6,9 @@ from models.contracts.base import Contract, Moment
 from models.contracts.turn import TurnStatus
 
 Cause = Literal[
-    "finished", "earlier_turn", "broker_down", "no_worker", "waiting_for_worker",
-    "planning", "planner_lost", "step_running", "step_lost", "responding", "responder_lost",
+    "finished", "earlier_turn", "burst_window", "order_window", "tenant_busy",
+    "broker_down", "no_worker", "waiting_for_worker",
+    "planning", "planner_lost", "approval", "retry_at", "step_running", "step_lost", "responding", "responder_lost",
 ]  # fmt: skip
 """What a turn can wait for. A closed list."""
 
@@ -23,7 +24,8 @@ class Explanation(Contract):
     since: Moment
     """When the turn came to this: ended, became ready, was claimed, was lost."""
     until: Moment | None = None
-    """How long the claim holds, unless it is renewed."""
+    """How long the claim holds, unless it is renewed; when the approval lapses; when the step is tried again; how long
+    the turn is held."""
     step: str | None = None
     """Id of the step, where it is one that the turn waits for."""
     queue: str | None = None

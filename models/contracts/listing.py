@@ -85,6 +85,8 @@ class ToolView(Contract):
     queue: str
     timeout_s: float
     inline: bool
+    requires_approval: bool
+    """Whether a person must approve each call."""
     isolation: Literal["thread", "process"]
     input_schema: dict[str, Any]
     """JSON schema of the arguments."""

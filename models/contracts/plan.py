@@ -44,7 +44,8 @@ PLAN_FAULTS: dict[FaultCode, str] = {
     "dangling_need": "`needs` names a step that the plan does not have.",
     "unknown_tool": "The tool does not exist, its pack is not enabled, or the agent may not use it.",
     "bad_condition": "`run_if` cannot be read.",
-    "bad_fallback": "A fallback wants another queue, does not only read, or its result is of another shape.",
+    "bad_fallback": "A fallback wants another queue, does not only read, needs approval, or its result is of another "
+    "shape.",
     "bad_argument": "The tool's input model refuses a literal, or an argument is missing.",
     "bad_reference": "A reference that cannot be read.",
     "dangling_reference": "A reference to a step that the plan does not have, or to no field of that step's result.",

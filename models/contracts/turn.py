@@ -6,6 +6,7 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field
 
+from models.contracts.approval import Approval
 from models.contracts.artifact import Artifact
 from models.contracts.base import Contract, Moment
 from models.contracts.plan import Effect, StepStatus
@@ -22,11 +23,12 @@ Mode = Literal["auto", "direct", "plan", "react", "adaptive"]
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
-Scope = Literal["turns:write", "turns:read", "plans:submit", "admin"]
+Scope = Literal["turns:write", "turns:read", "plans:submit", "approvals:decide", "admin"]
 """What a key may do. `turns:write` posts messages, `turns:read` reads turns and conversations,
-`plans:submit` posts ready plans, `admin` reads across conversations of the tenant."""
+`plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
+`admin` reads across conversations of the tenant."""
 
-SCOPES: tuple[Scope, ...] = ("turns:write", "turns:read", "plans:submit", "admin")
+SCOPES: tuple[Scope, ...] = ("turns:write", "turns:read", "plans:submit", "approvals:decide", "admin")
 
 
 @lru_cache
@@ -76,7 +78,8 @@ class TurnRequest(Contract):
     is refused (409). `interrupt`: the active turn is stopped, what it has done is kept. `rollback`: the same, and later
     turns do not hear of it. `merge`: it becomes a part of the last turn that nobody has begun to plan; it waits where
     there is none, or no room. `auto`: merge where a turn is waiting, enqueue where the active turn makes or has made a
-    change, otherwise interrupt. With a plan it never merges, it waits."""
+    change, otherwise interrupt. With a plan it never merges, it waits. A message with a `sequence` is merged only into
+    the one before it, and with `auto` interrupts nothing that was written after it."""
     deadline_ms: int | None = Field(None, ge=100, le=86_400_000)
     """Time until the reply, from acceptance."""
     plan: dict[str, Any] | None = None
@@ -84,7 +87,9 @@ class TurnRequest(Contract):
     callback_url: str | None = Field(None, max_length=2000)
     """Where to post the finished turn."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """The caller's own data, handed back with the turn."""
+    """The caller's own data, handed back with the turn. A `sequence` in it is the sender's count of the conversation's
+    messages, 1, 2, 3, …: they are answered in this order, however they arrive. Where one is missing, those after it
+    wait for it, for a while after their own acceptance. All but whole numbers from 1 to 2^53 mean nothing."""
 
 
 class Links(Contract):
@@ -165,6 +170,7 @@ class StepView(Contract):
     id: str
     tool: str
     args: dict[str, Any]
+    """As in the plan; of a call that a person is asked to approve, what it is to be made with."""
     needs: list[str]
     """Including those that references imply."""
     effect: Effect
@@ -173,6 +179,7 @@ class StepView(Contract):
     """Claims so far; retries inside a claim are events."""
     worker: str | None
     cache: str | None
+    """Where its result comes from, if not from a call of its own: `plan`, the same call earlier in the plan."""
     queued_at: Moment | None
     started_at: Moment | None
     finished_at: Moment | None
@@ -180,6 +187,9 @@ class StepView(Contract):
     queue_ms: float | None
     result: Any = None
     error: dict[str, Any] | None = None
+    """Of a step that is tried again later, why, and when: `retry_at`."""
+    approval: Approval | None = None
+    """Where a person was asked."""
 
 
 class Timings(Contract):

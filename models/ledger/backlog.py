@@ -13,3 +13,9 @@ def count(db: Session, at_most: int) -> dict[UUID, int]:
     counted = select(TurnRow.tenant_id).where(text(IN_BACKLOG)).limit(at_most).subquery()
     query = select(counted.c.tenant_id, func.count()).group_by(counted.c.tenant_id)
     return dict(db.execute(query).all())
+
+
+def count_handed_out(db: Session, tenant_id: UUID) -> int:
+    """Return how many turns of a tenant's backlog have been handed to the planners."""
+    query = select(func.count()).where(text(IN_BACKLOG), TurnRow.tenant_id == tenant_id, TurnRow.sent_at.is_not(None))
+    return db.scalars(query).one()

@@ -63,7 +63,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     for statement in (
         update(EventRow).where(EventRow.turn_id.in_(turns)).values(data=_EMPTY),
         update(PlanRow).where(PlanRow.turn_id.in_(turns)).values(document=_EMPTY, trace=_EMPTY),
-        update(StepRow).where(StepRow.turn_id.in_(turns)).values(args=_EMPTY, result=None, error=None),
+        update(StepRow).where(StepRow.turn_id.in_(turns)).values(args=_EMPTY, result=None, error=None, approval=None),
         delete(ReplyRow).where(ReplyRow.turn_id.in_(turns)),
         update(SimWriteRow).where(SimWriteRow.turn_id.in_(turns)).values(value=None),
         update(TurnRow)

@@ -9,15 +9,17 @@ from sqlalchemy.orm import Session
 
 from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import TurnStatus
-from models.explaining import Facts, OpenStep
-from models.ledger import workers
+from models.explaining import Facts, Held, OpenStep
+from models.ledger import backlog, workers
+from models.settings import settings
 from models.tables.conversations import ConversationRow
+from models.tables.fragments import FragmentRow
 from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 
 _COLUMNS = (
     StepRow.id, StepRow.tool, StepRow.queue, StepRow.needs, StepRow.status, StepRow.worker, StepRow.started_at,
-    StepRow.finished_at, StepRow.lease_until,
+    StepRow.finished_at, StepRow.lease_until, StepRow.not_before, StepRow.lapses_at, StepRow.approval,
 )  # fmt: skip
 
 
@@ -26,8 +28,9 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
 
     `lease` is how long a lease lasts, and how long after its last heartbeat a worker counts as living.
     """
+    at = cast("datetime", db.scalar(select(func.clock_timestamp())))
     return Facts(
-        at=cast("datetime", db.scalar(select(func.clock_timestamp()))),
+        at=at,
         turn_id=turn.id,
         status=cast("TurnStatus", turn.status),
         since=_since(turn),
@@ -35,7 +38,8 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
         lease_until=turn.lease_until,
         lease=lease,
         earlier=_earlier(db, turn) if turn.status == "queued" else None,
-        steps=_open_steps(db, turn) if turn.status == "running" else (),
+        held=_held(db, turn) if turn.status == "queued" else None,
+        steps=_open_steps(db, turn, at) if turn.status in ("running", "waiting_approval") else (),
         slots=workers.slots_by_queue(db, lease),
     )
 
@@ -45,6 +49,7 @@ def _since(turn: TurnRow) -> datetime:
         "queued": turn.sent_at,
         "planning": turn.planning_at,
         "running": turn.planned_at,
+        "waiting_approval": turn.waiting_since,
         "responding": turn.responding_at,
     }
     return reached.get(turn.status, turn.finished_at) or turn.created_at
@@ -65,16 +70,39 @@ def _earlier(db: Session, turn: TurnRow) -> tuple[UUID, TurnStatus] | None:
     return (found.id, cast("TurnStatus", found.status)) if found else None
 
 
-def _open_steps(db: Session, turn: TurnRow) -> list[OpenStep]:
+def _held(db: Session, turn: TurnRow) -> Held | None:
+    if turn.due_at is None or turn.sent_at is not None:
+        return None
+    window = settings().tenant_window
+    return Held(turn.due_at, turn.settles_at, backlog.count_handed_out(db, turn.tenant_id), window)
+
+
+def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:
     query = select(*_COLUMNS).where(StepRow.turn_id == turn.id).order_by(StepRow.revision, StepRow.position)
     rows = db.execute(query).all()
     ended = {row.id: row.finished_at for row in rows if row.status in FINAL_STEP_STATUSES}
+    held = _held_by_cap(db, turn)
     assert turn.compiled_at is not None
     found = []
     for row in rows:
         if row.status == "running":
             found.append(OpenStep(row.id, row.tool, row.queue, row.started_at, row.worker, row.lease_until))
-        elif row.id not in ended and ended.keys() >= set(row.needs):
+        elif row.status == "waiting_approval":
+            asked_at = datetime.fromisoformat(row.approval["asked_at"])
+            found.append(OpenStep(row.id, row.tool, row.queue, asked_at, lapses_at=row.lapses_at))
+        elif row.not_before and row.not_before > at:
+            found.append(OpenStep(row.id, row.tool, row.queue, row.started_at, not_before=row.not_before))
+        elif row.id not in ended and row.id not in held and ended.keys() >= set(row.needs):
             ready_at = max([turn.compiled_at, *(ended[need] for need in row.needs)])
-            found.append(OpenStep(row.id, row.tool, row.queue, ready_at, worker=None, lease_until=None))
+            found.append(OpenStep(row.id, row.tool, row.queue, ready_at))
     return found
+
+
+def _held_by_cap(db: Session, turn: TurnRow) -> set[str]:
+    """Return the steps that are not sent while others of their turn take up its cap."""
+    if turn.max_parallel is None:
+        return set()
+    unsent = select(FragmentRow.steps).where(
+        FragmentRow.turn_id == turn.id, FragmentRow.generation == turn.generation, FragmentRow.sent_at.is_(None)
+    )
+    return {step for steps in db.scalars(unsent) for step in steps}

@@ -1,4 +1,4 @@
-"""Plans: record a revision with its steps and fragments, read them again."""
+"""Plans: record a revision with its steps and fragments, start steps before it, read them again."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,29 +24,89 @@ class NewPlan:
     trace: dict[str, Any]
     """How it came about."""
     steps: list[dict[str, Any]]
-    """Columns of `StepRow`, one entry a step."""
+    """Columns of `StepRow`, one entry a step that was not started early."""
     fragments: list[dict[str, Any]]
-    """Columns of `FragmentRow`, one entry a fragment."""
+    """Columns of `FragmentRow`, one entry a fragment of these steps."""
     placement: str
     """How its steps are laid on workers."""
+    max_parallel: int | None
+    """Steps that may be under way at a time; None where there are never more. With a cap a fragment is one step."""
     usage: Usage
 
 
-def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) -> list[Event] | None:
-    """Record a plan with its steps and fragments; those without needs count as sent. None: the fence is old."""
+@dataclass(frozen=True)
+class RecordedPlan:
+    """What the record of a plan leads to."""
+
+    generation: int
+    """The generation to publish in."""
+    open_steps: int
+    """Steps that are not final; without any, the turn is the planner's to answer."""
+    ready: list[int]
+    """Numbers of the fragments that are the planner's to publish."""
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class EarlyStart:
+    """What came of a step that was to start before its plan is whole."""
+
+    ready: list[int]
+    """Numbers of the fragments that are the planner's to publish: others follow from those that are under way."""
+    events: list[Event]
+
+
+def start_early(
+    db: psycopg.Connection,
+    turn_id: UUID,
+    attempt: int,
+    step: dict[str, Any],
+    fragment: dict[str, Any],
+    max_parallel: int | None,
+) -> EarlyStart | None:
+    """Record a step of a plan that is still being written, as a fragment of its own. None: the fence is old."""
+    told = {"step": step["id"], "tool": step["tool"]}
+    row = db.execute(
+        "SELECT hot.start_early(%s, %s, %s, %s, %s, %s)",
+        (turn_id, attempt, Jsonb(step), Jsonb(fragment), max_parallel, Jsonb(told)),
+        prepare=True,
+    ).fetchone()
+    found = row[0] if row else None
+    return EarlyStart(found["ready"], read_events(found["events"])) if found else None
+
+
+def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Event] | None:
+    """Cancel the steps that were started early: no plan will hold them. None: the fence is old."""
+    row = db.execute("SELECT hot.drop_early(%s, %s)", (turn_id, attempt), prepare=True).fetchone()
+    return read_events(row[0]) if row and row[0] is not None else None
+
+
+def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) -> RecordedPlan | None:
+    """Record a plan over the steps that were started early and not dropped. None: the fence is old."""
     document = {
         "format": PLAN_FORMAT,
         "source": new.source,
         "document": new.plan.model_dump(mode="json", exclude_none=True),
         "trace": new.trace,
     }
-    usage = new.usage.model_dump()
     row = db.execute(
-        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s)",
-        (turn_id, attempt, Jsonb(document), new.placement, Jsonb(new.steps), Jsonb(new.fragments), Jsonb(usage)),
+        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            turn_id,
+            attempt,
+            Jsonb(document),
+            new.placement,
+            new.max_parallel,
+            Jsonb(new.steps),
+            Jsonb(new.fragments),
+            Jsonb(new.usage.model_dump()),
+        ),
         prepare=True,
     ).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else None
+    found = row[0] if row else None
+    if found is None:
+        return None
+    return RecordedPlan(found["generation"], found["open_steps"], found["ready"], read_events(found["events"]))
 
 
 def of_turn(db: Session, turn_id: UUID) -> list[PlanRow]:

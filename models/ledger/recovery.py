@@ -38,7 +38,10 @@ class OpenStep:
     tool: str
     effect: str
     inline: bool
-    is_running: bool
+    limit_ms: int | None
+    """Time for its call, where that is made in a process of its own."""
+    is_pinned: bool
+    """Somebody runs it, or it is parked: it is not to be sent."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Reclaimed:
 
     generation: int
     placement: str
+    max_parallel: int | None
+    """Steps that may be under way at a time."""
     steps: list[OpenStep]
     respond: int | None
     """The turn's fence for the reply, where nothing is left to run."""
@@ -71,14 +76,32 @@ def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: 
     return [LostTurn(turn_id, kind) for turn_id, kind in db.execute(query, arguments)]
 
 
-def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int) -> Reclaimed | None:
+@dataclass(frozen=True)
+class Gone:
+    """A process that is no more, and whose leases need not run out first."""
+
+    worker: str
+    overran: bool
+    """Whether it was ended because its step took too long: that step is final."""
+
+
+def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int, gone: Gone | None = None) -> Reclaimed | None:
     """Take back the lost steps of a running turn. None: it does not run."""
-    query = text("SELECT hot.reclaim(:turn, :most, :lease)")
-    found = cast("dict[str, Any] | None", db.scalar(query, {"turn": turn_id, "most": max_attempts, "lease": lease_ms}))
+    query = text("SELECT hot.reclaim(:turn, :most, :lease, :gone, :overran)")
+    arguments = {"turn": turn_id, "most": max_attempts, "lease": lease_ms}
+    arguments |= {"gone": gone.worker if gone else None, "overran": gone is not None and gone.overran}
+    found = cast("dict[str, Any] | None", db.scalar(query, arguments))
     if found is None:
         return None
     steps = [OpenStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
-    return Reclaimed(found["generation"], found["placement"], steps, found["respond"], read_events(found["events"]))
+    return Reclaimed(
+        generation=found["generation"],
+        placement=found["placement"],
+        max_parallel=found["max_parallel"],
+        steps=steps,
+        respond=found["respond"],
+        events=read_events(found["events"]),
+    )
 
 
 def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
@@ -87,12 +110,13 @@ def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
     return read_events(row[0]) if row and row[0] is not None else []
 
 
-def store_fragments(db: Session, turn_id: UUID, generation: int, fragments: list[dict[str, Any]]) -> None:
-    """Store the fragments that a new generation was compiled to, in the transaction that made it."""
-    query = text(
-        "SELECT hot.store_fragments(id, tenant_id, :generation, :fragments, compiled_at) FROM turns WHERE id = :turn"
-    )
-    db.execute(query, {"turn": turn_id, "generation": generation, "fragments": Jsonb(fragments)})
+def store_fragments(db: Session, turn_id: UUID, fragments: list[dict[str, Any]]) -> list[int]:
+    """Store the fragments that a new generation was compiled to, in the transaction that made it.
+
+    Returns the numbers of those that are the caller's to publish.
+    """
+    query = text("SELECT hot.store_fragments(t, :fragments, t.compiled_at) FROM turns t WHERE t.id = :turn")
+    return cast("list[int]", db.scalar(query, {"turn": turn_id, "fragments": Jsonb(fragments)}))
 
 
 def requeue(db: psycopg.Connection, turn_id: UUID) -> bool:
@@ -114,3 +138,9 @@ def renew_leases(
     held_steps = [{"turn": str(turn), "id": step, "attempt": attempt} for turn, step, attempt in steps]
     held_turns = [{"turn": str(turn), "attempt": attempt} for turn, attempt in turns]
     db.execute("SELECT hot.renew_leases(%s, %s, %s)", (Jsonb(held_steps), Jsonb(held_turns), lease_ms), prepare=True)
+
+
+def renew_held(db: psycopg.Connection, held: Sequence[tuple[UUID, str]], lease_ms: int) -> None:
+    """Renew the leases of the steps of a turn that another process (turn, worker) works on."""
+    named = [{"turn": str(turn), "worker": worker} for turn, worker in held]
+    db.execute("SELECT hot.renew_held(%s, %s)", (Jsonb(named), lease_ms), prepare=True)

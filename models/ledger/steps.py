@@ -33,6 +33,8 @@ class ClaimedStep:
     run_if: dict[str, Any] | None
     fallbacks: list[dict[str, Any]]
     """Calls `{tool, args}` to try when the step's own fails."""
+    copy_of: str | None
+    """The step whose result, among the inputs, is this one's too."""
     unsure: bool
     """An earlier call with an effect was lost: its outcome is to be asked for first."""
     left_ms: int
@@ -48,6 +50,8 @@ class TurnFacts:
     tenant_id: UUID
     conversation_id: str
     person: dict[str, Any]
+    is_capped: bool
+    """Whether ready steps may wait for a place among those that are under way."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def claim(
     if found["verdict"] != "claimed":
         return Claim(found["verdict"], [], None, [])
     turn = found["turn"]
-    facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"])
+    facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
     return Claim("claimed", _read_lanes(found["claimed"]), facts, read_events(found["events"]))
 
 

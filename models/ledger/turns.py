@@ -1,13 +1,13 @@
 """Turns: open, claim, finish, read."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import exists, func, or_, select, update
 from sqlalchemy.orm import Session, aliased
 
 from models.contracts.event import Event, read_events
@@ -15,6 +15,7 @@ from models.contracts.turn import Reply, TurnRequest, Usage
 from models.errors import NotFound
 from models.ledger.control import ClosedTurn, read_closed
 from models.ledger.recovery import LEASE_MS
+from models.settings import settings
 from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
 
@@ -38,6 +39,13 @@ class NewTurn:
     request: TurnRequest
     may_open: bool = True
     """Whether the backlog has room; without, only a message that came before is answered."""
+    sequence: int | None = None
+    """The sender's number of the message in its conversation: what was written first is worked on first."""
+    order_ms: int = 0
+    """How long it is held for those that by its sender's count are missing before it. 0, for numbers with gaps: not at
+    all."""
+    burst_ms: int = 0
+    """How long it is held for further messages, which become a part of it."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +58,8 @@ class OpenedTurn:
     turn_id: UUID | None
     conversation_id: str
     seq: int | None
-    is_active: bool
-    """Whether it may be dispatched now; otherwise it follows the turns before it."""
+    is_sent: bool
+    """Whether it is the caller's to dispatch; otherwise it is held, or follows the turns before it."""
     events: list[Event]
     closed: ClosedTurn | None
     """The turn that it takes the place of."""
@@ -72,6 +80,8 @@ class ClaimedTurn:
     submitted_plan: dict[str, Any] | None
     attempt: int
     """The fence of planning and responding."""
+    generation: int
+    """The generation that its steps will have, also those that start before the plan is whole."""
     left_ms: int
     """Time until its deadline."""
     events: list[Event]
@@ -96,8 +106,8 @@ class FinishedTurn:
     """What the end of a turn leads to."""
 
     events: list[Event]
-    next_turn_id: UUID | None
-    """The conversation's next turn, now active: it is the caller's to dispatch."""
+    released: list[UUID]
+    """Turns of the tenant that may now be planned, the conversation's next one or others: the caller's to dispatch."""
 
 
 def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
@@ -107,6 +117,7 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
         "id": str(new.id),
         "conversation_id": new.conversation_id,
         "channel": new.channel,
+        "sequence": new.sequence,
         "message_id": request.message_id,
         "body_hash": "\\x" + new.body_hash.hex(),
         "agent": request.agent,
@@ -120,18 +131,28 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
         "submitted_plan": request.plan,
     }
     row = db.execute(
-        "SELECT outcome, turn_id, conversation_id, seq, is_active, events, closed"
-        " FROM hot.open_turn(%s, %s, %s, %s, %s, %s)",
-        (new.tenant_id, new.may_open, new.default_agent, new.deadline_ms, LEASE_MS, Jsonb(fields)),
+        "SELECT outcome, turn_id, conversation_id, seq, is_sent, events, closed"
+        " FROM hot.open_turn(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        (
+            new.tenant_id,
+            new.may_open,
+            new.default_agent,
+            new.deadline_ms,
+            LEASE_MS,
+            new.burst_ms,
+            new.order_ms,
+            settings().tenant_window,
+            Jsonb(fields),
+        ),
         prepare=True,
     ).fetchone()
     assert row is not None
-    outcome, turn_id, conversation_id, seq, is_active, events, closed = row
-    return OpenedTurn(outcome, turn_id, conversation_id, seq, is_active, read_events(events), read_closed(closed))
+    outcome, turn_id, conversation_id, seq, is_sent, events, closed = row
+    return OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_events(events), read_closed(closed))
 
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn | None:
-    """Claim the planning of a turn. None: it is somebody else's, done, or not its conversation's turn yet."""
+    """Claim the planning of a turn. None: it is somebody else's, done, or not sent yet."""
     row = db.execute("SELECT hot.claim_turn(%s, %s)", (turn_id, lease_ms), prepare=True).fetchone()
     found = row[0] if row else None
     if found is None:
@@ -147,6 +168,7 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn |
         person=found["person"],
         submitted_plan=found["submitted_plan"],
         attempt=found["attempt"],
+        generation=found["generation"],
         left_ms=found["left_ms"],
         events=read_events(found["events"]),
     )
@@ -156,7 +178,7 @@ def finish(db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending) 
     """End a turn with its reply. None: the fence is old and nothing was recorded."""
     written = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
     row = db.execute(
-        "SELECT hot.finish_turn(%s, %s, %s, %s, %s, %s, %s)",
+        "SELECT hot.finish_turn(%s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             attempt,
@@ -165,14 +187,20 @@ def finish(db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending) 
             None if ending.output is None else Jsonb(ending.output),
             Jsonb(ending.usage.model_dump()),
             None if ending.error is None else Jsonb(ending.error),
+            settings().tenant_window,
         ),
         prepare=True,
     ).fetchone()
     found = row[0] if row else None
     if found is None:
         return None
-    next_turn_id = UUID(found["next"]) if found["next"] else None
-    return FinishedTurn(events=read_events(found["events"]), next_turn_id=next_turn_id)
+    return FinishedTurn(read_events(found["events"]), [UUID(released) for released in found["released"]])
+
+
+def release_due(db: psycopg.Connection) -> list[UUID]:
+    """Hand held turns to the planners: those that are due, as far as their tenants' windows have room."""
+    released = db.execute("SELECT hot.release_due(%s)", (settings().tenant_window,), prepare=True)
+    return [turn_id for (turn_id,) in released]
 
 
 def get(db: Session, turn_id: UUID, tenant_id: UUID | None = None) -> TurnRow | None:
@@ -218,18 +246,23 @@ def of_conversation(
 def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]:
     """Return the last answered messages before a turn with their replies, oldest first; not those rolled back."""
     successor = aliased(TurnRow)
-    query = (
-        select(TurnRow.message, ReplyRow.text)
+    # What came later and was planned was written before; what came later and was only stopped is none of its past.
+    is_before = or_(TurnRow.seq < turn.seq, TurnRow.planning_at.is_not(None))
+    answered = (
+        select(TurnRow.message, ReplyRow.text, TurnRow.finished_at)
         .join(ReplyRow, ReplyRow.turn_id == TurnRow.id)
         .where(
             TurnRow.tenant_id == turn.tenant_id,
             TurnRow.conversation_id == turn.conversation_id,
-            TurnRow.seq < turn.seq,
             TurnRow.seq >= turn.seq - limit,
+            is_before,
             ~exists().where(successor.id == TurnRow.superseded_by, successor.on_busy == "rollback"),
         )
-        .order_by(TurnRow.seq)
+        .order_by(TurnRow.seq.desc())
+        .limit(limit)
+        .subquery()
     )
+    query = select(answered.c.message, answered.c.text).order_by(answered.c.finished_at)
     return [(message, reply) for message, reply in db.execute(query)]
 
 
@@ -251,9 +284,3 @@ def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
         .returning(TurnRow.id)
     )
     return list(db.scalars(query, execution_options={"synchronize_session": False}))
-
-
-def left_ms(db: Session, deadline_at: datetime) -> int:
-    """Return the time until a deadline by the database's clock, in milliseconds, at least 0."""
-    left = db.scalar(select(func.extract("epoch", deadline_at - func.clock_timestamp())))
-    return max(0, round(float(left or 0) * 1000))

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Index, LargeBinary, text
+from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.tables.base import HOT, Row, created_now
@@ -29,6 +29,8 @@ class ConversationRow(Row):
     """The user as last told by the caller."""
     last_seq: Mapped[int]
     """Number of turns so far."""
+    last_sequence: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """The highest number of its sender's that has been worked on; 0 where messages carry none."""
     active_turn_id: Mapped[UUID | None]
     """The one turn that may run; set and cleared in the ledger's transactions."""
     audit_seq: Mapped[int] = mapped_column(server_default="0")

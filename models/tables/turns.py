@@ -4,13 +4,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy import BigInteger, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.tables.base import HOT, JSON, Row, created_now
 
 IN_BACKLOG = "status IN ('queued', 'planning', 'running', 'responding')"
 """Said of turns that are ours to work on. Literal, so that the index of this condition is used whatever the plan."""
+IS_WAITING = "sent_at IS NULL AND ending IS NULL"
+"""Said of queued turns that are not handed to the planners yet. (Not by their status, so that Postgres cannot think the
+index of the backlog as good.)"""
 IS_DUE = "status IN ('queued', 'planning', 'running')"
 """Said of turns that their deadline ends. Literal for the same reason."""
 IS_BROKEN = "status = 'failed' AND error ->> 'code' = 'internal_error'"
@@ -25,7 +28,16 @@ class TurnRow(Row):
         UniqueConstraint("tenant_id", "conversation_id", "seq"),
         UniqueConstraint("tenant_id", "channel", "message_id"),
         Index("turns_unsent_idx", "sent_at", postgresql_where=text("status = 'queued' AND sent_at IS NOT NULL")),
-        Index("turns_backlog_idx", "status", "tenant_id", postgresql_where=text(IN_BACKLOG)),
+        Index("turns_backlog_idx", "status", "tenant_id", "sent_at", postgresql_where=text(IN_BACKLOG)),
+        Index(
+            "turns_waiting_idx",
+            "tenant_id",
+            "conversation_id",
+            text("sequence NULLS FIRST"),
+            "seq",
+            postgresql_where=text(IS_WAITING),
+        ),
+        Index("turns_held_idx", "tenant_id", "due_at", postgresql_where=text(f"{IS_WAITING} AND due_at IS NOT NULL")),
         Index("turns_due_idx", "deadline_at", postgresql_where=text(IS_DUE)),
         Index("turns_broken_idx", "finished_at", postgresql_where=text(IS_BROKEN)),
         HOT,
@@ -35,6 +47,10 @@ class TurnRow(Row):
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     conversation_id: Mapped[str]
     seq: Mapped[int]
+    sequence: Mapped[int | None] = mapped_column(BigInteger)
+    """The sender's number of its message; of its first one, where others were merged."""
+    last_sequence: Mapped[int | None] = mapped_column(BigInteger)
+    """The sender's number of the last message merged into it."""
     channel: Mapped[str]
     message_id: Mapped[str | None]
     body_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -62,12 +78,20 @@ class TurnRow(Row):
     open_steps: Mapped[int] = mapped_column(server_default="0")
     """Steps that are not final."""
     last_event: Mapped[int] = mapped_column(server_default="0")
+    settles_at: Mapped[datetime | None]
+    """Until when further messages of its burst are awaited."""
+    awaits_until: Mapped[datetime | None]
+    """Until when messages are awaited that its sender's count says are missing before it."""
+    due_at: Mapped[datetime | None]
+    """When it may be handed to the planners; None while another turn of the conversation is active."""
     sent_at: Mapped[datetime | None]
-    """When it was handed to the planners' queue; None while another turn of the conversation is active."""
+    """When it was handed to the planners; None while it is held, or another turn of its conversation is active."""
     recoveries: Mapped[int] = mapped_column(server_default="0")
 
     placement: Mapped[str | None]
     """How the plan's steps are laid on workers."""
+    max_parallel: Mapped[int | None]
+    """Steps that may be under way at a time, where the plan could have more."""
     action: Mapped[str | None]
     synthesis_hint: Mapped[str | None]
     output: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
@@ -75,6 +99,10 @@ class TurnRow(Row):
     error: Mapped[dict[str, Any] | None]
     ending: Mapped[str | None]
     """Why it was closed before its work was done: `cancelled`, `superseded`, `late`."""
+    asked: Mapped[bool] = mapped_column(server_default="false")
+    """Whether a step of it has ever asked for approval."""
+    waiting_since: Mapped[datetime | None]
+    """Since when it is `waiting_approval`: its deadline stands still."""
     superseded_by: Mapped[UUID | None]
     """The turn that took its place."""
     created_at: Mapped[datetime] = created_now()

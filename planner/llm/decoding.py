@@ -4,6 +4,7 @@ Nothing is judged here beyond being JSON that can be stored; `planner.validation
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -42,7 +43,7 @@ def _read_object(text: str) -> dict[str, Any]:
         raise _unreadable("the answer is nested too deeply") from None
     except ValueError as error:
         raise _unreadable(f"the answer is not JSON: {error}") from None
-    _check_storable(data)
+    check_storable(data)
     assert isinstance(data, dict)
     return data
 
@@ -51,8 +52,12 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number of JSON")
 
 
-def _check_storable(data: Any) -> None:
-    """Refuse what Postgres could not keep, and what would exhaust the stack of whoever walks through it later."""
+def check_storable(data: Any) -> None:
+    """Refuse what Postgres could not keep, and what would exhaust the stack of whoever walks through it later.
+
+    Raises:
+        InvalidPlan: the data holds such a thing.
+    """
     waiting = [(data, 1)]
     while waiting:
         value, depth = waiting.pop()
@@ -62,6 +67,8 @@ def _check_storable(data: Any) -> None:
             waiting += [(part, depth + 1) for item in value.items() for part in item]
         elif isinstance(value, list):
             waiting += [(item, depth + 1) for item in value]
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise _unreadable("a number of the answer is beyond what JSON can hold")
         elif isinstance(value, str) and _UNSTORABLE.search(value):
             raise _unreadable("a string of the answer holds NUL or half of a surrogate pair")
 

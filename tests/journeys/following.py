@@ -38,6 +38,12 @@ def run(api: httpx2.Client, steps: Iterable[Mapping[str, Any]], **request: Any) 
     return finished(api, post(api, plan={"steps": list(steps)}, agent="generic", **request)["turn_id"])
 
 
+def kinds(api: httpx2.Client, turn_id: str) -> list[str]:
+    """Return the types of a final turn's events, in order."""
+    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
+    return [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+
+
 def wait_step(name: str, *needs: str, ms: int = 1, **fields: Any) -> dict[str, Any]:
     return {"id": name, "tool": "sim.wait", "args": {"ms": ms}, "needs": list(needs), **fields}
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.following import finished, post, run, sim_lines, wait_step
+from tests.journeys.following import finished, kinds, post, run, sim_lines, wait_step
 from workers.embedded import Stack
 
 WRITE = {"id": "w", "tool": "sim.write", "args": {"value": "kept", "ms": 1_500}}
@@ -28,11 +28,6 @@ def running(api: httpx2.Client, steps: list[dict[str, Any]], step: str, **reques
 def step_of(api: httpx2.Client, turn_id: str, step: str) -> dict[str, Any]:
     steps = api.get(f"/v1/turns/{turn_id}").json()["steps"]
     return next((found for found in steps if found["id"] == step), {})
-
-
-def kinds(api: httpx2.Client, turn_id: str) -> list[str]:
-    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
-    return [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
 
 
 def test_cancelling_a_turn_that_waits(api: httpx2.Client) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.journeys.following import assert_ran_once_in_order, run, wait_step
+from tests.journeys.following import assert_ran_once_in_order, finished, run, wait_step
+from tests.journeys.test_parking import NEEDS, decide, waiting
 from tests.journeys.test_plans import SHAPES
 from workers.embedded import Stack, StackOptions
 
@@ -60,3 +61,13 @@ def test_writes_and_other_queues_get_messages_of_their_own(dense_api: httpx2.Cli
 
     assert [step["status"] for step in turn["steps"]] == ["succeeded"] * 4
     assert turn["steps"][2]["worker"].startswith("worker-cpu")
+
+
+def test_a_step_waits_for_approval(dense_api: httpx2.Client, dense_log: Path) -> None:
+    """The steps that ride together go on without it; after the approval everything has run once and in order."""
+    turn_id = waiting(dense_api)
+
+    decide(dense_api, turn_id)
+
+    assert finished(dense_api, turn_id)["status"] == "succeeded"
+    assert_ran_once_in_order(dense_log, turn_id, NEEDS)

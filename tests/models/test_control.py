@@ -116,11 +116,11 @@ def test_a_turn_that_is_closed_while_it_waits_hands_nothing_on() -> None:
     ended = end(closed.id, closed.respond or 0)
 
     assert ended is not None
-    assert ended.next_turn_id is None
+    assert ended.released == []
     assert claim_turn(third.turn_id) is None
     finished = finish_turn(active)
     assert finished is not None
-    assert finished.next_turn_id == third.turn_id
+    assert finished.released == [third.turn_id]
 
 
 @pytest.mark.parametrize("status", ["queued", "planning", "running"])

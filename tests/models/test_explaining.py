@@ -15,12 +15,12 @@ from models.ledger import explanation, recovery, steps, turns, workers
 from models.ledger.steps import FinishedStep, Holder, Wanted
 from models.settings import ROOT
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
+from tests.models.parking import APPROVED, ask, delay, row
 
 pytestmark = pytest.mark.usefixtures("database")
 
 LEASE = timedelta(seconds=6)
 HOLDER = Holder("worker-io-1@host/7", 6_000)
-
 
 EMPTY: Mapping[str, int] = {}
 """The broker answers, and no message waits."""
@@ -207,6 +207,42 @@ def test_a_running_step() -> None:
     assert told(found) == ("step_running", "b", None)
     assert found.until is not None
     assert HOLDER.worker in found.message
+
+
+def test_a_step_waits_for_a_person() -> None:
+    """It is named before what runs, with the time at which it lapses; as the turn's only work it stops the turn."""
+    turn = running_turn(APPROVED, step("b"))
+    beat()
+    claim(turn.id, "w")
+    ask(turn.id)
+    claim(turn.id, "b")
+    beside = why(turn.id)
+    succeed(turn.id, "b")
+
+    found = why(turn.id)
+
+    assert (told(beside), told(found)) == (("approval", "w", None), ("approval", "w", None))
+    assert (beside.status, found.status) == ("running", "waiting_approval")
+    assert found.until == row(turn.id).lapses_at
+
+
+def test_a_step_waits_for_its_time() -> None:
+    """It is named when nothing else is to be done; once its time has come it waits for a worker."""
+    turn = running_turn(step("a"), step("b"))
+    beat()
+    for name in "ab":
+        claim(turn.id, name)
+    delay(turn.id, "a")
+    beside = why(turn.id)
+    succeed(turn.id, "b")
+
+    found = why(turn.id)
+    change("UPDATE steps SET not_before = clock_timestamp() WHERE id = 'a'")
+
+    assert (told(beside), told(found)) == (("step_running", "b", None), ("retry_at", "a", None))
+    assert found.until is not None
+    assert found.until > found.since
+    assert told(why(turn.id)) == ("waiting_for_worker", "a", "tools.io")
 
 
 def test_a_lost_step() -> None:

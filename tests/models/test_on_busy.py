@@ -91,7 +91,7 @@ def test_auto_chooses_by_what_has_happened(case: str) -> None:
         became = "interrupted"
         assert (row.ending, row.superseded_by, second.closed.id) == ("superseded", second.turn_id, active)
     assert became == expected
-    assert not second.is_active
+    assert not second.is_sent
 
 
 @pytest.mark.parametrize("policy", ["auto", "enqueue", "reject", "interrupt", "rollback", "merge"])
@@ -105,7 +105,7 @@ def test_with_no_active_turn_every_policy_opens_one(policy: str) -> None:
 
     second = open_turn(tenant, on_busy=policy)
 
-    assert [(opened.outcome, opened.seq, opened.is_active) for opened in (first, second)] == [
+    assert [(opened.outcome, opened.seq, opened.is_sent) for opened in (first, second)] == [
         ("opened", 1, True), ("opened", 2, True)
     ]
 
@@ -118,7 +118,7 @@ def test_a_merged_message_is_a_part_of_the_turn() -> None:
 
     merged = open_turn(tenant, "second", on_busy="merge")
 
-    assert (merged.outcome, merged.turn_id, merged.seq, merged.is_active) == ("merged", waiting.turn_id, 2, False)
+    assert (merged.outcome, merged.turn_id, merged.seq, merged.is_sent) == ("merged", waiting.turn_id, 2, False)
     assert view(waiting.turn_id).message == "first\nsecond"
     assert open_turn(tenant, on_busy="enqueue").seq == 3
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_merged_waits(waiting: dict[str, Any], message: dict[str,
 
     second = open_turn(tenant, **message, on_busy="merge")
 
-    assert (second.outcome, second.seq, second.is_active, second.closed) == ("opened", 2, False, None)
+    assert (second.outcome, second.seq, second.is_sent, second.closed) == ("opened", 2, False, None)
 
 
 def test_two_messages_of_the_longest_length_together_fit() -> None:
@@ -194,7 +194,7 @@ def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(
         history = turns.history(db, third, 20)
 
     assert [message for message, _ in history] == remembered
-    assert (ended.next_turn_id, ended.events[-1].data["superseded_by"]) == (second.turn_id, str(second.turn_id))
+    assert (ended.released, ended.events[-1].data["superseded_by"]) == ([second.turn_id], str(second.turn_id))
 
 
 @pytest.fixture

@@ -238,3 +238,22 @@ def test_times_are_the_databases() -> None:
         planned_at = turns.get(db, turn.id).planned_at  # type: ignore[union-attr]
     assert rows["a"].ready_at == planned_at
     assert rows["b"].ready_at == rows["a"].finished_at <= rows["b"].started_at <= rows["b"].finished_at
+
+
+@pytest.mark.parametrize(
+    ("status", "on_need_error", "ended"),
+    [("failed", "skip", "failed"), ("failed", "run", "failed"), ("needs_input", "run", "needs_input")],
+)
+def test_a_copy_ends_as_the_step_whose_call_it_repeats(status: Ended, on_need_error: str, ended: str) -> None:
+    """With the same error in the same commit, whatever it says about failed needs: nobody makes the call again."""
+    twice = [step(name, tool="sim.echo", args={"value": 1}, on_need_error=on_need_error) for name in "ab"]
+    turn = running_turn(*twice, step("c", "b"))
+    claim(turn.id, "a")
+
+    after = advance(turn.id, "a", status=status)
+
+    assert statuses(turn.id) == {"a": status, "b": ended, "c": "skipped"}
+    assert after.respond is not None
+    with transaction() as db:
+        a, b, _ = steps.of_turn(db, turn.id)
+    assert (a.error, a.result) == (b.error, b.result)

@@ -16,7 +16,7 @@ def test_a_first_turn_is_active_at_once() -> None:
     """It has the number 1, an event, and a time by which it was handed on."""
     opened = open_turn(make_tenant())
 
-    assert (opened.outcome, opened.seq, opened.is_active) == ("opened", 1, True)
+    assert (opened.outcome, opened.seq, opened.is_sent) == ("opened", 1, True)
     assert [event.type for event in opened.events] == ["turn.queued"]
 
 
@@ -33,7 +33,7 @@ def test_many_first_messages_at_once() -> None:
         )
 
     assert sorted(turn.seq or 0 for turn in opened) == list(range(1, 41))
-    assert [turn.seq for turn in opened if turn.is_active] == [1]
+    assert [turn.seq for turn in opened if turn.is_sent] == [1]
     with transaction() as db:
         assert audit.verify(db, tenant, "c1") == []
         own = conversations.agent_of(db, tenant, "c1")
@@ -87,7 +87,7 @@ def test_numbers_have_no_gaps_under_concurrency() -> None:
         opened = list(pool.map(lambda _: open_turn(tenant, on_busy="enqueue"), range(40)))
 
     assert sorted(turn.seq or 0 for turn in opened) == list(range(1, 41))
-    assert [turn.is_active for turn in opened].count(True) == 1
+    assert [turn.is_sent for turn in opened].count(True) == 1
 
 
 def test_turns_of_a_conversation_run_one_at_a_time_in_order() -> None:
@@ -102,7 +102,7 @@ def test_turns_of_a_conversation_run_one_at_a_time_in_order() -> None:
 
     assert too_early is None
     assert finished is not None
-    assert finished.next_turn_id == second.turn_id
+    assert finished.released == [second.turn_id]
     assert claim_turn(third.turn_id) is None
     assert claim_turn(second.turn_id) is not None
 

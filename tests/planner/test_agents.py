@@ -19,7 +19,8 @@ def test_travel_and_generic_are_shipped(tools: Registry) -> None:
 
     assert {tool.pack for tool in tools.allowed(travel.tools).tools.values()} == {"travel", "dates"}
     assert tools.allowed(generic.tools).tools.keys() == tools.tools.keys()
-    assert (generic.max_depth, generic.max_fan_out) == (None, None)
+    assert (generic.max_depth, generic.max_fan_out, generic.max_parallel) == (None, None, None)
+    assert travel.max_parallel == 6
 
 
 @pytest.mark.parametrize("name", AGENTS.profiles)

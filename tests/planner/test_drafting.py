@@ -10,6 +10,7 @@ from models.errors import Unavailable
 from planner.context import Exchange, PlanningContext
 from planner.drafting import draft, planning_messages
 from planner.llm.openai import OpenAIModel
+from planner.streaming import WrittenStep
 from tests.planner.llm.scripted import Script, fails, says
 
 Context = Callable[..., PlanningContext]
@@ -134,14 +135,30 @@ def test_mode_direct_is_one_streamed_call_without_a_schema(script: Script, llm: 
 
 def test_steps_are_told_while_they_are_written(script: Script, llm: OpenAIModel, context: Context) -> None:
     """Each step is told once, in order, when it is complete."""
-    told: list[dict[str, Any]] = []
+    told: list[WrittenStep] = []
     script.behaviours = [says(_plan(_weather("a"), _weather("b", days=3), _weather("c")))]
 
     drafted = draft(context("Weather in Rome?"), llm, on_step=told.append)
 
     assert drafted.plan is not None
-    assert [step["id"] for step in told] == ["a", "b", "c"]
-    assert told[1]["args"] == {"city": "Rome", "days": 3}
+    assert [(step.position, step.raw["id"]) for step in told] == [(0, "a"), (1, "b"), (2, "c")]
+    assert told[1].raw["args"] == {"city": "Rome", "days": 3}
+    assert [step.early for step in told] == drafted.plan.steps
+
+
+def test_the_first_answers_steps_are_told_and_then_refused(script: Script, llm: OpenAIModel, context: Context) -> None:
+    """Whoever started them hears that the answer is not taken before the second is asked for, whose steps wait."""
+    told: list[object] = []
+    script.behaviours = [says(_plan(_weather("a"), _weather("a"))), says(_plan(_weather("b")))]
+
+    draft(
+        context("Weather in Rome?"),
+        llm,
+        on_step=lambda step: told.append(step.raw["id"]),
+        on_refused=lambda: told.append(len(script.requests)),
+    )
+
+    assert told == ["a", "a", 1]
 
 
 def test_the_prompt_is_the_same_for_the_same_context(context: Context) -> None:

@@ -1,5 +1,6 @@
 """Validation: every fault is named, with its step."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,15 @@ def faults(plan: Any, tools: Registry, limits: Limits | None = None) -> set[tupl
 def test_each_fault_is_named_with_its_step(tools: Registry, steps: Any, expected: set[tuple[str | None, str]]) -> None:
     """One fault, one name, one step."""
     assert faults({"steps": steps}, tools) == expected
+
+
+def test_a_fallback_asks_nobody(tools: Registry) -> None:
+    """What a person must approve cannot stand in for a failed call."""
+    asking = Registry({**tools.tools, "sim.wait": replace(tools.get("sim.wait"), requires_approval=True)})
+    steps = [{**wait("a"), "fallbacks": [{"tool": "sim.wait", "args": {"ms": 1}}]}]
+
+    assert validate({"steps": steps}, tools)
+    assert faults({"steps": steps}, asking) == {("a", "bad_fallback")}
 
 
 def test_faults_do_not_hide_each_other(tools: Registry) -> None:

@@ -106,6 +106,8 @@ def test_fail_fails_as_told(code: str, call: Call) -> None:
         ("sim.flaky", {}, "fail_times"),
         ("sim.flaky", {"fail_times": -1}, "fail_times"),
         ("sim.flaky", {"fail_times": 1, "ms": -1}, "ms"),
+        ("sim.flaky", {"fail_times": 1, "retry_after_s": -1}, "retry_after_s"),
+        ("sim.approve", {}, "value"),
         ("sim.write", {}, "value"),
         ("sim.write", {"value": 1, "ms": 600_001}, "ms"),
     ],
@@ -218,6 +220,6 @@ def test_the_pack_declares_effects_and_places() -> None:
     """Planner and executor see what may run again, what is quick and what burns CPU."""
     sim = load_registry(["sim"]).tools
 
-    assert {name for name, tool in sim.items() if tool.effect != "read"} == {"sim.write"}
+    assert {name for name, tool in sim.items() if tool.effect != "read"} == {"sim.approve", "sim.write"}
     assert {name for name, tool in sim.items() if tool.inline} == {"sim.echo"}
     assert {name for name, tool in sim.items() if tool.isolation == "process"} == {"sim.burn"}

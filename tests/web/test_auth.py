@@ -7,6 +7,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 
+from models.contracts.turn import SCOPES
 from models.database import transaction
 from models.ledger import keys
 from tests.web.conftest import KeyMaker
@@ -42,7 +43,7 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
     """Every route that names a thing answers 404 to another tenant's key, and to its owner's it does not."""
     body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
     turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
-    names = {"turn_id": turn_id, "conversation_id": "mine"}
+    names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a"}
     stranger, walked = key(tenant="theirs"), 0
 
     for method, rule in _guarded(app):
@@ -79,6 +80,7 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
     ("method", "path", "scope"),
     [
         ("POST", "/v1/turns", "turns:write"),
+        ("POST", "/v1/turns/x/approvals/y", "approvals:decide"),
         ("GET", "/v1/turns/x", "turns:read"),
         ("GET", "/v1/turns/x/events", "turns:read"),
         ("GET", "/v1/turns/x/graph.mmd", "turns:read"),
@@ -93,8 +95,7 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
 )
 def test_scopes(app: APIFlask, key: KeyMaker, method: str, path: str, scope: str) -> None:
     """A key without the scope gets 403, which names the scope."""
-    every = ("turns:write", "turns:read", "plans:submit", "admin")
-    headers = key(*[other for other in every if other != scope])
+    headers = key(*[other for other in SCOPES if other != scope])
 
     answer = app.test_client().open(path, method=method, headers=headers)
 

@@ -16,7 +16,7 @@ from models.contracts.turn import Reply, Usage
 from models.database import statement, transaction
 from models.ledger import events, turns
 from models.ledger.turns import Ending
-from models.redis import announce, append_delta, redis
+from models.redis import announce, append_delta, redis, settle_deltas
 from tests.factories import claim_turn, record_plan, step
 from tests.facts import wait_for
 from web.events import stream
@@ -64,6 +64,7 @@ def _work(turn_id: UUID, deltas: int = 3) -> Iterator[None]:
     for number in range(1, deltas + 1):
         append_delta(turn_id, last, number, f"word{number} ")
         yield
+    settle_deltas()
     with statement() as db:
         done = turns.finish(db, turn_id, attempt, Ending("succeeded", Reply(text="word"), {}, Usage()))
     assert done is not None

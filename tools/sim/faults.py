@@ -19,6 +19,8 @@ class Flaky(Contract):
     """Calls of this step that fail before one succeeds, over all its tries and attempts."""
     ms: Milliseconds = 0
     """Milliseconds that each call takes, 0-600000."""
+    retry_after_s: float | None = Field(None, ge=0, le=86_400)
+    """When to come again, as each failure says; it says nothing where absent."""
 
 
 class Recovered(Contract):
@@ -39,7 +41,7 @@ class Nothing(Contract):
     """Never returned."""
 
 
-@tool("sim.flaky", effect="read", timeout_s=SIM_TIMEOUT_S, errors=("UPSTREAM_5XX",))
+@tool("sim.flaky", effect="read", timeout_s=SIM_TIMEOUT_S, shareable=False, errors=("UPSTREAM_5XX",))
 def flaky(query: Flaky, context: ToolContext) -> Recovered:
     """Fail a number of times as a provider with a bad day would, then succeed. For load tests and drills."""
     log_start(context)
@@ -48,12 +50,13 @@ def flaky(query: Flaky, context: ToolContext) -> Recovered:
         calls = count_call(db, tenant_id=context.tenant_id, turn_id=context.turn_id, step_id=context.step_id)
     pause(query.ms, context)
     if calls <= query.fail_times:
-        raise Unavailable(f"call {calls} of {query.fail_times} that fail", code="UPSTREAM_5XX")
+        message = f"call {calls} of {query.fail_times} that fail"
+        raise Unavailable(message, code="UPSTREAM_5XX", retry_after_s=query.retry_after_s)
     log_effect(context)
     return Recovered(calls=calls)
 
 
-@tool("sim.fail", effect="read")
+@tool("sim.fail", effect="read", shareable=False)
 def fail(query: Fail, context: ToolContext) -> Nothing:
     """Fail for good with the given error code. For load tests and drills."""
     log_start(context)

@@ -55,7 +55,7 @@ class Burned(Contract):
     """Milliseconds asked for."""
 
 
-@tool("sim.wait", effect="read", timeout_s=SIM_TIMEOUT_S)
+@tool("sim.wait", effect="read", timeout_s=SIM_TIMEOUT_S, shareable=False)
 def wait(query: Wait, context: ToolContext) -> Waited:
     """Wait for some milliseconds, then return the payload. For load tests and drills."""
     log_start(context)
@@ -72,7 +72,7 @@ def echo(query: Echo, context: ToolContext) -> Echoed:
     return Echoed(value=query.value)
 
 
-@tool("sim.burn", effect="read", isolation="process", timeout_s=SIM_TIMEOUT_S)
+@tool("sim.burn", effect="read", isolation="process", timeout_s=SIM_TIMEOUT_S, shareable=False)
 def burn(query: Burn, context: ToolContext) -> Burned:
     """Use the CPU for some milliseconds. For load tests and drills."""
     log_start(context)

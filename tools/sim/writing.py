@@ -1,4 +1,4 @@
-"""A tool with an effect that can be counted: `sim.write`."""
+"""Tools with an effect that can be counted: `sim.write`, and `sim.approve`, which waits for a person first."""
 
 from typing import Any
 
@@ -40,6 +40,16 @@ def find_written(_: Write, context: ToolContext) -> Written | None:
 @tool("sim.write", effect="write", timeout_s=SIM_TIMEOUT_S, reconcile=find_written)
 def write(query: Write, context: ToolContext) -> Written:
     """Write a value once, however often the same step is called. For load tests and drills."""
+    return _write(query, context)
+
+
+@tool("sim.approve", effect="write", timeout_s=SIM_TIMEOUT_S, reconcile=find_written, requires_approval=True)
+def approve(query: Write, context: ToolContext) -> Written:
+    """Write a value once, like sim.write, after a person has approved it. For load tests and drills."""
+    return _write(query, context)
+
+
+def _write(query: Write, context: ToolContext) -> Written:
     log_start(context)
     pause(query.ms, context)
     with transaction() as db:

@@ -15,9 +15,9 @@ from planner.drafting import Draft, draft
 from planner.graph import dump_expression
 from workers.cli.printing import json_option, print_json, print_rows
 from workers.cli.watching import show_plan_graph
+from workers.compiling import compile_plan
 from workers.parts import agents as load_agents
 from workers.parts import llm, registry
-from workers.planning import compile_plan, fragment_size
 
 
 @click.group
@@ -41,7 +41,7 @@ def list_tools(as_json: bool) -> None:
 def show_tool(name: str) -> None:
     """Show a tool with the schemas of its arguments and result, as JSON."""
     tool = registry().get(name)
-    shown = ("name", "description", "effect", "queue", "timeout_s", "retries", "inline")
+    shown = ("name", "description", "effect", "queue", "timeout_s", "retries", "inline", "requires_approval")
     facts = {field: getattr(tool, field) for field in shown}
     print_json({**facts, "arguments": tool.input_schema, "result": tool.output_schema})
 
@@ -77,7 +77,8 @@ def plan(message: str, agent: str | None, mode: Mode | None, as_json: bool) -> N
     drafted = _draft(profile, message, mode)
     if drafted.plan is None:
         raise click.ClickException("; ".join(fault["message"] for fault in drafted.faults))
-    _, compiled = compile_plan(drafted.plan, registry(), fragment_size(profile.placement or settings().placement))
+    placement = profile.placement or settings().placement
+    compiled = compile_plan(drafted.plan, registry(), placement, profile.max_parallel).fragments
     canvas = [
         {"after": list(fragment.needs), "canvas": dump_expression(fragment.expression)} for fragment in compiled
     ]

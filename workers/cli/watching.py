@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+import orjson
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,17 +19,12 @@ def show_events(console: Console, events: Iterable[tuple[str, dict[str, Any]]]) 
     """Print what happens to a turn until it is final."""
     start: datetime | None = None
     for kind, data in events:
+        show = _SHOWN.get(kind)
         at = datetime.fromisoformat(data["at"]) if "at" in data else None
         start = start or at
         elapsed = f"{(at - start).total_seconds() * 1000:6.0f} ms" if at and start else " " * 9
-        if kind == "plan.ready":
-            _show_plan(console, data)
-        elif kind == "step.started":
-            console.print(f"  [dim]{elapsed}[/] {_name(data)} [dim]started on {escape(str(data['worker']))}[/]")
-        elif kind == "step.retry":
-            console.print(f"  [dim]{elapsed}[/] {_name(data)} [yellow]tries again: {escape(data['code'])}[/]")
-        elif kind == "step.finished":
-            _show_finished(console, elapsed, data)
+        if show is not None:
+            show(console, elapsed, data)
 
 
 def show_turn(console: Console, turn: Mapping[str, Any]) -> None:
@@ -79,11 +75,26 @@ def show_plan_graph(console: Console, steps: Iterable[Mapping[str, Any]]) -> Non
             console.print(f"  {'   ' * level}{mark} [bold]{escape(step['id'])}[/] {escape(step['tool'])}{after}")
 
 
-def _show_plan(console: Console, data: Mapping[str, Any]) -> None:
+def _show_plan(console: Console, _: str, data: Mapping[str, Any]) -> None:
     if data["steps"]:
         console.print(f"\n[bold]plan[/] {escape(data['action'] or '')}")
         show_plan_graph(console, data["steps"])
         console.print("[bold]steps[/]")
+
+
+def _show_started(console: Console, elapsed: str, data: Mapping[str, Any]) -> None:
+    console.print(f"  [dim]{elapsed}[/] {_name(data)} [dim]started on {escape(str(data['worker']))}[/]")
+
+
+def _show_retry(console: Console, elapsed: str, data: Mapping[str, Any]) -> None:
+    console.print(f"  [dim]{elapsed}[/] {_name(data)} [yellow]tries again: {escape(data['code'])}[/]")
+
+
+def _show_request(console: Console, elapsed: str, data: Mapping[str, Any]) -> None:
+    args = orjson.dumps(data["args"]).decode()
+    console.print(f"  [dim]{elapsed}[/] {_name(data)} [yellow]waits for approval[/] of {escape(args)}")
+    path = f"/v1/turns/{data['turn_id']}/approvals/{data['step']}"
+    console.print(f"  {' ' * 9} [dim]to decide: POST {escape(path)} {{\"decision\": \"approve\"}} or \"reject\"[/]")
 
 
 def _show_finished(console: Console, elapsed: str, data: Mapping[str, Any]) -> None:
@@ -115,3 +126,13 @@ def _show_bars(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:
 
 def _name(data: Mapping[str, Any]) -> str:
     return f"[bold]{escape(str(data['step']))}[/] {escape(str(data['tool']))}"
+
+
+_SHOWN = {
+    "plan.ready": _show_plan,
+    "step.started": _show_started,
+    "step.retry": _show_retry,
+    "approval.requested": _show_request,
+    "step.finished": _show_finished,
+}
+"""What is printed of a turn, by the kind of its event."""

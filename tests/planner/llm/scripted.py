@@ -2,8 +2,9 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -63,12 +64,23 @@ def drips(released: threading.Event) -> Behaviour:
     return lambda _: Response(chunks(), mimetype="text/event-stream")
 
 
+def stream(pieces: Iterable[str], *, whole: bool = False) -> Response:
+    """Send pieces as they come; with `whole`, the text of them all at once."""
+    if whole:
+        return _json({"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": "stop"}]})
+    last: list[dict[str, Any]] = [{"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+    chunks = ({"choices": [{"delta": {"content": piece}, "finish_reason": None}]} for piece in pieces)
+    return _stream(chain(chunks, last), done=True)
+
+
 class Script:
     """What the server does, and what it was asked."""
 
     def __init__(self) -> None:
         self.url = ""
         self.behaviours: list[Behaviour] = []
+        self.otherwise: Behaviour = fails(500, "the script is over")
+        """What it does when nothing is left to do in order."""
         self.requests: list[dict[str, Any]] = []
         self.released = threading.Event()
 
@@ -77,7 +89,7 @@ class Script:
         if request.method == "GET":
             return _json({"data": []})(environ, start_response)
         self.requests.append(json.loads(request.data))
-        behave = self.behaviours.pop(0) if self.behaviours else fails(500, "the script is over")
+        behave = self.behaviours.pop(0) if self.behaviours else self.otherwise
         return behave(self.requests[-1])(environ, start_response)
 
 
@@ -106,9 +118,9 @@ def _pieces(text: str) -> list[str]:
     return [text[start : start + 12] for start in range(0, len(text), 12)]
 
 
-def _stream(chunks: list[dict[str, Any]], *, done: bool) -> Response:
-    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + (["data: [DONE]\n\n"] if done else [])
-    return Response(iter(lines), mimetype="text/event-stream")
+def _stream(chunks: Iterable[dict[str, Any]], *, done: bool) -> Response:
+    lines = (f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    return Response(chain(lines, ["data: [DONE]\n\n"] if done else []), mimetype="text/event-stream")
 
 
 def _json(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -17,12 +17,13 @@ from tools.registry import Registry
         "[1, 2]",
         '{"steps": [',
         '{"steps": [NaN]}',
+        '{"steps": [1e999]}',
         '{"reply": "\\u0000", "steps": []}',
         '{"reply": "\\ud800", "steps": []}',
         '{"a":' * 500 + "1" + "}" * 500,
         '{"a":' * 100_000,
     ],
-    ids=["empty", "prose", "list", "cut", "nan", "nul", "surrogate", "deep", "bottomless"],
+    ids=["empty", "prose", "list", "cut", "nan", "endless", "nul", "surrogate", "deep", "bottomless"],
 )
 def test_what_cannot_be_read_or_stored_is_an_invalid_plan(text: str) -> None:
     """No answer, however odd, raises anything but `InvalidPlan` with a named fault."""

@@ -1,0 +1,40 @@
+"""Approval: what a person is asked before a call is made, and what they say."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from models.contracts.base import Contract, Moment
+
+Decision = Literal["approve", "reject"]
+
+
+class ApprovalDecision(Contract):
+    """What a person decides about the call that a step waits to make."""
+
+    decision: Decision
+    reason: str | None = Field(None, max_length=2000)
+    """Why; kept with the step and in the audit log."""
+
+
+class Approval(Contract):
+    """A request for approval, and the decision once there is one."""
+
+    args_hash: str
+    """SHA-256 of the arguments shown, as canonical JSON: the decision holds for these and no others."""
+    asked_at: Moment
+    lapses_at: Moment
+    """Without a decision until then the call is rejected."""
+    decision: Decision | None = None
+    reason: str | None = None
+    by: str | None = None
+    """Name of the key that decided; None where it lapsed."""
+    decided_at: Moment | None = None
+
+
+class DecidedApproval(Contract):
+    """What was decided about a step; the same answer however often the same decision comes."""
+
+    turn_id: str
+    step: str
+    approval: Approval

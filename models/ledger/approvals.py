@@ -1,0 +1,142 @@
+"""Approvals: ask a person about a call, decide, find what nobody answered. And the other parking: delay a step."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
+
+from models.contracts.approval import Approval, Decision
+from models.contracts.event import Event, read_events
+from models.errors import Conflict, NotFound
+from models.ledger.recovery import LEASE_MS
+from models.ledger.steps import FinishedStep
+from models.tables.steps import IS_WAITING, StepRow
+
+
+@dataclass(frozen=True)
+class Request:
+    """A call that a person is to be asked about."""
+
+    step_id: str
+    attempt: int
+    args: dict[str, Any]
+    masked: dict[str, Any]
+    """The arguments as events show them."""
+    args_hash: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the ledger says to a request."""
+
+    verdict: Literal["approved", "asked", "closed", "fenced"]
+    """`asked`: the step is parked. `closed`: the turn was stopped. `fenced`: the step is no longer the caller's."""
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided about a step, and what follows."""
+
+    turn_id: UUID
+    approval: Approval
+    is_new: bool
+    """Whether it was decided just now: then the caller sees to what follows."""
+    respond: int | None
+    """The turn's fence for the reply, where nothing is left to run."""
+    events: list[Event]
+
+
+def ask(db: psycopg.Connection, turn_id: UUID, request: Request, timeout: timedelta) -> Answer:
+    """Ask whether a call is approved with these arguments; where it is not, its step is parked under its fence."""
+    row = db.execute(
+        "SELECT hot.ask_approval(%s, %s, %s, %s, %s, %s, %s)",
+        (
+            turn_id,
+            request.step_id,
+            request.attempt,
+            Jsonb(request.args),
+            Jsonb(request.masked),
+            request.args_hash,
+            round(timeout.total_seconds() * 1000),
+        ),
+    ).fetchone()
+    assert row is not None
+    return Answer(row[0]["verdict"], read_events(row[0]["events"]))
+
+
+def delay(
+    db: psycopg.Connection, turn_id: UUID, failed: FinishedStep, pause: timedelta, at_most: int
+) -> list[Event] | None:
+    """Park a step whose call failed until it may be made again; None where it is not parked, and has failed.
+
+    It is not where that time lies after the turn's deadline, or the step was parked `at_most` times before.
+    """
+    pause_ms = round(pause.total_seconds() * 1000)
+    row = db.execute(
+        "SELECT hot.delay_step(%s, %s, %s, %s, %s, %s)",
+        (turn_id, failed.id, failed.attempt, pause_ms, Jsonb(failed.error), at_most),
+    ).fetchone()
+    return read_events(row[0]) if row and row[0] is not None else None
+
+
+def decide(
+    db: psycopg.Connection, turn_id: UUID, step_id: str, decision: Decision, reason: str | None, key_id: UUID
+) -> Decided:
+    """Record a person's decision about a step that waits for it. The same decision again changes nothing.
+
+    Raises:
+        NotFound: there is no such step.
+        Conflict: it was decided otherwise, or does not wait for approval.
+    """
+    found = _decide(db, turn_id, step_id, (decision, reason, key_id))
+    if found is None:
+        raise NotFound(f"there is no step {step_id!r} in turn {turn_id}")
+    decided, status = found
+    if decided is None or decided.approval.decision is None:
+        raise Conflict(f"step {step_id!r} is {status}: it does not wait for approval", code="not_waiting")
+    if decided.approval.decision != decision:
+        by = decided.approval.by or "the time that was given for it"
+        message = f"step {step_id!r} has its decision, {decided.approval.decision}, by {by}"
+        raise Conflict(message, code="decided_otherwise")
+    return decided
+
+
+def lapse(db: psycopg.Connection, turn_id: UUID, step_id: str) -> Decided | None:
+    """Reject a call that nobody decided in time; None where somebody did, or it does not wait any more."""
+    decided, _ = _decide(db, turn_id, step_id, ("reject", None, None)) or (None, None)
+    return decided if decided and decided.is_new else None
+
+
+def find_lapsed(db: Session, limit: int) -> list[tuple[UUID, str]]:
+    """Return the steps (turn, step) whose approval comes too late now, the longest overdue first."""
+    query = select(StepRow.turn_id, StepRow.id).where(text(IS_WAITING), StepRow.lapses_at < func.clock_timestamp())
+    return [(turn_id, step_id) for turn_id, step_id in db.execute(query.order_by(StepRow.lapses_at).limit(limit))]
+
+
+def read_approval(found: dict[str, Any] | None) -> Approval | None:
+    """Read what a step's row keeps; None where nobody was asked."""
+    if found is None:
+        return None
+    return Approval.model_validate({name: found.get(name) for name in Approval.model_fields})
+
+
+def _decide(
+    db: psycopg.Connection, turn_id: UUID, step_id: str, given: tuple[Decision, str | None, UUID | None]
+) -> tuple[Decided | None, str] | None:
+    """Return what the ledger holds of the decision, and the step's status; None where there is no such step."""
+    query = "SELECT hot.decide_approval(%s, %s, %s, %s, %s, %s)"
+    row = db.execute(query, (turn_id, step_id, *given, LEASE_MS)).fetchone()
+    found = row[0] if row else None
+    if found is None:
+        return None
+    approval = read_approval(found["approval"])
+    if approval is None:
+        return None, found["status"]
+    events = read_events(found["events"])
+    return Decided(turn_id, approval, found["is_new"], found.get("respond"), events), found["status"]

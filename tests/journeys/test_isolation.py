@@ -1,0 +1,150 @@
+"""Tools that block for ever, or end their process, on a real pool of processes."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from models.settings import ROOT
+from tests.facts import wait_for
+from tests.journeys.following import finished, post, run
+from workers.embedded import Stack, StackOptions
+
+PACK = '''
+"""Tools that harm their process."""
+import os
+import sys
+import time
+from models.contracts.base import Contract
+from tools.context import ToolContext
+from tools.registry import tool
+
+
+class Nothing(Contract):
+    """Nothing."""
+
+
+class Process(Contract):
+    """Where a call ran."""
+
+    pid: int
+
+
+def isolated(name, call, timeout_s=1, **options):
+    def harm(query: Nothing, context: ToolContext) -> Process:
+        """Harm the process. For tests."""
+        call(context)
+        return Process(pid=os.getpid())
+
+    harm.__module__ = name
+    tool(f"hostile.{name}", isolation="process", timeout_s=timeout_s, shareable=False, **options)(harm)
+
+
+def hold_long(context):
+    """Lets nothing else run for longer than a lease lasts, nearly all of it in one call."""
+    end = time.monotonic() + 8
+    sys.setswitchinterval(60)
+    while time.monotonic() < end:
+        sum(range(10**6))
+    sys.setswitchinterval(0.005)
+
+
+def spin(context):
+    while True:
+        pass
+
+
+def leave(context):
+    raise SystemExit(3)
+
+
+def interrupt(context):
+    raise KeyboardInterrupt
+
+
+isolated("pid", lambda context: None, 10, effect="read")
+isolated("hold", lambda context: sum(range(10**13)), effect="read")
+isolated("hold_write", lambda context: sum(range(10**13)), effect="write")
+isolated("hold_long", hold_long, 60, effect="read")
+isolated("spin", spin, effect="read")
+isolated("exit", lambda context: context.attempt > 1 or os._exit(3), 10, effect="read")
+isolated("leave", leave, 10, effect="read")
+isolated("interrupt", interrupt, 10, effect="read")
+'''
+
+
+@pytest.fixture(scope="module")
+def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
+    """A stack with these tools, in a pack of their own."""
+    home = tmp_path_factory.mktemp("isolation")
+    pack = home / "packs" / "hostile"
+    pack.mkdir(parents=True)
+    (pack / "__init__.py").write_text("")
+    (pack / "harm.py").write_text(PACK)
+    (home / "sitecustomize.py").write_text(f"import tools\ntools.__path__.append({str(home / 'packs')!r})\n")
+    settings = {
+        "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
+        "TURNLOOM_PACKS": json.dumps(["sim", "hostile"]),
+    }
+    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
+        headers = {"Authorization": f"Bearer {stack.dev_key}"}
+        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
+            yield client
+
+
+def call(name: str, *needs: str, tool: str) -> dict[str, Any]:
+    return {"id": name, "tool": f"hostile.{tool}", "args": {}, "needs": list(needs)}
+
+
+def is_alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("tool", ["hold", "spin"])
+def test_a_call_that_never_returns_ends_with_its_process(api: httpx2.Client, tool: str) -> None:
+    """Whether it lets the process do anything else or not: the step times out, once, and what can go on goes on."""
+    lasting = {**call("after", "hung", tool="pid"), "on_need_error": "run"}
+
+    turn = run(api, [call("hung", tool=tool), lasting, call("beside", tool="pid")])
+
+    hung, after, beside = turn["steps"]
+    assert (hung["status"], hung["attempt"], hung["error"]["code"]) == ("failed", 1, "TOOL_TIMEOUT")
+    assert (after["status"], beside["status"], turn["status"]) == ("succeeded", "succeeded", "succeeded")
+    wait_for(lambda: not is_alive(int(hung["worker"].rpartition("/")[2])))
+
+
+def test_a_write_that_never_returns_is_unknown(api: httpx2.Client) -> None:
+    """Nobody can tell what it has done: an operator decides."""
+    turn = run(api, [call("w", tool="hold_write")])
+
+    assert (turn["steps"][0]["status"], turn["steps"][0]["error"]["code"]) == ("unknown", "TOOL_TIMEOUT")
+
+
+def test_a_call_that_ends_its_process_is_made_again(api: httpx2.Client) -> None:
+    """In another one, which takes its place."""
+    turn = run(api, [call("gone", tool="exit"), call("beside", tool="pid")])
+
+    gone, beside = turn["steps"]
+    assert (gone["status"], gone["attempt"], beside["status"]) == ("succeeded", 2, "succeeded")
+    assert is_alive(gone["result"]["pid"])
+
+
+@pytest.mark.parametrize("tool", ["leave", "interrupt"])
+def test_a_call_that_raises_what_would_end_a_process_does_not(api: httpx2.Client, tool: str) -> None:
+    """It failed, that is all."""
+    turn = run(api, [call("a", tool=tool)])
+
+    assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("failed", 1)
+    pid = int(turn["steps"][0]["worker"].rpartition("/")[2])
+    assert is_alive(pid)
+
+
+def test_a_call_that_holds_its_process_for_long_is_not_lost(api: httpx2.Client) -> None:
+    """Its parent keeps the lease: it is made once."""
+    turn = finished(api, post(api, plan={"steps": [call("a", tool="hold_long")]}, agent="generic")["turn_id"], 60)
+
+    assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("succeeded", 1)

@@ -1,0 +1,41 @@
+"""Messages that come out of order or in bursts, on the whole stack."""
+
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, post
+from tests.journeys.ordering import assert_ran_in_order, post_shuffled
+from workers.embedded import Stack, StackOptions
+
+BURST_MS = 600
+SETTINGS = {"TURNLOOM_ORDER_WINDOW_MS": "30000", "TURNLOOM_BURST_WINDOW_MS": str(BURST_MS)}
+
+
+@pytest.fixture(scope="module")
+def holding(clean_environment: None) -> Iterator[Stack]:
+    """A stack that awaits messages for so long that no machine is too slow to send them."""
+    with Stack(StackOptions(data_dir=None, port=0, settings=SETTINGS)) as stack:
+        yield stack
+
+
+def test_conversations_are_answered_in_their_senders_order(holding: Stack) -> None:
+    """Posted out of order by sixteen clients at once; `tests/chaos/test_order_drill.py` does more of the same."""
+    post_shuffled(holding, range(10), turns=5, seed=1)
+
+    assert_ran_in_order(holding, conversations=10, turns=5, within_s=20)
+
+
+def test_a_burst_is_answered_once(holding: Stack) -> None:
+    """Its messages become one turn, which is planned soon after its window; what comes later is a turn of its own."""
+    headers = {"Authorization": f"Bearer {holding.dev_key}"}
+    with httpx2.Client(base_url=holding.url, headers=headers, timeout=40) as api:
+        accepted = [post(api, message, conversation_id="burst") for message in ("hi", "I need a room", "for two")]
+        turn = finished(api, accepted[0]["turn_id"])
+        later = post(api, "thanks", conversation_id="burst")
+
+    assert len({turn["turn_id"] for turn in accepted}) == 1
+    assert turn["status"] == "succeeded"
+    assert BURST_MS <= turn["timings"]["queued_ms"] < 4 * BURST_MS
+    assert later["seq"] == 2

@@ -1,0 +1,61 @@
+"""Start steps before their plan is whole, and record the plan over them, as the planner does it."""
+
+from typing import Any
+from uuid import UUID
+
+from models.contracts.event import Event
+from models.contracts.plan import Plan, Step
+from models.contracts.turn import Usage
+from models.database import statement, transaction
+from models.ledger import events, plans, steps
+from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan
+from models.ledger.turns import ClaimedTurn
+from planner.graph import Fragment, Lane
+from tests.factories import REGISTRY, claim_turn, make_tenant, open_turn
+from workers.compiling import Columns, compile_plan, fragment_rows
+
+
+def planning_turn(**request: Any) -> ClaimedTurn:
+    """Return a turn that a planner has claimed."""
+    turn = claim_turn(open_turn(make_tenant(), **request).turn_id)
+    assert turn is not None
+    return turn
+
+
+def start_early(
+    turn: ClaimedTurn, raw: dict[str, Any], number: int = 0, cap: int | None = None
+) -> EarlyStart | None:
+    columns = Columns(REGISTRY).of(Step.model_validate(raw), number)
+    lane = Lane((columns["id"],), columns["queue"], columns["tool"])
+    fragment = Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
+    with statement() as db:
+        return plans.start_early(db, turn.id, turn.attempt, columns, fragment_rows([fragment], number)[0], cap)
+
+
+def drop_early(turn: ClaimedTurn) -> list[Event] | None:
+    with statement() as db:
+        return plans.drop_early(db, turn.id, turn.attempt)
+
+
+def record_over(
+    turn: ClaimedTurn, started: set[str], *raw: dict[str, Any], cap: int | None = None
+) -> RecordedPlan | None:
+    """Record a plan over the steps that have started."""
+    plan = Plan.model_validate({"steps": list(raw)})
+    compiled = compile_plan(plan, REGISTRY, "dense", cap, frozenset(started))
+    rows = fragment_rows(compiled.fragments, len(started))
+    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, Usage())
+    with statement() as db:
+        return plans.record(db, turn.id, turn.attempt, new)
+
+
+def view(turn_id: UUID) -> dict[str, tuple[str, int, int]]:
+    """Return status, attempt and revision of each step."""
+    with transaction() as db:
+        return {row.id: (row.status, row.attempt, row.revision) for row in steps.of_turn(db, turn_id)}
+
+
+def told(turn_id: UUID) -> list[str]:
+    """Return the turn's events, those of a step with its id."""
+    with transaction() as db:
+        return [f"{event.type} {event.data.get('step', '')}".strip() for event in events.after(db, turn_id, 0)]

@@ -1,0 +1,145 @@
+"""Delayed retries in the ledger: a call whose failure names a time waits for it, holding nothing."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from models.database import transaction
+from models.ledger import recovery
+from tests.factories import running_turn, step
+from tests.models.parking import change, delay, row
+from tests.models.stopping import claim, close, record, statuses, view
+
+pytestmark = pytest.mark.usefixtures("database")
+
+LONG_GRACE = timedelta(hours=1)
+
+
+def found() -> list[tuple[UUID, str]]:
+    with transaction() as db:
+        return [(turn.id, turn.kind) for turn in recovery.find_lost(db, LONG_GRACE, ["tools.io"], 10)]
+
+
+def reclaim(turn_id: UUID) -> recovery.Reclaimed:
+    with transaction() as db:
+        reclaimed = recovery.reclaim(db, turn_id, 5, 6_000)
+    assert reclaimed is not None
+    return reclaimed
+
+
+def let_its_time_come() -> None:
+    change("UPDATE steps SET not_before = clock_timestamp() - interval '1 ms' WHERE not_before IS NOT NULL")
+    change("UPDATE turns SET compiled_at = compiled_at - interval '1 s'")
+
+
+def test_a_delayed_step_holds_nothing_and_says_when() -> None:
+    """It is pending without a lease, keeps its error with the time, and an event tells of the pause."""
+    turn = running_turn(step("a"))
+    claim(turn.id, "a")
+
+    told = delay(turn.id, "a")
+
+    delayed = row(turn.id, "a")
+    assert (delayed.status, delayed.lease_until, delayed.attempt) == ("pending", None, 1)
+    assert delayed.error is not None
+    assert (delayed.error["code"], datetime.fromisoformat(delayed.error["retry_at"])) == (
+        "RATE_LIMITED", delayed.not_before
+    )
+    assert told is not None
+    assert [(event.type, event.data["pause_ms"], event.data["try"]) for event in told] == [("step.retry", 30_000, 1)]
+    assert record(turn.id, "a").fenced == ["a"]
+    assert view(turn.id).status == "running"
+
+
+def test_it_is_refused_before_its_time_and_found_when_it_has_come() -> None:
+    """No message starts it early; recovery finds it without any grace, whatever the queue holds, and once."""
+    turn = running_turn(step("a"))
+    claim(turn.id, "a")
+    delay(turn.id, "a")
+    early = (claim(turn.id, "a").verdict, found())
+
+    let_its_time_come()
+    due = found()
+    (node,) = reclaim(turn.id).steps
+
+    assert early == ("early", [])
+    assert due == [(turn.id, "steps")]
+    assert (node.is_pinned, found()) == (False, [])
+
+
+def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
+    """Compiled anew while it waits, the turn has it pinned; its time is found all the same."""
+    turn = running_turn(step("a"), step("b"))
+    for name in "ab":
+        claim(turn.id, name)
+    delay(turn.id, "a")
+    change("UPDATE steps SET lease_until = '-infinity' WHERE id = 'b'")
+
+    between = {node.id: node.is_pinned for node in reclaim(turn.id).steps}
+    before = found()
+    let_its_time_come()
+
+    assert between == {"a": True, "b": False}
+    assert before == []
+    assert found() == [(turn.id, "steps")]
+
+
+def test_its_next_claim_starts_afresh() -> None:
+    """The error of the last one is gone, and it has waited since its time, not since it became ready."""
+    turn = running_turn(step("a"))
+    claim(turn.id, "a")
+    delay(turn.id, "a")
+    let_its_time_come()
+
+    again = claim(turn.id, "a")
+
+    started = row(turn.id, "a")
+    assert again.verdict == "claimed"
+    assert (started.error, started.ready_at, started.attempt) == (None, started.not_before, 2)
+
+
+def test_a_time_after_the_deadline_is_no_use() -> None:
+    """The step is not parked, and its worker records the failure."""
+    turn = running_turn(step("a"))
+    claim(turn.id, "a")
+
+    told = delay(turn.id, "a", pause_s=61)
+
+    assert (told, statuses(turn.id)) == (None, {"a": "running"})
+
+
+def test_a_step_is_delayed_a_few_times_and_then_fails() -> None:
+    """Each time counts, whatever worker claims it."""
+    turn = running_turn(step("a"))
+    told = []
+    for attempt in (1, 2, 3):
+        claim(turn.id, "a")
+        told.append(delay(turn.id, "a", 0, attempt=attempt, at_most=2) is not None)
+
+    assert told == [True, True, False]
+    assert row(turn.id, "a").parked == 2
+
+
+def test_only_who_holds_it_delays_it() -> None:
+    """An old fence, and a turn that was stopped, park nothing."""
+    turn = running_turn(step("a"), step("w", tool="sim.write", args={"value": 1}))
+    for name in "aw":
+        claim(turn.id, name)
+    stale = delay(turn.id, "a", attempt=7)
+    close(turn.id)
+
+    assert (stale, delay(turn.id, "w")) == (None, None)
+    assert statuses(turn.id) == {"a": "cancelled", "w": "running"}
+
+
+def test_stopping_a_turn_ends_what_is_delayed() -> None:
+    """It does not come back when its time has come."""
+    turn = running_turn(step("a"))
+    claim(turn.id, "a")
+    delay(turn.id, "a")
+
+    close(turn.id)
+    let_its_time_come()
+
+    assert (statuses(turn.id), found()) == ({"a": "cancelled"}, [])

@@ -1,0 +1,131 @@
+"""Compile: a validated plan becomes the ledger's rows of steps and fragments. Nothing is recorded or sent.
+
+A call that only reads and that stands in the plan twice is made once: the second step is a *copy*, which needs the
+first one and has its outcome. Two calls are the same where nothing tells their steps apart but the id, so also what
+each of them needs: a read after a write is another call than one before it.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from models.contracts.plan import Plan, Step, implied_inputs, implied_needs
+from models.settings import settings
+from planner.graph import Fragment, Node, dump_expression, fragments, most_at_once
+from tools.registry import Registry
+
+_TOLD = {"id", "needs", "reason", "parallel_group", "assumes", "phase", "purpose"}
+"""Fields of a step that say nothing about its call; of the needs counts what is implied."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A plan as the ledger holds it."""
+
+    steps: list[dict[str, Any]]
+    """The columns of those that have not started early."""
+    fragments: list[Fragment]
+    """Of these steps."""
+    max_parallel: int | None
+    """The cap on steps at a time, where the plan could have more; then each fragment is one step."""
+
+
+class Columns:
+    """Makes the columns of a plan's steps, one after another: it remembers which calls the plan has."""
+
+    def __init__(self, tools: Registry) -> None:
+        self._tools = tools
+        self._made_by: dict[str, str] = {}
+
+    def of(self, step: Step, position: int) -> dict[str, Any]:
+        """Return the columns of a step that stands at this place in its plan."""
+        tool = self._tools.get(step.tool)
+        original = self._original(step)
+        return {
+            "id": step.id,
+            "position": position,
+            "tool": step.tool,
+            "args": step.args,
+            "needs": [*implied_needs(step), *original],
+            "inputs": original or implied_inputs(step),
+            "effect": tool.effect,
+            "queue": tool.queue,
+            "inline": tool.inline or bool(original),
+            "critical": step.critical,
+            "run_if": step.run_if,
+            "fallbacks": [fallback.model_dump() for fallback in step.fallbacks],
+            "on_need_error": step.on_need_error,
+            "timeout_ms": step.timeout_ms or round(tool.timeout_s * 1000),
+            "copy_of": original[0] if original else None,
+        }
+
+    def _original(self, step: Step) -> list[str]:
+        """Return the step before this one that makes the same call; nothing where there is none."""
+        tool = self._tools.get(step.tool)
+        if tool.effect != "read" or tool.requires_approval or not tool.shareable:
+            return []
+        call = {**step.model_dump(exclude=_TOLD), "needs": sorted(implied_needs(step))}
+        made_by = self._made_by.setdefault(json.dumps(call, sort_keys=True), step.id)
+        return [] if made_by == step.id else [made_by]
+
+
+def compile_plan(
+    plan: Plan, tools: Registry, placement: str, cap: int | None = None, started: frozenset[str] = frozenset()
+) -> Compiled:
+    """Compile what of a plan has not started early, for an agent with this cap on steps at a time."""
+    columns = Columns(tools)
+    rows = [columns.of(step, position) for position, step in enumerate(plan.steps)]
+    nodes = [_node(row) for row in rows]
+    max_parallel = cap if cap is not None and _may_exceed(nodes, cap) else None
+    return Compiled(
+        steps=[row for row in rows if row["id"] not in started],
+        fragments=fragments(nodes, fragment_size(placement, max_parallel), started),
+        max_parallel=max_parallel,
+    )
+
+
+def fragment_rows(compiled: Iterable[Fragment], first: int = 0) -> list[dict[str, Any]]:
+    """Return the columns of fragments, numbered from `first`."""
+    return [
+        {
+            "number": number,
+            "needs": fragment.needs,
+            "steps": fragment.steps,
+            "queue": fragment.queue,
+            "inline": fragment.inline,
+            "expression": dump_expression(fragment.expression),
+        }
+        for number, fragment in enumerate(compiled, first)
+    ]
+
+
+def fragment_size(placement: str, max_parallel: int | None) -> int:
+    """Return how many steps a fragment may hold.
+
+    `dense` has no canvas, only ledger joins; and under a cap the ledger sends each step when it has its place.
+    """
+    return settings().canvas_max_steps if placement == "spread" and max_parallel is None else 1
+
+
+def limit_ms(columns: dict[str, Any]) -> int | None:
+    """Return the time for a step's call with its fallbacks, where that is made in a process of its own."""
+    if columns["queue"] != "tools.cpu" or columns["inline"]:
+        return None
+    return int(columns["timeout_ms"]) * (1 + len(columns["fallbacks"]))
+
+
+def _node(columns: dict[str, Any]) -> Node:
+    return Node(
+        id=columns["id"],
+        needs=tuple(columns["needs"]),
+        queue=columns["queue"],
+        tool=columns["tool"],
+        effect=columns["effect"],
+        inline=columns["inline"],
+        limit_ms=limit_ms(columns),
+    )
+
+
+def _may_exceed(nodes: list[Node], cap: int) -> bool:
+    return len(nodes) > cap and most_at_once({node.id: node.needs for node in nodes}) > cap

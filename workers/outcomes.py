@@ -1,0 +1,47 @@
+"""Outcomes: how the end of a call becomes the end of its step. Pure."""
+
+from dataclasses import dataclass
+
+from models.contracts.envelope import Envelope, ErrorCode, ToolError
+from models.ledger.steps import ClaimedStep, Ended, FinishedStep
+
+
+@dataclass(frozen=True)
+class Parked:
+    """A step that its executor has let go of, and that is not final."""
+
+    id: str
+    attempt: int
+
+
+Outcome = FinishedStep | Parked
+
+
+def ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
+    """End a step as its tool's envelope says."""
+    if envelope.ok:
+        return FinishedStep(step.id, step.attempt, "succeeded", result=envelope.data)
+    if envelope.needs is not None:
+        return FinishedStep(step.id, step.attempt, "needs_input", result={"needs": envelope.needs})
+    assert envelope.error is not None
+    status: Ended = "cancelled" if envelope.error.code == "CANCELLED" else "failed"
+    return FinishedStep(step.id, step.attempt, status, error=envelope.error.model_dump(mode="json", exclude_none=True))
+
+
+def given_up(step: ClaimedStep) -> FinishedStep:
+    """End a step whose tool did not return. Whether a write took effect is not known."""
+    status: Ended = "failed" if step.effect == "read" else "unknown"
+    message = f"{step.tool} did not return within its {step.timeout_ms} ms and was given up"
+    return FinishedStep(step.id, step.attempt, status, error={"code": "TOOL_TIMEOUT", "message": message})
+
+
+def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
+    """End a write that was lost and that nobody can tell the outcome of: operators decide."""
+    assert envelope.error is not None
+    error = envelope.error.model_dump(mode="json", exclude_none=True)
+    return FinishedStep(step.id, step.attempt, "unknown", error=error)
+
+
+def failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
+    """End a step whose tool was not called."""
+    return ended(step, Envelope(ok=False, error=ToolError(code=code, message=message)))

@@ -1,0 +1,82 @@
+"""Park steps: give one that is claimed back to the ledger, without an outcome.
+
+A call that a person must approve waits for the decision, one whose failure names a time waits for that time. Neither
+holds a worker, a slot or a lease meanwhile. When the step may go on, its turn is compiled anew.
+"""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from models.crash_points import reach
+from models.database import statement
+from models.errors import Unavailable
+from models.ledger import approvals
+from models.ledger.approvals import Request
+from models.ledger.steps import ClaimedStep, FinishedStep
+from models.logging import log
+from models.redis import announce
+from models.settings import settings
+from tools.registry import Tool
+from workers.outcomes import Outcome, Parked, failed
+
+MOST_PARKED = 3
+"""Times that a step is parked before a further failure of its call is final, whatever time it names."""
+_MASK = "***"
+
+
+def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:
+    """Ask for approval of the call that a step is about to make. None: it is approved, with exactly these arguments."""
+    request = Request(step.id, step.attempt, args, masked(args, tool.redact), args_hash(tool.name, args))
+    try:
+        with statement() as db:
+            answer = approvals.ask(db, turn_id, request, timedelta(seconds=settings().approval_timeout_s))
+    except Unavailable as error:
+        # Without a word the step is let go of: its lease runs out, and who claims it next asks again.
+        log.warning("approval.unasked", turn_id=str(turn_id), step_id=step.id, error=error.code)
+        return Parked(step.id, step.attempt)
+    if answer.verdict == "approved":
+        return None
+    if answer.verdict == "closed":
+        return failed(step, "CANCELLED", "the turn was stopped before this step was approved")
+    if answer.verdict == "asked":
+        reach("approval.asked")
+        log.info("approval.asked", turn_id=str(turn_id), step_id=step.id)
+    announce(turn_id, answer.events)
+    return Parked(step.id, step.attempt)
+
+
+def delay(turn_id: UUID, outcome: Outcome) -> Outcome:
+    """Park the step of a call whose failure names the time to make it again; return any other outcome as it is."""
+    if not isinstance(outcome, FinishedStep) or outcome.status != "failed" or "retry_at" not in (outcome.error or {}):
+        return outcome
+    assert outcome.error is not None
+    pause = max(timedelta(0), datetime.fromisoformat(outcome.error["retry_at"]) - datetime.now(UTC))
+    try:
+        with statement() as db:
+            told = approvals.delay(db, turn_id, outcome, pause, MOST_PARKED)
+    except Unavailable as error:
+        log.warning("step.not_delayed", turn_id=str(turn_id), step_id=outcome.id, error=error.code)
+        return outcome
+    if told is None:
+        return outcome
+    reach("step.delayed")
+    announce(turn_id, told)
+    return Parked(outcome.id, outcome.attempt)
+
+
+def args_hash(tool: str, args: dict[str, Any]) -> str:
+    """Return what an approval is bound to: SHA-256 over the tool's name and the arguments as canonical JSON."""
+    return hashlib.sha256(f"{tool}|".encode() + orjson.dumps(args, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def masked(value: Any, secret: frozenset[str]) -> Any:
+    """Return a value with the fields of these names masked, at any depth."""
+    if isinstance(value, dict):
+        return {name: _MASK if name in secret else masked(inner, secret) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [masked(inner, secret) for inner in value]
+    return value
