@@ -22,7 +22,7 @@ from models.tables import Row
 OWNER_ROLE = "turnloom_owner"
 APPLICATION_ROLE = "turnloom"
 
-_FUNCTIONS = Path(__file__).parent / "ledger" / "functions.sql"
+_FUNCTIONS = Path(__file__).parent / "ledger" / "hot"
 
 _GRANTS = """
     GRANT USAGE ON SCHEMA public, hot TO {role};
@@ -59,7 +59,8 @@ def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE) -> None:
     with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         # One at a time: two migrating processes would drop each other's functions.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('turnloom.migration'))")
-        connection.execute(_FUNCTIONS.read_bytes())
+        for part in sorted(_FUNCTIONS.glob("*.sql")):
+            connection.execute(part.read_bytes())
         if application_role != make_url(owner_url).username:
             connection.execute(sql.SQL(_GRANTS).format(role=sql.Identifier(application_role)))
 

@@ -1,0 +1,79 @@
+-- Events and audit records: what every other function appends.
+
+create function hot.is_final(p_status text) returns boolean language sql immutable as $$
+  select p_status in ('succeeded', 'needs_input', 'failed', 'skipped', 'cancelled', 'unknown')
+$$;
+
+create function hot.rfc3339(p_at timestamptz) returns text language sql stable as $$
+  select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+$$;
+
+-- Stores events of a turn whose row lock is held; the caller counts them in `last_event`. In: [{type, data}]. Out: the same with `seq`.
+-- A turn that was final takes none: its last event is the last that its readers wait for.
+create function hot.store_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
+declare
+  v_events jsonb;
+begin
+  if jsonb_array_length(p_events) = 0 or p_turn.finished_at is not null then
+    return '[]';
+  end if;
+  with numbered as (
+    select p_turn.last_event + n as seq, e ->> 'type' as type,
+           jsonb_build_object('turn_id', p_turn.id, 'at', hot.rfc3339(p_at)) || coalesce(e -> 'data', '{}') as data
+      from jsonb_array_elements(p_events) with ordinality as listed(e, n)
+  ), stored as (
+    insert into events (turn_id, seq, tenant_id, type, data, at)
+    select p_turn.id, seq, p_turn.tenant_id, type, data, p_at from numbered
+  )
+  select jsonb_agg(jsonb_build_object('seq', seq, 'type', type, 'data', data) order by seq) into v_events from numbered;
+  return v_events;
+end $$;
+
+-- Stores events of a turn whose row lock is held, and counts them.
+create function hot.append_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
+declare
+  v_events jsonb := hot.store_events(p_turn, p_events, p_at);
+begin
+  if v_events <> '[]' then
+    update turns set last_event = last_event + jsonb_array_length(v_events) where id = p_turn.id;
+  end if;
+  return v_events;
+end $$;
+
+-- Appends one event to a turn. Null: there is no such turn.
+create function hot.note(p_turn uuid, p_type text, p_data jsonb) returns jsonb language plpgsql as $$
+declare
+  t turns;
+begin
+  select * into t from turns where id = p_turn for no key update;
+  if not found then
+    return null;
+  end if;
+  return hot.append_events(t, jsonb_build_array(jsonb_build_object('type', p_type, 'data', p_data)), clock_timestamp());
+end $$;
+
+-- The hash of an audit record. The formula is that of models/ledger/audit.py.
+create function hot.audit_hash(p_tenant uuid, p_conversation text, p_seq int, p_turn uuid, p_kind text, p_at timestamptz,
+                               p_digest bytea, p_before bytea) returns bytea language sql stable as $$
+  select sha256(convert_to(concat_ws('|', p_tenant, p_conversation, p_seq, p_turn, p_kind, hot.rfc3339(p_at),
+                                     encode(p_digest, 'hex'), encode(p_before, 'hex')), 'UTF8'))
+$$;
+
+-- Appends a record to a conversation's audit chain.
+create function hot.append_audit(p_tenant uuid, p_conversation text, p_turn uuid, p_kind text, p_content jsonb) returns void
+language plpgsql as $$
+declare
+  v_seq int;
+  v_before bytea;
+  v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
+  v_hash bytea;
+  v_at timestamptz;
+begin
+  select audit_seq + 1, audit_hash into v_seq, v_before from conversations where tenant_id = p_tenant and id = p_conversation
+     for no key update;
+  v_at := clock_timestamp();
+  v_hash := hot.audit_hash(p_tenant, p_conversation, v_seq, p_turn, p_kind, v_at, v_digest, v_before);
+  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
+  values (p_tenant, p_conversation, v_seq, p_turn, p_kind, p_content, v_digest, v_hash, v_at);
+  update conversations set audit_seq = v_seq, audit_hash = v_hash where tenant_id = p_tenant and id = p_conversation;
+end $$;

@@ -1,0 +1,237 @@
+-- Accepting a message: its turn is opened, merged or refused, and held until it is due.
+
+-- When a turn that its conversation has come to is due: when its burst has ended and, where by its sender's count messages
+-- before it are missing, when these are awaited no longer.
+create function hot.due_at(p_turn turns, p_last_sequence bigint, p_at timestamptz) returns timestamptz language sql immutable as $$
+  select greatest(p_at, p_turn.settles_at, case when p_turn.sequence > p_last_sequence + 1 then p_turn.awaits_until end)
+$$;
+
+-- How many more turns of a tenant may be handed to the planners: its window less those that are out. Null: any number.
+-- Nothing is locked, so that a few too many may be out where several processes count at once. The order is that of the index:
+-- without it Postgres, which takes a long backlog for as many turns sent, would rather read the table until it has enough. And
+-- one plan serves every window: to plan anew for each costs ten times what the counting does.
+create function hot.room(p_tenant uuid, p_window int) returns int language plpgsql stable
+set plan_cache_mode = force_generic_plan as $$
+begin
+  return case when p_window > 0 then p_window - (select count(*) from (
+    select from turns where tenant_id = p_tenant and status in ('queued', 'planning', 'running', 'responding')
+                        and sent_at is not null order by status, sent_at limit p_window) handed_out) end;
+end $$;
+
+-- Hands a tenant's held turns that are due to the planners, first come first served, as far as its window has room.
+-- Who holds a turn's lock may be about to change when it is due, so such a turn is left for the next time: to wait, with
+-- turns of many conversations locked, could be a deadlock. Out: their ids, which are the caller's to dispatch.
+create function hot.release(p_tenant uuid, p_window int) returns uuid[] language plpgsql
+set plan_cache_mode = force_generic_plan as $$
+declare
+  v_at timestamptz := clock_timestamp();
+  v_released uuid[];
+begin
+  if not exists (select from turns where tenant_id = p_tenant and sent_at is null and ending is null and due_at <= v_at) then
+    return '{}';
+  end if;
+  with due as (
+    select id from turns where tenant_id = p_tenant and sent_at is null and ending is null and due_at <= v_at
+     order by due_at limit least(hot.room(p_tenant, p_window), 500) for no key update skip locked
+  ), released as (
+    update turns t set sent_at = v_at from due where t.id = due.id and t.tenant_id = p_tenant returning t.id, t.due_at
+  )
+  select coalesce(array_agg(id order by due_at), '{}') into v_released from released;
+  return v_released;
+end $$;
+
+-- The same for all tenants that have held turns; only one process at a time does so. Out: their ids.
+create function hot.release_due(p_window int) returns setof uuid language plpgsql as $$
+declare
+  v_tenant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  if not pg_try_advisory_xact_lock(hashtext('turnloom.release')) then
+    return;
+  end if;
+  loop
+    select tenant_id into v_tenant from turns
+     where sent_at is null and ending is null and due_at is not null and tenant_id > v_tenant order by tenant_id limit 1;
+    exit when not found;
+    return query select unnest(hot.release(v_tenant, p_window));
+  end loop;
+end $$;
+
+-- Lets the conversation's active turn wait behind a message that its sender had written before it, if no planner has claimed
+-- it; a message about it that is under way then starts nothing. The caller holds the conversation's lock.
+create function hot.step_aside(p_active uuid, p_sequence bigint) returns boolean language plpgsql as $$
+begin
+  update turns set due_at = null, sent_at = null where id = p_active and status = 'queued' and sequence > p_sequence;
+  return found;
+end $$;
+
+-- Decides what a message does to the turn that its conversation is busy with, under the conversation's lock. `auto` asks what
+-- has happened: nothing yet, or another turn waits: merge; a call with an effect is under way or may have been made, or the
+-- message was written before that turn's: enqueue; otherwise interrupt.
+create function hot.choose_policy(p_on_busy text, p_active uuid, p_sequence bigint) returns text language plpgsql as $$
+declare
+  a turns;
+begin
+  if p_on_busy <> 'auto' then
+    return p_on_busy;
+  end if;
+  select * into a from turns where id = p_active for no key update;
+  return case
+    when a.status = 'queued' or exists (
+      select 1 from turns x where x.tenant_id = a.tenant_id and x.conversation_id = a.conversation_id
+                              and x.sent_at is null and x.ending is null) then 'merge'
+    when p_sequence < a.sequence then 'enqueue'
+    when exists (select 1 from steps s where s.turn_id = a.id and s.effect <> 'read'
+                    and (s.unsure or s.status in ('running', 'succeeded', 'unknown'))) then 'enqueue'
+    else 'interrupt' end;
+end $$;
+
+-- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent, mode, no
+-- plan of the caller's), it is the next by its sender's count, and there is room: 8000 characters, as in one message. Further
+-- messages are awaited for another burst window, until four of them have passed since the first. Out: that turn, or null.
+create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
+declare
+  t turns;
+  v_window interval := make_interval(secs => nullif(p_burst_ms, 0) / 1000.0);
+  v_settles_at timestamptz := clock_timestamp() + v_window;
+begin
+  update turns x
+     set message = x.message || E'\n' || p_turn.message, last_sequence = p_turn.sequence,
+         settles_at = greatest(x.settles_at, least(v_settles_at, x.created_at + 4 * v_window)),
+         due_at = case when x.due_at is not null then greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
+   where x.id = coalesce((
+           select q.id from turns a join turns q on q.tenant_id = a.tenant_id and q.conversation_id = a.conversation_id
+                                                and q.sent_at is null and q.ending is null
+            where a.id = p_active order by q.sequence desc nulls last, q.seq desc limit 1), p_active)
+     and x.status = 'queued' and x.submitted_plan is null and p_turn.submitted_plan is null
+     and p_turn.sequence is not distinct from x.last_sequence + 1
+     and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
+     and char_length(x.message) + 1 + char_length(p_turn.message) <= 8000
+  returning x.* into t;
+  if not found then
+    return null;
+  end if;
+  if p_turn.message_id is not null then
+    insert into merged_messages (tenant_id, channel, message_id, turn_id, body_hash)
+    values (t.tenant_id, p_turn.channel, p_turn.message_id, t.id, p_turn.body_hash);
+  end if;
+  update conversations set updated_at = clock_timestamp() where tenant_id = t.tenant_id and id = t.conversation_id;
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'message.merged', jsonb_build_object(
+    'message_sha256', encode(sha256(convert_to(p_turn.message, 'UTF8')), 'hex')));
+  return t;
+end $$;
+
+-- Opens a turn. `p_turn` holds the fields of the request as columns of `turns`.
+-- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the same or
+-- another body); full (it did not, and the backlog has no room); busy. `is_sent`: it is the caller's to dispatch. `closed` is
+-- what hot.close_turn says of the turn that this one takes the place of.
+create function hot.open_turn(p_tenant uuid, p_may_open boolean, p_default_agent text, p_deadline_ms int, p_lease_ms int,
+                              p_burst_ms int, p_order_ms int, p_window int, p_turn jsonb)
+returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, events jsonb, closed jsonb)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  t turns := jsonb_populate_record(null::turns, p_turn);
+  earlier record;
+  merged turns;
+  c conversations;
+  v_is_new boolean;
+  v_policy text;
+  v_closed jsonb;
+  v_agent text;
+  v_person jsonb;
+  v_at timestamptz;
+  v_content jsonb;
+  v_digest bytea;
+  v_event jsonb;
+begin
+  if t.message_id is not null then
+    -- Two posts of one message may come with different (new) conversations: this lock, not a row, is what they share.
+    perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', p_tenant, t.channel, t.message_id), 0));
+    select x.id, x.conversation_id, x.seq, known.body_hash into earlier
+      from (select y.id, y.body_hash from turns y
+             where y.tenant_id = p_tenant and y.channel = t.channel and y.message_id = t.message_id
+             union all
+            select m.turn_id, m.body_hash from merged_messages m
+             where m.tenant_id = p_tenant and m.channel = t.channel and m.message_id = t.message_id) known
+      join turns x on x.id = known.id;
+    if found then
+      return query select case when earlier.body_hash = t.body_hash then 'repeated' else 'mismatched' end,
+                          earlier.id, earlier.conversation_id, earlier.seq, false, '[]'::jsonb, null::jsonb;
+      return;
+    end if;
+  end if;
+  if not p_may_open then
+    return query select 'full'::text, null::uuid, t.conversation_id, null::int, false, '[]'::jsonb, null::jsonb;
+    return;
+  end if;
+  -- Every row is written once, with all that comes with it: this is what a message costs. A second round is for
+  -- whoever finds no conversation and then loses the race to make it.
+  loop
+    select * into c from conversations x where x.tenant_id = p_tenant and x.id = t.conversation_id for no key update;
+    v_is_new := not found;
+    if v_is_new then
+      c.agent := p_default_agent;
+      c.last_seq := 0;
+      c.last_sequence := 0;
+      c.audit_seq := 0;
+      c.audit_hash := '';
+    elsif c.active_turn_id is not null then
+      v_policy := hot.choose_policy(t.on_busy, c.active_turn_id, t.sequence);
+      if v_policy = 'reject' then
+        return query select 'busy'::text, null::uuid, c.id, null::int, false, '[]'::jsonb, null::jsonb;
+        return;
+      elsif v_policy = 'merge' then
+        merged := hot.merge_message(c.active_turn_id, t, p_burst_ms);
+        if merged.id is not null then
+          return query select 'merged'::text, merged.id, c.id, merged.seq, false, '[]'::jsonb, null::jsonb;
+          return;
+        end if;
+      elsif v_policy in ('interrupt', 'rollback') then
+        v_closed := hot.close_turn(c.active_turn_id, 'superseded', t.id, p_lease_ms);
+      end if;
+    end if;
+    v_at := clock_timestamp();
+    t.seq := c.last_seq + 1;
+    v_agent := coalesce(t.agent, c.agent);
+    v_person := case when v_is_new or t.person <> '{}' then t.person else c.person end;
+    if c.active_turn_id is null or (t.sequence is not null and hot.step_aside(c.active_turn_id, t.sequence)) then
+      c.active_turn_id := t.id;
+    end if;
+    v_content := jsonb_build_object(
+      'seq', t.seq, 'agent', v_agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex'));
+    v_digest := sha256(convert_to(v_content::text, 'UTF8'));
+    c.audit_seq := c.audit_seq + 1;
+    c.audit_hash := hot.audit_hash(p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest, c.audit_hash);
+    if v_is_new then
+      insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
+                                 created_at, updated_at)
+      values (p_tenant, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash, v_at, v_at)
+      on conflict (tenant_id, id) do nothing;
+      continue when not found;
+    else
+      update conversations x
+         set last_seq = t.seq, active_turn_id = c.active_turn_id, person = v_person, audit_seq = c.audit_seq,
+             audit_hash = c.audit_hash, updated_at = v_at
+       where x.tenant_id = p_tenant and x.id = c.id;
+    end if;
+    exit;
+  end loop;
+  t.settles_at := v_at + make_interval(secs => nullif(p_burst_ms, 0) / 1000.0);
+  t.awaits_until := case when t.sequence is not null then v_at + make_interval(secs => p_order_ms / 1000.0) end;
+  if c.active_turn_id = t.id then
+    t.due_at := hot.due_at(t, c.last_sequence, v_at);
+    t.sent_at := case when t.due_at = v_at and coalesce(hot.room(p_tenant, p_window) > 0, true) then v_at end;
+  end if;
+  insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash, agent, mode,
+                     on_error, on_busy, message, person, extra, callback_url, submitted_plan, status, last_event, deadline_at,
+                     settles_at, awaits_until, due_at, sent_at, created_at)
+  values (t.id, p_tenant, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash, v_agent, t.mode,
+          t.on_error, t.on_busy, t.message, v_person, t.extra, t.callback_url, t.submitted_plan, 'queued', 1,
+          v_at + make_interval(secs => p_deadline_ms / 1000.0), t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
+  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
+  values (p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
+  v_event := jsonb_build_object('turn_id', t.id, 'at', hot.rfc3339(v_at), 'conversation_id', t.conversation_id, 'seq', t.seq);
+  insert into events (turn_id, seq, tenant_id, type, data, at) values (t.id, 1, p_tenant, 'turn.queued', v_event, v_at);
+  return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null,
+    jsonb_build_array(jsonb_build_object('seq', 1, 'type', 'turn.queued', 'data', v_event)), v_closed;
+end $$;

@@ -1,0 +1,178 @@
+-- Planning: a claimed turn gets its steps, some of them before the plan is whole.
+
+-- Claims the planning of a turn that was handed to the planners, or whose planner's lease has run out. What a planner before
+-- us had started early is cancelled, and the new generation keeps messages about it from starting anything.
+-- Null: not ours to plan.
+create function hot.claim_turn(p_turn uuid, p_lease_ms int) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+begin
+  update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1, planning_at = clock_timestamp(),
+         lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+   where x.id = p_turn and ((x.status = 'queued' and x.sent_at is not null)
+                            or (x.status = 'planning' and x.lease_until < clock_timestamp()))
+  returning x.* into t;
+  if not found then
+    return null;
+  end if;
+  v_at := t.planning_at;
+  v_events := case when t.open_steps > 0 then hot.cancel_open(p_turn, 'its planner was lost', v_at) else '[]' end;
+  v_events := hot.store_events(t, v_events || jsonb_build_object('type', 'plan.started'), v_at);
+  update turns set open_steps = 0, last_event = last_event + jsonb_array_length(v_events) where id = p_turn;
+  return (to_jsonb(t) - 'body_hash') || jsonb_build_object(
+    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)));
+end $$;
+
+-- Stores steps as pending. One that was started early and cancelled may come again under its id, with another call: it keeps its
+-- attempts, so that who ran it then can record nothing now.
+create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_at timestamptz) returns void language sql as $$
+  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical, run_if,
+                     fallbacks, on_need_error, timeout_ms, copy_of, ready_at)
+  select p_turn.id, s.id, p_turn.tenant_id, p_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.inline,
+         s.critical, s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, s.copy_of, case when s.needs = '{}' then p_at end
+    from jsonb_populate_recordset(null::steps, p_steps) s
+  on conflict (turn_id, id, tenant_id) do update
+     set revision = excluded.revision, position = excluded.position, tool = excluded.tool, args = excluded.args,
+         needs = excluded.needs, inputs = excluded.inputs, effect = excluded.effect, queue = excluded.queue, inline = excluded.inline,
+         critical = excluded.critical, run_if = excluded.run_if, fallbacks = excluded.fallbacks,
+         on_need_error = excluded.on_need_error, timeout_ms = excluded.timeout_ms, copy_of = excluded.copy_of,
+         ready_at = excluded.ready_at, status = 'pending',
+         lease_until = null, not_before = null, parked = 0, worker = null, cache = null, started_at = null, finished_at = null,
+         result = null, error = null
+$$;
+
+-- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were sent in this
+-- generation and that nobody has claimed yet. One that was parked since takes no place.
+create function hot.in_flight(p_turn turns) returns bigint language sql stable as $$
+  select count(*) from steps s
+   where s.turn_id = p_turn.id and (s.status = 'running' or (s.status = 'pending' and exists (
+           select from fragments f where f.turn_id = p_turn.id and f.generation = p_turn.generation and s.id = any (f.steps)
+              and f.sent_at >= coalesce(s.not_before, f.sent_at))))
+$$;
+
+-- The fragments of a capped turn that are ready and that there is a place for: their numbers, in the order of the plan.
+create function hot.next_within_cap(p_turn turns) returns int[] language sql stable as $$
+  select array(
+    select f.number from fragments f join steps s on s.turn_id = f.turn_id and s.id = any (f.steps)
+     where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at is null and s.status = 'pending'
+       and not exists (select 1 from steps n where n.turn_id = f.turn_id and n.id = any (f.needs) and not hot.is_final(n.status))
+     order by f.number limit greatest(0, p_turn.max_parallel - hot.in_flight(p_turn)))
+$$;
+
+-- Stores fragments of a turn's generation, under its lock. Those whose needs are all final count as sent, as many as the turn's cap
+-- allows, and are the caller's to publish. Out: their numbers.
+create function hot.store_fragments(p_turn turns, p_fragments jsonb, p_at timestamptz) returns int[] language plpgsql as $$
+declare
+  v_sent int[];
+begin
+  with stored as (
+    insert into fragments (turn_id, generation, number, tenant_id, needs, steps, queue, inline, expression, sent_at)
+    select p_turn.id, p_turn.generation, f.number, p_turn.tenant_id, f.needs, f.steps, f.queue, f.inline, f.expression,
+           case when p_turn.max_parallel is null and not exists (
+             select 1 from steps n where n.turn_id = p_turn.id and n.id = any (f.needs) and not hot.is_final(n.status)) then p_at end
+      from jsonb_populate_recordset(null::fragments, p_fragments) f
+    returning number, sent_at
+  )
+  select coalesce(array_agg(number order by number), '{}') into v_sent from stored where sent_at is not null;
+  if p_turn.max_parallel is not null then
+    v_sent := hot.next_within_cap(p_turn);
+    update fragments set sent_at = p_at where turn_id = p_turn.id and generation = p_turn.generation and number = any (v_sent);
+  end if;
+  return v_sent;
+end $$;
+
+-- Starts a step before its plan is whole, as a fragment of its own in the generation that the plan will have. Revision 0 means
+-- that no plan holds it yet. `p_max_parallel` is its agent's cap. `p_told` is the data of the event that the step was written.
+-- Null: the claim was lost. Out: {ready: [numbers of the fragments to publish], events}.
+create function hot.start_early(p_turn uuid, p_attempt int, p_step jsonb, p_fragment jsonb, p_max_parallel int, p_told jsonb)
+returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_ended jsonb;
+  v_ready int[];
+begin
+  select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  perform hot.store_steps(t, 0, jsonb_build_array(p_step), v_at);
+  v_ended := hot.end_impossible(p_turn, false, v_at);
+  t.max_parallel := p_max_parallel;
+  v_ready := hot.store_fragments(t, jsonb_build_array(p_fragment), v_at);
+  update turns set open_steps = open_steps + 1 - jsonb_array_length(v_ended), max_parallel = p_max_parallel where id = p_turn;
+  return jsonb_build_object(
+    'ready', to_jsonb(array_remove(v_ready, case when v_ended <> '[]' then (p_fragment -> 'number')::int end)),
+    'events', hot.append_events(t, jsonb_build_object('type', 'plan.step', 'data', p_told) || v_ended, v_at));
+end $$;
+
+-- Cancels the steps that were started early, because their plan is refused or does not hold them; the new generation keeps
+-- messages about them from starting anything. Null: the claim was lost. Out: events.
+create function hot.drop_early(p_turn uuid, p_attempt int) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+begin
+  select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  v_events := hot.cancel_open(p_turn, 'the plan that it was of is refused', v_at);
+  update turns set generation = generation + 1, open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
+  return hot.append_events(t, v_events, v_at);
+end $$;
+
+-- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments` are the
+-- rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is one step.
+-- Where no step is open, the turn is left in our hands, to respond.
+-- Null: the claim was lost. Out: {generation, open_steps, ready: [numbers of the fragments to publish], events}.
+create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int, p_steps jsonb,
+                                p_fragments jsonb, p_usage jsonb)
+returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_revision int;
+  v_early text[];
+  v_ended jsonb := '[]';
+  v_ready int[];
+  v_open int;
+  v_events jsonb;
+begin
+  select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  select coalesce(max(revision), 0) + 1 into v_revision from plans where turn_id = p_turn;
+  insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
+  values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
+  v_early := array(select unnest(f.steps) from fragments f where f.turn_id = p_turn and f.generation = t.generation);
+  perform hot.store_steps(t, v_revision, p_steps, v_at);
+  if cardinality(v_early) > 0 then
+    update steps set revision = v_revision where turn_id = p_turn and id = any (v_early);
+    v_ended := hot.end_impossible(p_turn, t.on_error = 'fail_fast' and exists (
+      select 1 from steps where turn_id = p_turn and id = any (v_early) and status = 'failed' and critical), v_at);
+  end if;
+  t.max_parallel := p_max_parallel;
+  v_ready := hot.store_fragments(t, p_fragments, v_at);
+  v_open := t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended);
+  v_events := hot.store_events(t, jsonb_build_object('type', 'plan.ready', 'data', jsonb_build_object(
+    'revision', v_revision, 'action', p_plan #>> '{document,action}',
+    'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
+                from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended, v_at);
+  update turns set status = case when v_open > 0 then 'running' else 'responding' end,
+         compiled_at = v_at, open_steps = v_open, planned_at = v_at,
+         responding_at = case when v_open = 0 then v_at end, placement = p_placement, max_parallel = p_max_parallel,
+         action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}', usage = p_usage,
+         last_event = last_event + jsonb_array_length(v_events)
+   where id = p_turn;
+  return jsonb_build_object(
+    'generation', t.generation, 'open_steps', v_open, 'ready', to_jsonb(v_ready),
+    'events', v_events);
+end $$;

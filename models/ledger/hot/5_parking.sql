@@ -1,0 +1,133 @@
+-- Parking: steps that wait for a person or a time, and turns that rest meanwhile.
+
+-- Lets a running turn rest while all that is left to do waits for a person: its deadline stands still. A step that waits for its
+-- time, or that a worker is still to take, keeps the turn running. The caller holds the turn's lock.
+create function hot.rest(p_turn uuid, p_at timestamptz) returns void language sql as $$
+  update turns t set status = 'waiting_approval', waiting_since = p_at
+   where t.id = p_turn and t.status = 'running'
+     and exists (select 1 from steps s where s.turn_id = p_turn and s.status = 'waiting_approval')
+     and not exists (
+       select 1 from steps s
+        where s.turn_id = p_turn and (s.status = 'running' or (s.status = 'pending' and not exists (
+              select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)))))
+$$;
+
+-- Gives a claimed step back until it may be tried again, unless that is after the turn's deadline or it was given back
+-- `p_most` times before. The time is counted from now: the worker's clock may be another.
+-- Null: it is not given back, and the caller records the failure. Out: events.
+create function hot.delay_step(p_turn uuid, p_step text, p_attempt int, p_pause_ms bigint, p_error jsonb, p_most int) returns jsonb
+language plpgsql as $$
+declare
+  t turns;
+  s steps;
+  v_at timestamptz;
+  v_until timestamptz;
+begin
+  select * into t from turns where id = p_turn and status in ('planning', 'running') for no key update;
+  v_at := clock_timestamp();
+  v_until := v_at + make_interval(secs => p_pause_ms / 1000.0);
+  if not found or v_until >= t.deadline_at then
+    return null;
+  end if;
+  update steps set status = 'pending', lease_until = null, not_before = v_until, parked = parked + 1, unsure = false,
+         error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
+   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and parked < p_most
+  returning * into s;
+  if not found then
+    return null;
+  end if;
+  return hot.append_events(t, jsonb_build_array(jsonb_build_object('type', 'step.retry', 'data', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked, 'code', p_error -> 'code', 'pause_ms', p_pause_ms))), v_at);
+end $$;
+
+-- Asks whether the call that a step is about to make is approved with these arguments; if not, the step is given back and waits.
+-- `p_masked` are the arguments as events show them.
+-- Verdict: approved; asked; closed (the turn does not run: the call is not to be made); fenced (the step is somebody else's).
+create function hot.ask_approval(p_turn uuid, p_step text, p_attempt int, p_args jsonb, p_masked jsonb, p_args_hash text,
+                                 p_timeout_ms bigint) returns jsonb
+language plpgsql as $$
+declare
+  t turns;
+  s steps;
+  v_at timestamptz;
+  v_lapses timestamptz;
+begin
+  perform 1 from conversations c
+    where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
+  select * into t from turns where id = p_turn for no key update;
+  v_at := clock_timestamp();
+  v_lapses := v_at + make_interval(secs => p_timeout_ms / 1000.0);
+  select * into s from steps where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running';
+  if not found then
+    return jsonb_build_object('verdict', 'fenced', 'events', '[]'::jsonb);
+  elsif t.status <> 'running' then
+    return jsonb_build_object('verdict', 'closed', 'events', '[]'::jsonb);
+  elsif s.approval ->> 'args_hash' = p_args_hash and s.approval ->> 'decision' = 'approve' then
+    return jsonb_build_object('verdict', 'approved', 'events', '[]'::jsonb);
+  end if;
+  -- Nothing was called, so there is nothing to ask the backend about.
+  update steps set status = 'waiting_approval', lease_until = null, worker = null, started_at = null, unsure = false,
+         parked = parked + 1, lapses_at = v_lapses, approval = jsonb_build_object(
+           'args', p_args, 'args_hash', p_args_hash, 'asked_at', hot.rfc3339(v_at), 'lapses_at', hot.rfc3339(v_lapses))
+   where turn_id = p_turn and id = p_step;
+  update turns set asked = true where id = p_turn;
+  perform hot.rest(p_turn, v_at);
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'approval.requested', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'args_sha256', p_args_hash));
+  return jsonb_build_object('verdict', 'asked', 'events', hot.append_events(t, jsonb_build_array(jsonb_build_object(
+    'type', 'approval.requested', 'data', jsonb_build_object(
+      'step', s.id, 'tool', s.tool, 'args', p_masked, 'args_hash', p_args_hash, 'lapses_at', hot.rfc3339(v_lapses)))), v_at));
+end $$;
+
+-- Decides what a step waits for. Without a key it lapses, if its time has come. An approved step is pending, and its time is now;
+-- a rejected one has failed.
+-- Null: there is no such step. Out: {status: of the step, approval, is_new: whether this call decided, events, respond: attempt or
+-- null}. If it is new, the caller publishes what is ready, or the reply.
+create function hot.decide_approval(p_turn uuid, p_step text, p_decision text, p_reason text, p_key uuid, p_lease_ms int)
+returns jsonb language plpgsql as $$
+declare
+  t turns;
+  s steps;
+  v_at timestamptz;
+  v_by text;
+  v_events jsonb := '[]';
+  v_respond int;
+begin
+  perform 1 from conversations c
+    where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
+  perform 1 from turns where id = p_turn for no key update;
+  v_at := clock_timestamp();
+  select * into s from steps where turn_id = p_turn and id = p_step;
+  if not found then
+    return null;
+  elsif s.status <> 'waiting_approval' or (p_key is null and s.lapses_at > v_at) then
+    return jsonb_build_object('status', s.status, 'approval', s.approval, 'is_new', false, 'events', '[]'::jsonb);
+  end if;
+  update turns set status = 'running', deadline_at = deadline_at + (v_at - waiting_since), waiting_since = null
+   where id = p_turn and status = 'waiting_approval';
+  select * into t from turns where id = p_turn;
+  v_by := (select name from keys where id = p_key);
+  update steps set status = case p_decision when 'approve' then 'pending' else 'failed' end, lapses_at = null,
+         not_before = case p_decision when 'approve' then v_at end,
+         finished_at = case p_decision when 'reject' then v_at end,
+         error = case p_decision when 'reject' then jsonb_build_object('code', 'REJECTED', 'message', concat_ws(': ',
+           case when p_key is null then 'nobody approved it in time' else format('%s rejected it', v_by) end, p_reason)) end,
+         approval = s.approval || jsonb_build_object(
+           'decision', p_decision, 'reason', p_reason, 'by', v_by, 'key_id', p_key, 'decided_at', hot.rfc3339(v_at))
+   where turn_id = p_turn and id = p_step returning * into s;
+  if p_decision = 'reject' then
+    v_events := jsonb_build_array(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
+      'step', s.id, 'tool', s.tool, 'status', s.status, 'attempt', s.attempt, 'error', s.error)));
+    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and s.critical, v_at);
+  end if;
+  update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
+  update turns set status = 'responding', attempt = attempt + 1, responding_at = v_at,
+         lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
+   where id = p_turn and open_steps = 0 returning attempt into v_respond;
+  perform hot.rest(p_turn, v_at);
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'approval.decided', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'args_sha256', s.approval -> 'args_hash', 'decision', p_decision, 'reason', p_reason,
+    'by', v_by, 'key_id', p_key));
+  return jsonb_build_object('status', s.status, 'approval', s.approval, 'is_new', true, 'respond', v_respond,
+                            'events', hot.append_events(t, v_events, v_at));
+end $$;

@@ -1,0 +1,116 @@
+-- Ending a turn: before its work is done, or with its reply.
+
+-- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. Out: events. The caller holds the turn's lock, and counts
+-- the events off its open steps.
+create function hot.cancel_open(p_turn uuid, p_message text, p_at timestamptz) returns jsonb language plpgsql as $$
+declare
+  v_events jsonb;
+  v_error jsonb := jsonb_build_object('code', 'CANCELLED', 'message', p_message);
+begin
+  with ended as (
+    update steps set status = 'cancelled', finished_at = p_at, lease_until = null, error = v_error
+     where turn_id = p_turn and (status in ('pending', 'waiting_approval') or (status = 'running' and effect = 'read'))
+    returning *
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', nullif(attempt, 0), 'error', error,
+           'duration_ms', round(extract(epoch from p_at - started_at) * 1000, 3)))) order by position), '[]')
+    into v_events from ended;
+  return v_events;
+end $$;
+
+-- Ends the work on a turn before it is done and leaves it to be answered: reads stop, calls with an effect are left to their
+-- workers, who may record them still. Ending: cancelled, superseded (by another turn), late. The first one counts.
+-- Null: the turn is final, or there is none. Out: {turn, respond: attempt or null where it was closed before, events}.
+create function hot.close_turn(p_turn uuid, p_ending text, p_superseded_by uuid, p_lease_ms int) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+begin
+  select * into t from turns where id = p_turn for no key update;
+  if not found or t.finished_at is not null then
+    return null;
+  elsif t.ending is not null then
+    return jsonb_build_object('turn', t.id, 'respond', null, 'events', '[]'::jsonb);
+  end if;
+  v_at := clock_timestamp();
+  v_events := hot.cancel_open(p_turn, case p_ending
+    when 'cancelled' then 'the turn was cancelled' when 'late' then 'the turn''s deadline had passed'
+    else 'a newer message took the turn''s place' end, v_at);
+  update turns set status = 'responding', ending = p_ending, superseded_by = p_superseded_by, attempt = t.attempt + 1,
+         open_steps = t.open_steps - jsonb_array_length(v_events), responding_at = v_at,
+         deadline_at = t.deadline_at + coalesce(v_at - t.waiting_since, '0'), waiting_since = null,
+         lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
+   where id = p_turn;
+  return jsonb_build_object('turn', t.id, 'respond', t.attempt + 1, 'events', hot.append_events(t, v_events, v_at));
+end $$;
+
+-- What a turn is answered from: of the steps that started early only those that its plan holds.
+-- Null: there is no such turn. Out: the fields of models/ledger/replies.py.
+create function hot.reply_material(p_turn uuid) returns jsonb language sql stable as $$
+  select jsonb_build_object(
+    'agent', t.agent, 'message', t.message, 'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint,
+    'on_error', t.on_error, 'ending', t.ending, 'usage', t.usage, 'last_event', t.last_event,
+    'left_ms', greatest(0, round(extract(epoch from t.deadline_at - clock_timestamp()) * 1000)),
+    'submitted', coalesce((select p.source = 'caller' from plans p where p.turn_id = t.id order by p.revision desc limit 1), false),
+    'steps', (select coalesce(jsonb_agg(jsonb_build_object(
+                       'id', s.id, 'tool', s.tool, 'args', s.args, 'status', s.status, 'critical', s.critical, 'result', s.result,
+                       'error', s.error) order by s.revision, s.position), '[]')
+                from steps s where s.turn_id = t.id
+                 and (s.revision > 0 or not exists (select 1 from plans p where p.turn_id = t.id))))
+    from turns t where t.id = p_turn
+$$;
+
+-- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to the
+-- planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends without having
+-- been active: its conversation stays where it is.)
+-- Null: the claim was lost. Out: {events, released: turn ids}.
+create function hot.finish_turn(p_turn uuid, p_attempt int, p_status text, p_reply jsonb, p_output jsonb, p_usage jsonb, p_error jsonb,
+                                p_window int)
+returns jsonb language plpgsql as $$
+declare
+  t turns;
+  r replies := jsonb_populate_record(null::replies, p_reply);
+  v_at timestamptz;
+  v_dropped jsonb;
+  v_events jsonb;
+  v_active uuid;
+  v_last_sequence bigint;
+  n turns;
+begin
+  select c.active_turn_id into v_active from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
+  select * into t from turns where id = p_turn and attempt = p_attempt and status in ('planning', 'responding') for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
+  v_events := hot.store_events(t, v_dropped || jsonb_build_array(
+    jsonb_build_object('type', 'reply.done', 'data', p_reply - 'trace'),
+    jsonb_build_object('type', 'turn.' || p_status, 'data', jsonb_build_object('error', p_error)
+      || case when p_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)), v_at);
+  update turns set status = p_status, output = p_output, usage = p_usage, error = p_error, finished_at = v_at, lease_until = null,
+         open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + jsonb_array_length(v_events),
+         responding_at = coalesce(responding_at, v_at)
+   where id = p_turn;
+  insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
+  values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'turn.finished', jsonb_build_object(
+    'status', p_status, 'error', p_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
+    'steps', (select coalesce(jsonb_agg(jsonb_build_object(
+                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code',
+                       'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
+                from steps s where s.turn_id = p_turn)));
+  if v_active = p_turn then
+    select * into n from turns
+     where tenant_id = t.tenant_id and conversation_id = t.conversation_id and sent_at is null and ending is null
+     order by sequence nulls first, seq limit 1 for no key update;
+    update conversations
+       set active_turn_id = n.id, last_sequence = greatest(last_sequence, t.last_sequence), updated_at = v_at
+     where tenant_id = t.tenant_id and id = t.conversation_id returning last_sequence into v_last_sequence;
+    update turns set due_at = hot.due_at(n, v_last_sequence, v_at) where id = n.id;
+  end if;
+  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_window));
+end $$;

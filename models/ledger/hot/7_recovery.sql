@@ -1,0 +1,160 @@
+-- Recovery: leases, and what nobody holds.
+
+-- Renews leases in one statement each: of steps [{turn, id, attempt}] and of turns [{turn, attempt}]. Steps that somebody has
+-- locked are left for the next beat: this statement takes steps of many turns, and to wait for one could be a deadlock.
+create function hot.renew_leases(p_steps jsonb, p_turns jsonb, p_lease_ms int) returns void language sql as $$
+  update steps s set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from (select x.turn_id, x.id from steps x join jsonb_to_recordset(p_steps) as held(turn uuid, id text, attempt int)
+              on x.turn_id = held.turn and x.id = held.id and x.attempt = held.attempt and x.status = 'running'
+             for no key update of x skip locked) free
+   where s.turn_id = free.turn_id and s.id = free.id;
+  update turns t set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from jsonb_to_recordset(p_turns) as held(turn uuid, attempt int)
+   where t.id = held.turn and t.attempt = held.attempt and t.status in ('planning', 'responding')
+$$;
+
+-- Renews the leases of the steps that other processes work on: [{turn, worker}].
+create function hot.renew_held(p_held jsonb, p_lease_ms int) returns void language sql as $$
+  update steps s set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from (select x.turn_id, x.id from steps x join jsonb_to_recordset(p_held) as held(turn uuid, worker text)
+              on x.turn_id = held.turn and x.worker = held.worker and x.status = 'running'
+             for no key update of x skip locked) free
+   where s.turn_id = free.turn_id and s.id = free.id
+$$;
+
+-- Finds turns that nobody holds. Kind: plan, respond (the lease has run out), steps (a step's lease has run out; a parked
+-- step's time has come since the last compilation; or a step is ready and nobody has taken it for the grace, which doubles with
+-- each recovery; but on a busy queue that is only waiting, and so it is for a place within the turn's cap),
+-- effect (the turn was closed over a call with an effect, and that call's lease has run out).
+create function hot.find_lost(p_grace_ms int, p_busy_queues text[], p_limit int) returns table (turn_id uuid, kind text)
+language sql as $$
+  select t.id, case t.status when 'planning' then 'plan' else 'respond' end
+    from turns t
+   where t.status in ('planning', 'responding') and t.lease_until < clock_timestamp()
+  union all
+  select t.id, 'steps'
+    from turns t
+   where t.status = 'running' and (
+     exists (select 1 from steps s where s.turn_id = t.id and (
+               (s.status = 'running' and s.lease_until < clock_timestamp())
+               or (s.status = 'pending' and s.not_before < clock_timestamp() and s.not_before > t.compiled_at)))
+     or exists (
+       select 1 from steps s
+        where s.turn_id = t.id and s.status = 'pending' and s.queue <> all (p_busy_queues)
+          and not exists (select 1 from steps n where n.turn_id = t.id and n.id = any (s.needs) and not hot.is_final(n.status))
+          and greatest(t.compiled_at, s.not_before, (select max(n.finished_at) from steps n where n.turn_id = t.id and n.id = any (s.needs)))
+              < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
+          and (t.max_parallel is null or coalesce(
+            (select f.sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
+               from fragments f where f.turn_id = t.id and f.generation = t.generation and s.id = any (f.steps)),
+            hot.in_flight(t) < t.max_parallel))))
+  union all
+  select distinct t.id, 'effect'
+    from steps s join turns t on t.id = s.turn_id
+   where s.status = 'running' and s.effect <> 'read' and s.lease_until < clock_timestamp() and t.status <> 'running'
+   limit p_limit
+$$;
+
+-- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and stores with
+-- hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`; after `p_max_attempts`
+-- a step fails, because it seems to kill its workers. The steps of the process `p_gone` are lost before their leases end; if it
+-- was ended because it had overrun its time, they end too.
+-- Null: the turn does not run. Out: {generation, placement, max_parallel, nodes: [{id, needs, queue, tool, effect, is_pinned}], respond, events}.
+-- Pinned are the steps that somebody runs, and those that are parked.
+create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean) returns jsonb
+language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+  v_respond int;
+begin
+  select * into t from turns where id = p_turn and status = 'running' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  with lost as (
+    update steps s
+       set status = case when not x.is_over then 'pending' when s.effect = 'read' then 'failed' else 'unknown' end,
+           unsure = s.effect <> 'read', lease_until = null, finished_at = case when x.is_over then v_at end,
+           error = case when x.overran then jsonb_build_object('code', 'TOOL_TIMEOUT', 'message', format(
+                          '%s did not return within its %s ms, and its process was ended', s.tool, s.timeout_ms))
+                        when x.is_over then jsonb_build_object('code', 'INTERNAL_ERROR', 'message', format(
+                          'the worker was lost in each of %s attempts', s.attempt - s.parked)) end
+      from (select y.id, o.overran, o.overran or y.attempt - y.parked >= p_max_attempts as is_over
+              from steps y, lateral (select p_overran and y.worker = p_gone as overran) o
+             where y.turn_id = p_turn and y.status = 'running'
+               and (y.lease_until < v_at or y.worker = p_gone)) x
+     where s.turn_id = p_turn and s.id = x.id
+    returning s.*
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error)))
+           filter (where status <> 'pending'), '[]') into v_events from lost;
+  if jsonb_array_length(v_events) > 0 then
+    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast', v_at);
+  end if;
+  update turns x set generation = x.generation + 1, compiled_at = v_at, recoveries = x.recoveries + 1,
+         open_steps = x.open_steps - jsonb_array_length(v_events)
+   where x.id = p_turn returning * into t;
+  if t.open_steps = 0 then
+    update turns x set status = 'responding', attempt = x.attempt + 1, responding_at = v_at,
+           lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
+     where x.id = p_turn returning x.attempt into v_respond;
+  elsif t.asked then
+    perform hot.rest(p_turn, v_at);
+  end if;
+  return jsonb_build_object(
+    'generation', t.generation, 'placement', t.placement, 'max_parallel', t.max_parallel, 'respond', v_respond, 'events', hot.append_events(t, v_events, v_at),
+    'nodes', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect,
+                       'inline', s.inline,
+                       'limit_ms', case when s.queue = 'tools.cpu' and not s.inline then s.timeout_ms * (1 + jsonb_array_length(s.fallbacks)) end,
+                       'is_pinned', s.status <> 'pending' or coalesce(s.not_before > v_at, false),
+                       'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
+                                         and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
+                from steps s where s.turn_id = p_turn and not hot.is_final(s.status)));
+end $$;
+
+-- Ends the lost calls of a closed turn. They are not made again and nobody asks the backend: what became of them is unknown,
+-- until an operator decides. Out: events; null: the turn runs, and hot.reclaim is for it.
+create function hot.give_up(p_turn uuid) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+begin
+  select * into t from turns where id = p_turn and status <> 'running' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  with lost as (
+    update steps s set status = 'unknown', finished_at = v_at, lease_until = null, error = jsonb_build_object(
+             'code', 'INTERNAL_ERROR', 'message', 'the worker was lost after the turn had been closed')
+     where s.turn_id = p_turn and s.status = 'running' and s.effect <> 'read' and s.lease_until < v_at
+    returning s.*
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))), '[]') into v_events from lost;
+  update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
+  return hot.append_events(t, v_events, v_at);
+end $$;
+
+-- Takes a turn whose planner or responder was lost. Out: its new fence; null: it is held, or has ended.
+create function hot.take_over(p_turn uuid, p_lease_ms int) returns int language sql as $$
+  update turns t set attempt = t.attempt + 1, recoveries = t.recoveries + 1,
+         lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0 * power(2, least(t.recoveries, 6)))
+   where t.id = p_turn and t.status = 'responding' and t.lease_until < clock_timestamp()
+  returning t.attempt
+$$;
+
+-- Gives a turn whose planner was lost back to the queue; false where it is held, or planned.
+create function hot.requeue(p_turn uuid) returns boolean language sql as $$
+  with given_back as (
+    update turns t set status = 'queued', sent_at = clock_timestamp(), recoveries = t.recoveries + 1, lease_until = null
+     where t.id = p_turn and t.status = 'planning' and t.lease_until < clock_timestamp()
+    returning 1
+  )
+  select exists (select 1 from given_back)
+$$;
