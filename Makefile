@@ -1,7 +1,7 @@
 # What a developer does here, one word each. `make` alone lists them.
 #   PYTHON=python3.12   the interpreter that .venv is made with
 #   ONCE=1              with `demo`: end after the conversations
-#   SHORT=1             with `bench`: less than two minutes
+#   SHORT=1             with `bench`: a few minutes
 #   PEERS=1             with `bench`: beside LangGraph and DBOS, which are installed into .venv-peers
 #   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
 
