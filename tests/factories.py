@@ -101,3 +101,18 @@ def running_turn(
 def finish_turn(turn: ClaimedTurn, attempt: int | None = None, text: str = "done") -> FinishedTurn | None:
     with statement() as db:
         return turns.finish(db, turn.id, attempt or turn.attempt, Ending("succeeded", Reply(text=text), {}, Usage()))
+
+
+def work(turn_id: UUID | None) -> list[UUID]:
+    """Plan and answer a turn; return what may be planned after it."""
+    turn = claim_turn(turn_id)
+    assert turn is not None
+    finished = finish_turn(turn)
+    assert finished is not None
+    return finished.released
+
+
+def released() -> list[UUID]:
+    """Release the held turns that may go on; return them."""
+    with statement() as db:
+        return turns.release_due(db)

@@ -34,9 +34,10 @@ ALIVE = timedelta(seconds=6)
 """A worker that has missed three heartbeats counts as gone."""
 
 
-def dispatch_turn(turn_id: UUID) -> None:
-    """Put a turn on the planners' queue."""
-    send("plan_turn", turn_id, queue="plan")
+def dispatch_turns(turn_ids: Sequence[UUID]) -> None:
+    """Put turns on the planners' queue, all of them together."""
+    if turn_ids:
+        _send_all([_message("plan_turn", turn_id, queue="plan") for turn_id in turn_ids])
 
 
 def dispatch_soon(turn_id: UUID) -> None:

@@ -18,7 +18,7 @@ from models.database import statement, transaction
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
 from models.ledger.plans import NewPlan
-from models.ledger.recovery import LEASE_MS
+from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
 from models.ledger.steps import ClaimedLane, TurnFacts
 from models.ledger.turns import ClaimedTurn, Ending
 from models.logging import log
@@ -41,8 +41,6 @@ from workers.parts import agents, llm, registry, warm_up
 from workers.responding import Deltas, broken, finish, respond
 from workers.streaming import EarlySteps
 
-_MAX_ATTEMPTS = 5
-"""Claims of a turn before its planning counts as what kills the planners."""
 _PLANNING_S = 120.0
 """Time for a draft, its repair and their retries."""
 _HISTORY = 20
@@ -96,8 +94,8 @@ _NO_INLINE = _Inline(0, [], is_capped=False)
 
 def _plan(turn: ClaimedTurn) -> _Inline:
     """Plan a turn and send what is ready."""
-    if turn.attempt > _MAX_ATTEMPTS:
-        _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {_MAX_ATTEMPTS} attempts"))
+    if turn.attempt > MAX_ATTEMPTS:
+        _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return _NO_INLINE
     agent = agents().get(turn.agent)
     tools = registry().allowed(agent.tools)

@@ -14,7 +14,7 @@ from uuid import UUID
 from models.crash_points import reach
 from models.database import Transaction, statement, transaction
 from models.ledger import approvals, control, recovery, turns, workers
-from models.ledger.recovery import LEASE_MS, Gone, LostTurn, OpenStep
+from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenStep
 from models.logging import log
 from models.redis import announce, queue_lengths
 from models.settings import settings
@@ -23,10 +23,8 @@ from workers import canvas
 from workers.app import app
 from workers.canvas import SLOTS
 from workers.compiling import fragment_rows, fragment_size
-from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turn, send
+from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
 
-MAX_ATTEMPTS = 5
-"""Claims of one step, or of planning a turn, before it counts as what kills its workers."""
 _BATCH = 500
 _DEADLINE_GRACE = timedelta(seconds=0.5)
 """Executors end by themselves what runs at the deadline, and know how it ended: they come first."""
@@ -46,8 +44,7 @@ def sweep() -> None:
             lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
         if unsent:
             reach("turns.taken")
-        for turn_id in unsent:
-            dispatch_turn(turn_id)
+        dispatch_turns(unsent)
         _end_waiting(late, lapsed)
         for turn in lost:
             _recover(turn)
@@ -99,7 +96,7 @@ def _recover(turn: LostTurn) -> None:
         if turn.kind == "plan":
             if recovery.requeue(db, turn.id):
                 reach("turn.requeued")
-                dispatch_turn(turn.id)
+                dispatch_turns([turn.id])
         elif turn.kind == "effect":
             told = recovery.give_up(db, turn.id)
             reach("effect.given_up")

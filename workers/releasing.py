@@ -16,7 +16,7 @@ from models.database import statement
 from models.errors import Unavailable
 from models.ledger import turns
 from models.logging import log
-from workers.dispatch import dispatch_turn
+from workers.dispatch import dispatch_turns
 
 INTERVAL_S = 0.2
 
@@ -29,8 +29,7 @@ def release() -> None:
         released = turns.release_due(db)
     if released:
         reach("turns.released")
-    for turn_id in released:
-        dispatch_turn(turn_id)
+    dispatch_turns(released)
 
 
 def _run() -> None:

@@ -13,7 +13,7 @@ from models.redis import announce, append_delta, settle_deltas
 from planner.policy import apology
 from planner.responder import Composed, Outcome, StepOutcome, compose
 from workers.app import app
-from workers.dispatch import dispatch_turn
+from workers.dispatch import dispatch_turns
 from workers.heartbeat import leases
 from workers.parts import agents, llm, registry
 
@@ -54,8 +54,7 @@ def finish(turn_id: UUID, attempt: int, ending: Ending) -> None:
     reach("turn.finished")
     announce(turn_id, finished.events)
     log.info("turn.finished", turn_id=str(turn_id), status=ending.status)
-    for released in finished.released:
-        dispatch_turn(released)
+    dispatch_turns(finished.released)
 
 
 def broken(error: Exception, turn_id: str, usage: Usage) -> Ending:

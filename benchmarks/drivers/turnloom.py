@@ -19,7 +19,7 @@ from models.ledger import keys, tenants, turns
 from models.ledger.turns import NewTurn
 from models.redis import CHANNEL, listen, redis
 from models.settings import settings
-from workers.dispatch import dispatch_turn
+from workers.dispatch import dispatch_turns
 
 _PATIENCE_S = 60.0
 _POLL_S = 0.01
@@ -47,7 +47,7 @@ def open_turn(tenant_id: UUID, request: TurnRequest) -> UUID:
         opened = turns.open_turn(db, new)
     assert opened.turn_id is not None, opened
     if opened.is_sent:
-        dispatch_turn(opened.turn_id)
+        dispatch_turns([opened.turn_id])
     return opened.turn_id
 
 

@@ -15,6 +15,8 @@ from models.contracts.event import Event, read_events
 
 LEASE_MS = 6_000
 """How long a claim holds that nobody renews: three beats of a worker's heart."""
+MAX_ATTEMPTS = 5
+"""Claims of one step, or of planning a turn, before it counts as what kills its workers."""
 
 Kind = Literal["plan", "respond", "steps", "effect"]
 

@@ -7,10 +7,20 @@ import pytest
 from sqlalchemy import text
 
 from models.contracts.explanation import Explanation
-from models.database import statement, transaction
+from models.database import transaction
 from models.ledger import turns
 from models.ledger.turns import OpenedTurn
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
+from tests.factories import (
+    claim_turn,
+    finish_turn,
+    make_tenant,
+    open_turn,
+    queue_length,
+    released,
+    running_turn,
+    step,
+    work,
+)
 from tests.models.stopping import close, end, view
 from tests.models.test_explaining import beat, why
 from workers.releasing import release
@@ -28,20 +38,6 @@ def say(tenant: UUID, sequence: int, **request: Any) -> OpenedTurn:
 
 def burst(tenant: UUID, message: str, burst_ms: int = MINUTE, **request: Any) -> OpenedTurn:
     return open_turn(tenant, message, held={"burst_ms": burst_ms}, **request)
-
-
-def work(turn_id: UUID | None) -> list[UUID]:
-    """Plan and answer a turn; return what may be planned after it."""
-    turn = claim_turn(turn_id)
-    assert turn is not None
-    finished = finish_turn(turn)
-    assert finished is not None
-    return finished.released
-
-
-def released() -> list[UUID]:
-    with statement() as db:
-        return turns.release_due(db)
 
 
 def pass_time() -> None:

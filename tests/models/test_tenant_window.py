@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.database import statement, transaction
+from models.database import transaction
 from models.ledger import backlog, turns
 from models.settings import settings
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, released, work
 from tests.models.parking import APPROVED, ask
 from tests.models.stopping import claim, view
 from tests.models.test_explaining import why
@@ -43,19 +43,6 @@ def _sent(turn_ids: list[UUID]) -> list[bool]:
     return [view(turn_id).sent_at is not None for turn_id in turn_ids]
 
 
-def _work(turn_id: UUID) -> list[UUID]:
-    turn = claim_turn(turn_id)
-    assert turn is not None
-    finished = finish_turn(turn)
-    assert finished is not None
-    return finished.released
-
-
-def _release() -> list[UUID]:
-    with statement() as db:
-        return turns.release_due(db)
-
-
 def _handed_out(tenant: UUID) -> int:
     with transaction() as db:
         return backlog.count_handed_out(db, tenant)
@@ -71,7 +58,7 @@ def test_what_is_over_the_window_is_held() -> None:
     assert _sent(held + other) == [True, True, False, False, True]
     assert view(held[2]).status == "queued"
     assert claim_turn(held[2]) is None
-    assert _release() == []
+    assert released() == []
 
 
 def test_the_end_of_a_turn_releases_the_one_that_is_due_longest() -> None:
@@ -80,9 +67,9 @@ def test_the_end_of_a_turn_releases_the_one_that_is_due_longest() -> None:
     first, second, third, fourth = _open(tenant, 4)
     follower = open_turn(tenant, conversation_id="c0", on_busy="enqueue").turn_id
 
-    assert _work(first) == [third]
-    assert _work(second) == [fourth]
-    assert _work(third) == [follower]
+    assert work(first) == [third]
+    assert work(second) == [fourth]
+    assert work(third) == [follower]
     assert _handed_out(tenant) == WINDOW
 
 
@@ -104,11 +91,11 @@ def test_a_turn_that_waits_for_a_person_makes_room() -> None:
     assert turn is not None
     record_plan(turn, APPROVED)
     claim(asking, "w")
-    before = _release()
+    before = released()
     ask(asking)
 
     assert (before, view(asking).status) == ([], "waiting_approval")
-    assert _release() == [held]
+    assert released() == [held]
 
 
 def test_without_a_window_nothing_is_held(window: pytest.MonkeyPatch) -> None:
@@ -119,14 +106,14 @@ def test_without_a_window_nothing_is_held(window: pytest.MonkeyPatch) -> None:
     _set(window, 0)
 
     assert _sent(_open(tenant, 3, first=5)) == [True] * 3
-    assert _release() == held
+    assert released() == held
 
 
 def test_what_was_released_and_not_sent_is_found_by_the_sweep() -> None:
     """A process may die between the two: the row is the outbox, as for every turn."""
     tenant = make_tenant()
     first, _, third = _open(tenant, 3)
-    _work(first)
+    work(first)
 
     with transaction() as db:
         taken = turns.take_unsent(db, timedelta(), 10)
@@ -141,7 +128,7 @@ def test_every_tenant_has_its_own_window() -> None:
     with transaction() as db:
         db.execute(text("UPDATE turns SET status = 'succeeded', finished_at = now() WHERE conversation_id = 'c0'"))
 
-    assert sorted(_release()) == sorted(held)
+    assert sorted(released()) == sorted(held)
 
 
 def test_sixteen_at_once_lose_nothing() -> None:
@@ -160,10 +147,10 @@ def test_sixteen_at_once_lose_nothing() -> None:
 
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(act, range(16)))
-    ready = _release()
+    ready = released()
     while ready:
-        ready += _work(ready.pop())
-        ready += _release()
+        ready += work(ready.pop())
+        ready += released()
 
     with transaction() as db:
         assert db.execute(text("SELECT status, count(*) FROM turns GROUP BY status")).all() == [("succeeded", 96)]

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from models.database import statement, transaction
 from models.ledger import recovery, steps, turns
+from models.ledger.recovery import MAX_ATTEMPTS
 from models.ledger.steps import Holder
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
@@ -16,7 +17,7 @@ from tools.registry import load_registry
 from workers import parts
 from workers.execution import Executor
 from workers.heartbeat import Leases
-from workers.recovery import MAX_ATTEMPTS, recompile, sweep
+from workers.recovery import recompile, sweep
 
 pytestmark = pytest.mark.usefixtures("database", "sim_registry")
 

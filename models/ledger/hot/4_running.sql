@@ -1,6 +1,6 @@
 -- Running: steps are claimed, recorded, and lead to the next ones.
 
--- First step of a lane that is not final, if it is ready: null otherwise.
+-- First step of a lane that is not final; null where all are.
 create function hot.next_of_lane(p_turn uuid, p_lane text[]) returns steps language sql stable as $$
   select s from unnest(p_lane) with ordinality as lane(id, n) join steps s on s.turn_id = p_turn and s.id = lane.id
    where not hot.is_final(s.status) order by n limit 1
@@ -41,8 +41,8 @@ create function hot.started(p_step jsonb, p_worker text) returns jsonb language 
 $$;
 
 -- Claims the next step of each lane [[step ids]]. Verdict: claimed (of at least one); done (every step of the lanes is final);
--- or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds the step), early (a need is not
--- final, or its time has not come).
+-- or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds the step), early
+-- (a need is not final, or its time has not come).
 create function hot.claim_lanes(p_turn uuid, p_lanes jsonb, p_generation int, p_worker text, p_lease_ms int) returns jsonb
 language plpgsql as $$
 declare
@@ -81,9 +81,8 @@ begin
     'events', hot.append_events(t, v_events, v_at));
 end $$;
 
--- Ends what became impossible when steps ended: all that have not begun (fail_fast), or those that need a step that did not succeed.
--- A copy ends as the step that it is a copy of.
--- Out: events. The caller holds the turn's lock.
+-- Ends what became impossible when steps ended: all that have not begun (fail_fast), or those that need a step that did not
+-- succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
 create function hot.end_impossible(p_turn uuid, p_stop boolean, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb := '[]';

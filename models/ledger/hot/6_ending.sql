@@ -1,7 +1,7 @@
 -- Ending a turn: before its work is done, or with its reply.
 
--- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. Out: events. The caller holds the turn's lock, and counts
--- the events off its open steps.
+-- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. Out: events. The caller
+-- holds the turn's lock, and counts the events off its open steps.
 create function hot.cancel_open(p_turn uuid, p_message text, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb;
