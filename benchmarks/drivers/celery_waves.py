@@ -23,6 +23,9 @@ _ENDED = "waves:ended"
 _TABLE = "CREATE TABLE IF NOT EXISTS wave_answers (id uuid PRIMARY KEY, plan jsonb, results jsonb, answer text)"
 _INSERT = "INSERT INTO wave_answers VALUES (%s, %s, %s, %s)"
 
+_LOST_S = 15
+"""A chord that was lost is known by its silence."""
+
 app = Celery("waves", broker=os.environ["REDIS_URL"], backend=os.environ["REDIS_URL"])
 app.conf.task_acks_late = True
 
@@ -71,10 +74,11 @@ def _redis() -> Redis:
     return Redis.from_url(os.environ["REDIS_URL"], decode_responses=True, socket_timeout=None)
 
 
-def _ended() -> Iterator[str]:
-    while popped := _redis().brpop(_ENDED, timeout=60):
-        yield str(popped[1])
-    raise TimeoutError("no turn has ended for a minute")
+def _ended() -> Iterator[str | None]:
+    """Yield the turns that have ended; None where none has for so long that those under way must be lost."""
+    while True:
+        popped = _redis().brpop(_ENDED, timeout=_LOST_S)
+        yield str(popped[1]) if popped else None
 
 
 async def _drive(order: Order) -> list[float]:

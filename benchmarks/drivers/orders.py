@@ -59,8 +59,11 @@ async def side_by_side(order: Order, turn: Callable[[int], Awaitable[object]]) -
     return latencies_s
 
 
-def one_by_one(order: Order, begin: Callable[[], str], ended: Iterator[str]) -> list[float]:
-    """Begin turns that others do, so that as many as wanted are under way; `ended` yields those that are done."""
+def one_by_one(order: Order, begin: Callable[[], str], ended: Iterator[str | None]) -> list[float]:
+    """Begin turns that others do, so that as many as wanted are under way; `ended` yields those that are done.
+
+    Where it yields None, those under way are lost and are begun anew: the time until then counts.
+    """
     began_at: dict[str, float] = {}
     latencies_s: list[float] = []
     to_begin = order.turns
@@ -69,7 +72,11 @@ def one_by_one(order: Order, begin: Callable[[], str], ended: Iterator[str]) -> 
             moment = time.perf_counter()
             began_at[begin()] = moment
             to_begin -= 1
-        if moment := began_at.pop(next(ended), 0.0):
+        done = next(ended)
+        if done is None:
+            print(f"{len(began_at)} turns were lost and are begun anew", file=sys.stderr, flush=True)
+            began_at = {begin(): moment for moment in began_at.values()}
+        elif moment := began_at.pop(done, 0.0):
             latencies_s.append(time.perf_counter() - moment)
     return latencies_s
 
