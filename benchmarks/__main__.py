@@ -10,7 +10,19 @@ from collections.abc import Callable
 import click
 import orjson
 
-from benchmarks import ack, engine, fairness, growth, makespan, message, recording, recovery, size, streaming
+from benchmarks import (
+    ack,
+    conversation,
+    engine,
+    fairness,
+    growth,
+    makespan,
+    message,
+    recording,
+    recovery,
+    size,
+    streaming,
+)
 from benchmarks.measuring import Table, refuse_failures, stack
 from models.logging import configure_logging
 from workers.embedded import Stack
@@ -22,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "size": size.run,
     "recovery": recovery.run,
     "streaming": streaming.run,
+    "conversation": conversation.run,
     "fairness": fairness.run,
     # Fills the ledger.
     "growth": growth.run,

@@ -90,6 +90,7 @@ def tools_page(registry: Registry) -> str:
         facts += ["inline"] if tool.inline else []
         facts += ["formatter"] if tool.formatter else []
         facts += ["needs approval"] if tool.requires_approval else []
+        facts += [f"a result holds for {tool.remember_s:g} s"] if tool.remember_s else []
         parts.append(f"## `{tool.name}`\n\n{tool.description}\n\n{' · '.join(facts)}")
         for title, schema in (("argument", tool.input_schema), ("result", tool.output_schema)):
             parts += _fields(schema, title)
@@ -111,6 +112,9 @@ def agents_page(agents: Agents, registry: Registry) -> str:
             ("steps that need one step directly", str(agent.max_fan_out or "no bound")),
             ("steps under way at a time", str(agent.max_parallel or "no bound")),
             ("reply without a template of its own", f"written by: {agent.responder}; style: `{agent.style}`"),
+            ("slots", ", ".join(f"`{name}` ({slot.type})" for name, slot in agent.slots.items()) or "none"),
+            ("templates a plan may ask for", ", ".join(f"`{hint}`" for hint in agent.hints) or "none"),
+            ("figures without a source", "never" if agent.grounding == "strict" else "only in answers without results"),
         ]
         parts.append(f"## `{agent.name}`\n\n{agent.description}\n\n{_table(('', ''), rows)}")
     lead = "An agent is a file under `prompts/agents/`. Tools of packs that are not enabled are not offered to it."

@@ -3,6 +3,7 @@
 import os
 import time
 import uuid
+from datetime import datetime
 
 
 def new_id() -> uuid.UUID:
@@ -15,3 +16,9 @@ def new_id() -> uuid.UUID:
     high = (milliseconds << 16) | 0x7000 | (random >> 68)
     low = (0b10 << 62) | (random & ((1 << 62) - 1))
     return uuid.UUID(int=(high << 64) | low)
+
+
+def first_id(at: datetime) -> uuid.UUID:
+    """Return the lowest id that `new_id` can make at this moment: the ids of a span of time are a range."""
+    milliseconds = int(at.timestamp() * 1000)
+    return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0b10 << 62))

@@ -27,7 +27,7 @@ _FUNCTIONS = Path(__file__).parent / "ledger" / "hot"
 _GRANTS = """
     GRANT USAGE ON SCHEMA public, hot TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
-    REVOKE UPDATE, DELETE ON audit FROM {role};
+    REVOKE UPDATE, DELETE ON audit, overrides FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role};
     GRANT UPDATE (content) ON audit TO {role};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hot TO {role};

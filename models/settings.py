@@ -49,10 +49,23 @@ class Settings(BaseSettings):
     llm_max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The name that the endpoint knows that bound by: OpenAI's newer models want `max_completion_tokens`."""
 
-    packs: list[str] = ["dates", "travel"]
+    llm_prices: str | None = None
+    """Prices of language models in US dollars per million tokens, over the shipped ones: JSON such as
+    `{"my-model": {"prompt": 0.5, "cached": 0.1, "completion": 2}, "local-*": {"prompt": 0, "completion": 0}}`, or the
+    path of such a file, JSON or YAML."""
+
+    critic: Literal["auto", "off"] = "auto"
+    """`off` lets no reply be looked over before it is sent, whatever the agents' profiles say: to compare the two."""
+
+    packs: list[str] = ["dates", "hotel", "travel"]
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
+    hooks: list[str] = []
+    """Hooks around calls of tools and language models, as a JSON list of dotted paths, such as `["acme.hooks"]` or
+    `["acme.hooks:auditor"]`; asked in this order, after those of installed packages."""
     prompts_dir: Path = ROOT / "prompts"
     """Agents, prompts, templates and the offline model's rules."""
+    tenant_prompts_dir: Path | None = None
+    """A folder per tenant, called by its name or id, with texts in place of those in prompts/, under the same paths."""
     default_agent: str = "generic"
     """The agent of a turn that names none, in a new conversation."""
     placement: Placement = "spread"
@@ -97,6 +110,9 @@ class Settings(BaseSettings):
     """How long a dispatched turn may wait for a planner before it is sent again; doubles each time."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
+    link_secret: str | None = None
+    """Signs the booking links of the hotel pack; whoever takes the bookings checks with the same. The embedded stack
+    makes one up."""
     travel_latency_ms: int = Field(0, ge=0, le=10_000)
     """Pause before the travel tools answer from shipped data, like a provider's; for demos and load tests."""
     sim_log: Path | None = None

@@ -6,20 +6,30 @@ In: a planning context.  Out: a valid plan (a direct reply is a plan without ste
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from pydantic import BaseModel
 
 from models.contracts.plan import Fault, FaultCode, Plan
 from models.contracts.turn import Usage
 from models.errors import InvalidPlan
-from planner.context import PlanningContext, history_messages
+from planner.context import PlanningContext, history_messages, known
+from planner.expansion import Expansion, expand
 from planner.llm.decoding import decode
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
+from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
 from planner.llm.schema import json_text_arguments, plan_schema
-from planner.prompts import Rendered, render
+from planner.packing import packed
+from planner.phases import with_kept
+from planner.prompts import Rendered
+from planner.results import StepOutcome
+from planner.revising import effects_again, steps_before, without_repeats
+from planner.settling import slot_schemas
+from planner.speaking import direct_sentences
 from planner.streaming import OnStep, PlanReader
-from planner.validation import validate
-from tools.registry import Tool
+from planner.validation import Limits, validate
+from planner.voice import voice
+from tools.registry import Registry, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +58,8 @@ class _Judged:
     generation: Generation
     plan: Plan | None
     faults: tuple[dict[str, Any], ...] = ()
+    playbooks: tuple[str, ...] = ()
+    """`name@version` of those that the plan called."""
 
 
 def draft(
@@ -66,22 +78,23 @@ def draft(
     Raises:
         Unavailable: the language model cannot be reached in the context's time.
     """
-    if context.mode == "direct":
+    if context.mode == "direct" or not context.tools.tools:
         return _draft_reply(context, llm, on_delta)
     end = time.monotonic() + context.timeout_s
     messages, prompts = planning_messages(context)
-    first = _judge(_ask(context, llm, messages, end, on_step), context)
+    purpose: Purpose = "revision" if context.revision else "plan"
+    first = _judge(_ask(context, llm, messages, purpose, end, on_step), context)
     if first.plan is not None:
         return _drafted(first, first.generation.usage, prompts, repaired=False)
     if on_refused is not None:
         on_refused()
-    repair = render("planning/repair", faults=first.faults)
+    repair = context.prompts.render("planning/repair", faults=first.faults)
     again: list[Message] = [
         *messages,
         {"role": "assistant", "content": first.generation.text or "(nothing)"},
         {"role": "user", "content": repair.text},
     ]
-    second = _judge(_ask(context, llm, again, end, None), context)
+    second = _judge(_ask(context, llm, again, "repair", end, None), context)
     usage = first.generation.usage.plus(second.generation.usage)
     return _drafted(second, usage, (*prompts, repair.source), repaired=True)
 
@@ -91,16 +104,24 @@ def planning_messages(context: PlanningContext) -> tuple[list[Message], tuple[st
 
     What changes least stands first, so that a provider's prompt cache serves it; the same context gives the same bytes.
     """
-    tools = [_describe(tool) for tool in context.tools.tools.values()]
-    system = _system(context, "system/planning", planning=context.agent.planning, tools=tools)
+    tools = _described(context.offered)
+    slots = slot_schemas(context.agent.slots)
+    phased = context.mode == "adaptive"
+    advice = context.agent.planning
+    hints = context.agent.hints
+    system = _system(
+        context, "system/planning", planning=advice, slots=slots, hints=hints, phased=phased, tools=tools
+    )
     return _messages(context, system)
 
 
 def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta | None) -> Draft:
     messages, prompts = _messages(context, _system(context, "system/direct"))
+    sentences = direct_sentences(context, on_delta or (lambda _: None))
     generation = llm.stream(
-        messages, on_delta or (lambda _: None), model=context.agent.llm, timeout_s=context.timeout_s
+        messages, sentences, purpose="direct", model=context.agent.llm, timeout_s=context.timeout_s
     )
+    sentences.finish()
     text = generation.text.strip()
     faults = () if text else (_fault("empty_answer", "the language model wrote nothing"),)
     plan = Plan(reply=text, steps=[]) if text else None
@@ -108,48 +129,85 @@ def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta
 
 
 def _messages(context: PlanningContext, system: list[Rendered]) -> tuple[list[Message], tuple[str, ...]]:
-    past = history_messages(context.history)
-    asked = render(
+    context = packed(context)
+    past = history_messages(context.history, context.prompts)
+    asked = context.prompts.render(
         "planning/message", message=context.message, user=context.user, now=context.now, mode=context.mode
     )
+    parts = [*system, *known(context), asked, *_revision(context)]
     messages: list[Message] = [
         {"role": "system", "content": system[0].text},
         *past,
-        {"role": "user", "content": asked.text},
+        {"role": "user", "content": "\n".join(part.text for part in parts[len(system) :])},
     ]
-    return messages, tuple(part.source for part in (*system, asked))
+    return messages, tuple(part.source for part in parts)
+
+
+def _revision(context: PlanningContext) -> list[Rendered]:
+    """Return what a revision is told beyond the message: what has been done so far, and what is wanted now."""
+    if not context.revision:
+        return []
+    done = [_observed(step) for step in context.done]
+    return [context.prompts.render("planning/revision", again=context.again, mode=context.mode, done=done)]
+
+
+def _observed(step: StepOutcome) -> dict[str, Any]:
+    seen = {"id": step.id, "tool": step.tool, "args": step.args, "status": step.status, "result": step.result}
+    return {name: value for name, value in {**seen, "error": step.error}.items() if value is not None}
 
 
 def _system(context: PlanningContext, name: str, **inputs: Any) -> list[Rendered]:
-    style, safety = render(f"styles/{context.agent.style}"), render("fragments/safety")
-    persona = context.agent.persona.strip()
-    return [render(name, persona=persona, style=style.text, safety=safety.text, **inputs), style, safety]
+    spoken, parts = voice(context.agent, context.prompts, context.user)
+    return [context.prompts.render(name, **spoken, **inputs), *parts]
 
 
-def _describe(tool: Tool) -> dict[str, Any]:
+def _described(tools: Registry) -> list[dict[str, Any]]:
+    """Describe the tools. A playbook's result is that of one of them, and is not shown twice."""
+    first: dict[type[BaseModel], str] = {}
+    for tool in tools.tools.values():
+        first.setdefault(tool.output, tool.name)
+    return [_describe(tool, first[tool.output]) for tool in tools.tools.values()]
+
+
+def _describe(tool: Tool, result_of: str) -> dict[str, Any]:
     return {
         "name": tool.name,
         "effect": tool.effect,
         "description": tool.description,
         "arguments": tool.input_schema,
-        "result": tool.output_schema,
+        "result": tool.output_schema if result_of == tool.name else None,
+        "result_of": result_of,
         "json_text": sorted(json_text_arguments(tool)),
     }
 
 
 def _ask(
-    context: PlanningContext, llm: LanguageModel, messages: list[Message], end: float, on_step: OnStep | None
+    context: PlanningContext,
+    llm: LanguageModel,
+    messages: list[Message],
+    purpose: Purpose,
+    end: float,
+    on_step: OnStep | None,
 ) -> Generation:
-    schema, model, left_s = plan_schema(context.tools), context.agent.llm, end - time.monotonic()
+    at_most, phased = 1 if context.mode == "react" else None, context.mode == "adaptive"
+    schema = plan_schema(context.offered, at_most, context.agent, phased=phased)
+    model, left_s = context.agent.llm, end - time.monotonic()
     if on_step is None:
-        return llm.generate(messages, model=model, schema=schema, timeout_s=left_s)
-    reader = PlanReader(on_step, context.tools, context.agent.limits)
-    return llm.stream(messages, reader, model=model, schema=schema, timeout_s=left_s)
+        return llm.generate(messages, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
+    expansion = Expansion(context.playbooks, context.offered)
+    reader = PlanReader(on_step, expansion, _limits(context), steps_before(context.done))
+    return llm.stream(messages, reader, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
+
+
+def _limits(context: PlanningContext) -> Limits:
+    limits = context.agent.limits
+    return replace(limits, max_steps=1) if context.mode == "react" else limits
 
 
 def _judge(generation: Generation, context: PlanningContext) -> _Judged:
+    expansion = Expansion(context.playbooks, context.offered)
     try:
-        return _Judged(generation, _plan_in(generation, context))
+        return _Judged(generation, _plan_in(generation, context, expansion), playbooks=tuple(expansion.used))
     except InvalidPlan as error:
         faults = error.faults
         if generation.finish_reason in ("length", "cut"):
@@ -157,14 +215,21 @@ def _judge(generation: Generation, context: PlanningContext) -> _Judged:
         return _Judged(generation, None, tuple(faults))
 
 
-def _plan_in(generation: Generation, context: PlanningContext) -> Plan:
+def _plan_in(generation: Generation, context: PlanningContext, expansion: Expansion) -> Plan:
     if generation.finish_reason == "refusal" and generation.text.strip():
         return Plan(reply=generation.text.strip(), steps=[])  # declining is an answer, and fit for the user
-    agent = context.agent
-    plan = validate(decode(generation.text, context.tools), context.tools, agent.limits)
+    data = without_repeats(expand(decode(generation.text, expansion.tools), expansion), context.done)
+    if context.last is not None:
+        data = with_kept(data, context.last, {step.id for step in context.done}, context.contradicted)
+    plan = validate(data, context.tools, _limits(context), steps_before(context.done), expansion.faults)
+    if again := effects_again(plan, context.done, context.tools):
+        raise InvalidPlan(again[0].message, faults=[fault.model_dump() for fault in again])
+    if context.revision:
+        return plan  # without steps it says that the work is done
     if context.mode == "plan" and not plan.steps:
         raise _invalid("no_steps", "this message is to be worked on with tools; the plan has no steps")
-    if not plan.steps and not (plan.reply or "").strip():
+    answered = (plan.reply or "").strip() or plan.synthesis_hint in context.agent.hints
+    if not plan.steps and not answered:
         raise _invalid("empty_answer", "without steps, `reply` must hold the answer")
     return plan
 
@@ -176,7 +241,7 @@ def _drafted(judged: _Judged, usage: Usage, prompts: tuple[str, ...], *, repaire
         text=judged.generation.text,
         usage=usage,
         model=judged.generation.model,
-        prompts=prompts,
+        prompts=(*prompts, *judged.playbooks),
         repaired=repaired,
     )
 

@@ -3,15 +3,24 @@
 Every final turn has a reply, a failed one too. No language model is asked, so it works when none answers.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from models.contracts.turn import Reply
-from planner.prompts import render
+from planner.prompts import Prompts
 
-Trouble = Literal["llm_unavailable", "invalid_plan", "internal_error"]
-"""Why there is nothing better to say: the language model is out, its plan was refused twice, a fault of ours."""
+Trouble = Literal["llm_unavailable", "budget_exceeded", "invalid_plan", "internal_error"]
+"""Why there is nothing better to say: the language model is out, or no budget is left for it, its plan was refused
+twice, a fault of ours."""
 
 
-def apology(trouble: Trouble, *, reference: str | None = None) -> Reply:
+class Apology(NamedTuple):
+    """A reply, and the template that wrote it."""
+
+    reply: Reply
+    source: str
+
+
+def apology(trouble: Trouble, prompts: Prompts, *, reference: str | None = None) -> Apology:
     """Return the reply for a turn that ends without results. `reference`: an id that operators can look up."""
-    return Reply(text=render(f"responding/apologies/{trouble}", reference=reference).text)
+    rendered = prompts.render(f"responding/apologies/{trouble}", reference=reference)
+    return Apology(Reply(text=rendered.text, grounded=True), rendered.source)

@@ -1,22 +1,28 @@
-"""Prompts and reply templates: Jinja files with a front matter that names version and inputs.
+"""Prompts and reply templates: files with a front matter that names version and inputs.
 
-In: a name such as `planning/message` and its inputs.  Out: text, and the `name@version` that made it.
-The same inputs give the same bytes. Templates are sandboxed: they see their inputs and nothing else.
+In: a name such as `planning/message` and its inputs.  Out: text, and the source that made it.
+The same inputs give the same bytes. A tenant's own text stands in for the shipped one where there is one.
 """
 
-import json
+import hashlib
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import yaml
-from jinja2 import StrictUndefined, Template, meta
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2 import Template
 
 from models.errors import NotFound
+from models.logging import log
 from models.settings import settings
+from planner.templates import Templates, fill
+
+_TEMPLATES = Templates()
+_FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
+"""Folders where a tenant may have prompts of new names, with the inputs of that one, which stands in for them."""
 
 
 class Rendered(NamedTuple):
@@ -24,16 +30,21 @@ class Rendered(NamedTuple):
 
     text: str
     source: str
-    """`name@version`, kept with whatever the text led to."""
+    """`name@version`, of a tenant's own text with `+` and its digest; kept with whatever the text led to."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One file under prompts/."""
+    """One text under prompts/, or a tenant's own in its place."""
 
     name: str
-    version: int
+    source: str
+    text: str
+    """The whole of it, with its front matter."""
     inputs: frozenset[str]
+    """What it declares."""
+    used: frozenset[str]
+    """What it uses of that."""
     template: Template
 
     def render(self, inputs: Mapping[str, Any]) -> Rendered:
@@ -45,40 +56,86 @@ class Prompt:
         if inputs.keys() != self.inputs:
             wrong = ", ".join(sorted(inputs.keys() ^ self.inputs))
             raise TypeError(f"prompt {self.name} declares other inputs than it was given: {wrong}")
-        return Rendered(self.template.render(inputs).strip(), f"{self.name}@{self.version}")
+        return Rendered(fill(self.template, inputs), self.source)
 
 
-def _readable(value: Any) -> str:
-    """Write a value for people: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def digest(text: str) -> str:
+    """Return what tells a tenant's text from its other ones: eight hexadecimal digits of its SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+class _PlainLoader(yaml.SafeLoader):
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases have no place here")  # a few of them can stand for billions of values
+        return super().compose_node(parent, index)
+
+
+def read_yaml(text: str) -> Any:
+    """Read YAML without aliases.
+
+    Raises:
+        yaml.YAMLError: it is none.
+    """
+    return yaml.load(text, _PlainLoader)  # noqa: S506 - it is a safe loader
+
+
+def read_prompt(name: str, text: str) -> Prompt:
+    """Read a prompt: a front matter with name, version and inputs, then the template.
+
+    Raises:
+        ValueError: the text is none, is not called so, or uses what it does not declare.
+    """
+    opening, separator, rest = text.partition("---\n")
+    front, end, body = rest.partition("\n---\n")
+    if opening or not separator or not end:
+        raise ValueError(f"prompt {name}: begin with a front matter between two lines of ---")
+    try:
+        head = read_yaml(front)
+        version, inputs = int(head["version"]), frozenset(head["inputs"])
+    except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"prompt {name}: its front matter must have name, version and inputs ({error})") from error
+    try:
+        template, used = _TEMPLATES.read(body)
+    except ValueError as error:
+        raise ValueError(f"prompt {name}: {error}") from error
+    if head.get("name") != name or not used <= inputs:
+        raise ValueError(f"prompt {name}: the front matter must name it and declare its inputs {sorted(used)}")
+    return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), template)
 
 
 class Prompts:
-    """The prompts of one folder, read when first asked for."""
+    """The prompts of one folder, read when first asked for; over them those of a tenant."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.own: Mapping[str, Prompt] = {}
         self._read: dict[str, Prompt] = {}
-        self._environment = ImmutableSandboxedEnvironment(
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters["readable"] = _readable
-        # JSON is how data is delimited: the filter escapes < and >, so no value can close the tag around it.
-        self._environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "sort_keys": True, "default": str}
+
+    def under(self, own: Mapping[str, Prompt]) -> Self:
+        """Return the same prompts with a tenant's own over them."""
+        made = copy(self)
+        made.own = own
+        return made
 
     def render(self, name: str, **inputs: Any) -> Rendered:
-        """Return the text of a prompt.
+        """Return the text of a prompt. A tenant's own text that cannot be filled in gives way to the shipped one.
 
         Raises:
             NotFound: there is no such prompt.
             TypeError: an input is missing, or not declared.
         """
-        return self.get(name).render(inputs)
+        own = self.own.get(name)
+        if own is None:
+            return self.get(name).render(inputs)
+        try:
+            return own.render(inputs)
+        except Exception:  # noqa: BLE001 - a tenant's text is foreign: a turn does not fail for it
+            log.warning("override.failed", prompt=own.source, exc_info=True)
+        return self.get(self.shipped_name(name)).render(inputs)
 
     def get(self, name: str) -> Prompt:
-        """Return a prompt by name: its path in the folder without the ending.
+        """Return a shipped prompt by name: its path in the folder without the ending.
 
         Raises:
             NotFound: there is no such prompt.
@@ -88,13 +145,27 @@ class Prompts:
             self._read[name] = self._load(name)
         return self._read[name]
 
+    def in_effect(self, name: str) -> Prompt:
+        """Return a prompt by name: the tenant's own, else the shipped one.
+
+        Raises:
+            NotFound: there is no such prompt.
+        """
+        return self.own.get(name) or self.get(name)
+
     def has(self, name: str) -> bool:
         """Tell whether there is a prompt of that name."""
-        return name in self._read or self._path(name).is_file()
+        return name in self.own or name in self._read or self._path(name).is_file()
 
     def names(self) -> list[str]:
-        """Return the names of all prompts."""
+        """Return the names of all shipped prompts."""
         return sorted(path.relative_to(self.folder).with_suffix("").as_posix() for path in self.folder.rglob("*.j2"))
+
+    def shipped_name(self, name: str) -> str:
+        """Return the shipped prompt whose inputs a prompt of this name is given: itself, or its family's."""
+        if self._path(name).is_file():
+            return name
+        return _FAMILIES.get(name.rpartition("/")[0], name)
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.j2"
@@ -104,12 +175,7 @@ class Prompts:
             text = self._path(name).read_text("utf-8")
         except FileNotFoundError:
             raise NotFound(f"there is no prompt {name!r} under {self.folder}") from None
-        opening, front, body = text.split("---\n", 2)
-        head = yaml.safe_load(front)
-        used = meta.find_undeclared_variables(self._environment.parse(body))
-        if opening or head["name"] != name or not used <= set(head["inputs"]):
-            raise ValueError(f"prompt {name}: the front matter must name it and declare its inputs {sorted(used)}")
-        return Prompt(name, head["version"], frozenset(head["inputs"]), self._environment.from_string(body))
+        return read_prompt(name, text)
 
 
 @lru_cache
@@ -121,8 +187,3 @@ def prompts_in(folder: Path) -> Prompts:
 def shipped() -> Prompts:
     """Return the prompts that the settings point to."""
     return prompts_in(settings().prompts_dir)
-
-
-def render(name: str, **inputs: Any) -> Rendered:
-    """Return the text of a shipped prompt; see `Prompts.render`."""
-    return shipped().render(name, **inputs)

@@ -1,63 +1,43 @@
 """Compose the reply from what the steps brought: from a template where one fits, else by the language model.
 
 In: the outcome of a turn.  Out: the reply with its artifacts, and who wrote it.  What failed is said in plain words.
+Every figure has its source: a text that says others is written anew once, then a template stands in; what a template
+says without a source is left out.
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+import orjson
+
 from models.contracts.artifact import Artifact
-from models.contracts.plan import StepStatus, find_references, parse_reference
-from models.contracts.turn import Question, Reply, Stop, Usage
+from models.contracts.turn import Reply, Usage
 from models.errors import Unavailable
 from models.logging import log
-from planner.agents import AgentProfile
-from planner.context import Exchange, history_messages
+from planner.artifacts import artifacts_of
+from planner.critic import Criticism, criticise, is_due
+from planner.grounding import Grounding, Violation, check, gather, withhold
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
-from planner.prompts import render, shipped
-from tools.registry import Registry, Tool
+from planner.outcome import Outcome
+from planner.speaking import Sentences
+from planner.wording import (
+    LAST_RESORT,
+    NO_USAGE,
+    Draft,
+    authored,
+    fill_template,
+    responding_messages,
+    revising_messages,
+    rewriting_messages,
+    template_for,
+)
 
-_HINT = re.compile(r"[a-z][a-z_]{0,63}")
-_NO_USAGE = Usage(cost=0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOutcome:
-    """How one step ended."""
-
-    id: str
-    tool: str
-    args: Mapping[str, Any]
-    """As in the plan: with references."""
-    status: StepStatus
-    result: Any = None
-    error: Mapping[str, Any] | None = None
-    """`{code, message}` of a failed step."""
-    needs: Mapping[str, bool | list[Any]] | None = None
-    """What a step that ended `needs_input` asks of the user."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What there is to reply from."""
-
-    agent: AgentProfile
-    tools: Registry
-    message: str
-    steps: Sequence[StepOutcome]
-    """In the plan's order."""
-    timeout_s: float
-    """Time for a call of the language model."""
-    submitted: bool = False
-    """Whether the plan was the caller's own: then no language model is called."""
-    stop: Stop | None = None
-    """Why the work ended before it was done: then no language model is called either."""
-    action: str | None = None
-    synthesis_hint: str | None = None
-    user: Mapping[str, Any] = field(default_factory=dict)
-    history: Sequence[Exchange] = ()
+_UNSURE = "responding/unsure"
+"""The template for a direct answer that nothing could be found for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,149 +49,202 @@ class Composed:
     """The formatter's result, where the plan has one."""
     usage: Usage
     written_by: str
-    """`template:NAME@VERSION` or `llm:NAME`."""
+    """`template:NAME@VERSION`, `llm:NAME`, or `planner` where its own answer stands."""
     prompts: tuple[str, ...]
     """`name@version` of everything rendered for it."""
+    inputs: str
+    """A digest of what it was made from."""
+    refused: tuple[Violation, ...] = ()
+    """What drafts said without a source."""
+    drafts: int = 1
+    """How many texts were written until one could stand."""
+    criticism: Criticism | None = None
+    """What a critic had to say of the text that stood first."""
+
+    def trace(self) -> dict[str, Any]:
+        """Return how the reply came about, as it is kept."""
+        refused = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in self.refused]
+        return {
+            "written_by": self.written_by,
+            "prompts": list(self.prompts),
+            "inputs": self.inputs,
+            "drafts": self.drafts,
+            "refused": refused,
+            **({"critic": self.criticism.trace()} if self.criticism else {}),
+        }
 
 
 def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
     """Write the reply. Never fails for want of a language model: the results' template stands in.
 
-    `on_delta` hears the pieces that the language model writes; the reply returned is what counts.
+    `on_delta` hears what the language model writes, sentence by sentence, each after its check. A text that is refused
+    later, or written anew, is not taken back there: the reply returned is what counts.
     """
-    template = _template(outcome)
-    if template is not None:
-        return _from_template(outcome, template)
-    return _from_llm(outcome, llm, on_delta or (lambda _: None)) or _from_template(outcome, "responding/results")
-
-
-def _template(outcome: Outcome) -> str | None:
-    """Name the template that fits, None where the language model is to write."""
-    if outcome.stop in ("cancelled", "superseded"):
-        return f"responding/{outcome.stop}"
-    if any(step.status == "needs_input" for step in outcome.steps):
-        return "responding/question"
-    hint = f"responding/{outcome.synthesis_hint}"
-    if outcome.synthesis_hint and _HINT.fullmatch(outcome.synthesis_hint) and shipped().has(hint):
-        return hint
-    if _formatted(outcome) is not None:
-        return "responding/itinerary"
-    if outcome.stop:
-        return "responding/late"
-    nothing = not any(step.status == "succeeded" for step in outcome.steps)
-    return "responding/results" if outcome.submitted or nothing or outcome.agent.responder == "template" else None
-
-
-def _from_template(outcome: Outcome, template: str) -> Composed:
-    problems = render("fragments/problems", steps=[_problem(step) for step in outcome.steps if _went_wrong(step)])
-    question = _question(outcome)
-    formatted = _formatted(outcome)
-    text = render(
-        template,
-        action=outcome.action,
-        steps=[_shown(step) for step in outcome.steps],
-        problems=problems.text,
-        output=formatted.result if formatted else None,
-        question=question.model_dump() if question else None,
+    due = is_due(outcome)
+    # What a critic is to see first may be written anew: it is not streamed.
+    writing = _Writing(outcome, llm, on_delta if on_delta and not due else lambda _: None)
+    tried = writing.drafts()
+    criticism = writing.criticised(tried) if due else None
+    draft, grounding = tried[-1]
+    stale_at = writing.time_of(grounding.oldest_price_s) if grounding.oldest_price_s else None
+    text, around = _framed(withhold(draft.text, grounding.violations), outcome, stale_at)
+    sources = [source for draft, _ in tried for source in draft.prompts]
+    sources += [*(criticism.prompts if criticism else ()), *around]
+    reply = Reply(
+        text=text,
+        artifacts=writing.artifacts,
+        question=outcome.question(),
+        grounded=None if writing.is_unchecked(draft) else not grounding.violations,
+        sources=list(grounding.sources),
     )
-    return _composed(outcome, text.text, f"template:{text.source}", (text.source, problems.source), _NO_USAGE)
+    formatted = outcome.formatted()
+    return Composed(
+        reply=reply,
+        output=formatted.result if formatted else None,
+        usage=_total([draft.usage for draft, _ in tried] + ([criticism.usage] if criticism else [])),
+        written_by=draft.written_by,
+        prompts=tuple(dict.fromkeys(sources)),
+        inputs=_digest(outcome),
+        refused=tuple(violation for _, grounding in tried for violation in grounding.violations),
+        drafts=len(tried),
+        criticism=criticism,
+    )
 
 
-def _from_llm(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta) -> Composed | None:
-    """Let the language model write; None where it is out, or left nothing that can be sent."""
-    messages, prompts = responding_messages(outcome)
-    try:
-        generation = llm.stream(messages, on_delta, model=outcome.agent.llm, timeout_s=outcome.timeout_s)
-    except Unavailable as error:
-        log.warning("reply.downgraded", code=error.code)
-        return None
-    if not _is_usable(generation):
-        log.warning("reply.downgraded", code=generation.finish_reason)
-        return None
-    return _composed(outcome, generation.text.strip(), f"llm:{generation.model}", prompts, generation.usage)
+class _Writing:
+    """One reply in the making: the first text that can stand, or the last that there is."""
+
+    def __init__(self, outcome: Outcome, llm: LanguageModel, on_delta: OnDelta) -> None:
+        self.artifacts: list[Artifact] = artifacts_of(outcome)
+        self._outcome = outcome
+        self._llm = llm
+        self._on_delta = on_delta
+        self._is_out = False
+        self._evidence = gather(outcome, outcome.steps, outcome.remembered)
+        self._end = time.monotonic() + outcome.timeout_s
+
+    def drafts(self) -> list[tuple[Draft, Grounding]]:
+        """Write until a text holds no figure without a source; a template's text is the last one, whatever it holds."""
+        tried: list[tuple[Draft, Grounding]] = []
+        writers: tuple[Callable[[list[tuple[Draft, Grounding]]], Draft | None], ...] = (
+            self._first,
+            self._again,
+            self._last,
+        )
+        for write in writers:
+            draft = write(tried)
+            if draft is None:
+                continue
+            tried.append((draft, self._check(draft)))
+            if draft.is_templated or not tried[-1][1].violations:
+                break
+        return tried
+
+    def criticised(self, tried: list[tuple[Draft, Grounding]]) -> Criticism | None:
+        """Let a critic judge the text that is to stand. Where it objects, add another one, which stands if it may."""
+        draft, _ = tried[-1]
+        if self._is_out:
+            return None
+        criticism = criticise(self._outcome, draft.text, self._llm, self._end - time.monotonic())
+        if criticism is None or criticism.judgement.verdict == "ok":
+            return criticism
+        judgement = criticism.judgement.model_dump()
+        anew = self._generate(*revising_messages(self._outcome, draft, judgement), lambda _: None)
+        if anew is not None:
+            grounding = self._check(anew)
+            tried.insert(len(tried) - bool(grounding.violations), (anew, grounding))
+        return criticism
+
+    def is_unchecked(self, draft: Draft) -> bool:
+        """Tell whether the agent's own answers need no source: there is nothing that this one could be traced to."""
+        return draft.written_by == "planner" and self._outcome.is_direct and self._outcome.agent.grounding == "results"
+
+    def time_of(self, age_s: int) -> str:
+        """Return when that was, for the user."""
+        now = self._outcome.now
+        then = now - timedelta(seconds=age_s)
+        return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
+
+    def _check(self, draft: Draft) -> Grounding:
+        if self.is_unchecked(draft):
+            return Grounding((), ())
+        self._evidence.add_authored(authored(self._outcome, draft), "template")
+        return check(draft.text, self._evidence)
+
+    def _first(self, _tried: list[tuple[Draft, Grounding]]) -> Draft | None:
+        outcome = self._outcome
+        if outcome.reply and not outcome.stop:
+            return Draft(text=outcome.reply, written_by="planner")
+        template = template_for(outcome)
+        if template is not None:
+            return self._fill(template)
+        sentences = Sentences(self._evidence, self._on_delta)
+        draft = self._generate(*responding_messages(outcome), sentences)
+        if draft is not None:
+            sentences.finish()
+        return draft
+
+    def _again(self, tried: list[tuple[Draft, Grounding]]) -> Draft | None:
+        if not tried or self._outcome.submitted:
+            return None
+        draft, grounding = tried[-1]
+        return self._generate(*rewriting_messages(self._outcome, draft, grounding.violations), lambda _: None)
+
+    def _last(self, _tried: list[tuple[Draft, Grounding]]) -> Draft:
+        template = _UNSURE if self._outcome.reply and self._outcome.is_direct else LAST_RESORT
+        return self._fill(template)
+
+    def _fill(self, template: str) -> Draft:
+        try:
+            return fill_template(self._outcome, template, self.artifacts)
+        except Exception:  # a template is data, and results may have another shape than it was written for
+            if template == LAST_RESORT:
+                raise
+            log.warning("template.failed", template=template, exc_info=True)
+        return fill_template(self._outcome, LAST_RESORT, self.artifacts)
+
+    def _generate(self, messages: list[Message], prompts: tuple[str, ...], on_delta: OnDelta) -> Draft | None:
+        """Let the language model write; None where it is out, or left nothing that can be sent."""
+        left_s = self._end - time.monotonic()
+        try:
+            generation = self._llm.stream(
+                messages, on_delta, purpose="reply", model=self._outcome.agent.llm, timeout_s=left_s
+            )
+        except Unavailable as error:
+            log.warning("reply.downgraded", code=error.code)
+            self._is_out = True
+            return None
+        if not _is_usable(generation):
+            log.warning("reply.downgraded", code=generation.finish_reason)
+            return None
+        text = generation.text.strip()
+        return Draft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)
 
 
-def responding_messages(outcome: Outcome) -> tuple[list[Message], tuple[str, ...]]:
-    """Return the prompt of a responding call, and `name@version` of its parts."""
-    style, safety = render(f"styles/{outcome.agent.style}"), render("fragments/safety")
-    persona = outcome.agent.persona.strip()
-    system = render("system/responding", persona=persona, style=style.text, safety=safety.text)
-    steps = [{key: value for key, value in _shown(step).items() if key != "label"} for step in outcome.steps]
-    results = render("fragments/results", message=outcome.message, action=outcome.action, steps=steps)
-    messages: list[Message] = [
-        {"role": "system", "content": system.text},
-        *history_messages(outcome.history),
-        {"role": "user", "content": results.text},
-    ]
-    return messages, (system.source, style.source, safety.source, results.source)
+def _framed(text: str, outcome: Outcome, stale_at: str | None) -> tuple[str, list[str]]:
+    """Return a text with what has to be said before and after it, and `name@version` of that."""
+    render = outcome.prompts.render
+    before = [render("responding/stood_in")] if outcome.stood_in else []
+    after = [render("responding/stale", at=stale_at)] if stale_at else []
+    parts = [*(note.text for note in before), text, *(note.text for note in after)]
+    return "\n\n".join(parts), [note.source for note in (*before, *after)]
 
 
 def _is_usable(generation: Generation) -> bool:
     return generation.finish_reason in ("stop", "length") and bool(generation.text.strip())
 
 
-def _composed(outcome: Outcome, text: str, written_by: str, prompts: tuple[str, ...], usage: Usage) -> Composed:
-    formatted = _formatted(outcome)
-    reply = Reply(text=text, artifacts=_artifacts(outcome), question=_question(outcome))
-    output = formatted.result if formatted else None
-    return Composed(reply=reply, output=output, usage=usage, written_by=written_by, prompts=prompts)
+def _total(used: Iterable[Usage]) -> Usage:
+    total = NO_USAGE
+    for usage in used:
+        total = total.plus(usage)
+    return total
 
 
-def _formatted(outcome: Outcome) -> StepOutcome | None:
-    """Return the last formatter that succeeded."""
-    return next((step for step in reversed(outcome.steps) if _succeeded(step, outcome, formatter=True)), None)
-
-
-def _succeeded(step: StepOutcome, outcome: Outcome, *, formatter: bool) -> bool:
-    tool = outcome.tools.tools.get(step.tool)
-    return step.status == "succeeded" and tool is not None and tool.formatter == formatter
-
-
-def _artifacts(outcome: Outcome) -> list[Artifact]:
-    formatted = _formatted(outcome)
-    steps = [formatted] if formatted else []
-    steps += [step for step in outcome.steps if _succeeded(step, outcome, formatter=False)]
-    made = (_artifact(step, outcome.tools.get(step.tool)) for step in steps)
-    return [artifact for artifact in made if artifact is not None]
-
-
-def _artifact(step: StepOutcome, tool: Tool) -> Artifact | None:
-    if tool.artifact is None:
-        return None
-    try:
-        artifact = tool.artifact(tool.output.model_validate(step.result))
-    except Exception:  # noqa: BLE001 - a pack's own code; a reply without its artifact beats no reply
-        log.warning("artifact.failed", tool=tool.name, step_id=step.id, exc_info=True)
-        return None
-    return artifact.model_copy(update={"sources": [step.id, *_referred(step)]})
-
-
-def _referred(step: StepOutcome) -> list[str]:
-    found = (parse_reference(reference) for _, reference in find_references(dict(step.args)))
-    return list(dict.fromkeys(reference.step for reference in found if reference))
-
-
-def _question(outcome: Outcome) -> Question | None:
-    needs = {name: choices for step in outcome.steps for name, choices in (step.needs or {}).items()}
-    choices = {name: options for name, options in needs.items() if isinstance(options, list)}
-    return Question(fields=sorted(needs), choices=choices) if needs else None
-
-
-def _went_wrong(step: StepOutcome) -> bool:
-    return step.status in ("running", "failed", "skipped", "cancelled", "unknown")
-
-
-def _problem(step: StepOutcome) -> dict[str, Any]:
-    code = (step.error or {}).get("code") if step.status == "failed" else None
-    return {"label": _label(step), "status": step.status, "code": code}
-
-
-def _shown(step: StepOutcome) -> dict[str, Any]:
-    code = (step.error or {}).get("code")
-    shown = {"label": _label(step), "tool": step.tool, "status": step.status, "result": step.result}
-    return shown | ({"error": code} if code else {})
-
-
-def _label(step: StepOutcome) -> str:
-    """Say a tool's name in words: `travel.lookup_weather` is "lookup weather"."""
-    return step.tool.rsplit(".", 1)[-1].replace("_", " ")
+def _digest(outcome: Outcome) -> str:
+    """Return 16 hexadecimal digits of what a reply is made from: the same digits, the same material."""
+    steps = [(step.id, step.tool, step.status, step.result, step.error) for step in outcome.steps]
+    remembered = [(entry.turn, entry.step) for entry in outcome.remembered]
+    material = [outcome.message, outcome.reply, outcome.synthesis_hint, dict(outcome.slots), steps, remembered]
+    packed = orjson.dumps(material, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    return hashlib.sha256(packed).hexdigest()[:16]

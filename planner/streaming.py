@@ -1,12 +1,12 @@
 """Read a plan while it is written: which steps are complete, and which of them need not wait for the rest.
 
 In: the pieces of the model's answer.  Out: its steps, one by one. A step may start early if it only reads, nothing is
-wrong with it or with any step before it, and all that it needs may start early too. The plan may still be refused in
-the end.
+wrong with it or with any step before it, it is of no later phase, and all that it needs may start early too. The plan
+may still be refused in the end.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ from pydantic_core import from_json
 
 from models.contracts.plan import Step, implied_needs
 from models.errors import InvalidPlan
+from planner.expansion import Expansion
 from planner.llm.decoding import check_storable, decode_step
+from planner.phases import is_later
 from planner.validation import Limits, validate_next
-from tools.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,22 @@ OnStep = Callable[[WrittenStep], None]
 class PlanReader:
     """Takes the pieces of an answer, and tells of each step that is complete."""
 
-    def __init__(self, on_step: OnStep, tools: Registry, limits: Limits) -> None:
+    def __init__(
+        self, on_step: OnStep, expansion: Expansion, limits: Limits, done: Mapping[str, Step] | None = None
+    ) -> None:
+        """`expansion`: that of the plan. `done`: the steps of earlier revisions, which never run again."""
         self._on_step = on_step
-        self._tools = tools
+        self._expansion = expansion
+        self._tools = expansion.tools
         self._limits = limits
         self._text = ""
         self._ends = _Ends()
         self._read = 0
+        self._told = 0
+        self._head: Mapping[str, Any] = {}
+        self._done = done or {}
         self._before: dict[str, Step] = {}
-        self._early: set[str] = set()
+        self._early: set[str] = set(self._done)
         self._has_faults = False
 
     def __call__(self, piece: str) -> None:
@@ -64,6 +72,7 @@ class PlanReader:
             plan = from_json(text, allow_partial=True, allow_inf_nan=False)
         except ValueError:
             return
+        self._head = plan
         steps = plan.get("steps")
         for step in steps[self._read :] if isinstance(steps, list) else ():
             self._tell(step)
@@ -75,22 +84,26 @@ class PlanReader:
         except InvalidPlan:
             self._has_faults = True
             return
-        if isinstance(written, dict):
-            raw = decode_step(written, self._tools)
-            self._on_step(WrittenStep(raw, self._read, self._early_step(raw)))
-        else:
+        if not isinstance(written, dict):
             self._has_faults = True
+            return
+        for raw in self._expansion.steps(decode_step(written, self._tools)):
+            self._has_faults |= bool(self._expansion.faults)
+            self._on_step(WrittenStep(raw, self._told, self._early_step(raw)))
+            self._told += 1
 
     def _early_step(self, raw: dict[str, Any]) -> Step | None:
         if self._has_faults:
             return None
+        if raw.get("id") in self._done:
+            return None  # it has run, or the plan will be refused
         try:
-            step = validate_next(raw, self._before, self._tools, self._limits)
+            step = validate_next(raw, self._before, self._tools, self._limits, self._done)
         except InvalidPlan:
             self._has_faults = True
             return None
         self._before[step.id] = step
-        if not (self._early.issuperset(implied_needs(step)) and self._only_reads(step)):
+        if not (self._early.issuperset(implied_needs(step)) and self._only_reads(step)) or is_later(step, self._head):
             return None
         self._early.add(step.id)
         return step

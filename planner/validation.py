@@ -3,8 +3,8 @@
 In: what a model drafted or a caller posted, as JSON data.  Out: a `Plan`, or `InvalidPlan` with all faults.
 """
 
-from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -21,7 +21,10 @@ from models.contracts.plan import (
     parse_reference,
 )
 from models.errors import InvalidPlan
+from planner.phases import faults_of_phases
 from planner.references import Schema, compatible, schema_at
+from planner.settling import read_slots
+from planner.slots import Slots
 from tools.registry import Registry, Tool
 
 
@@ -34,41 +37,55 @@ class Limits:
     """Steps on the longest path."""
     max_fan_out: int | None = None
     """Steps that need the same step directly."""
+    slots: Slots = field(default_factory=dict)
+    """Those that it may fill; without any, what it says of slots means nothing."""
 
 
-def validate(data: Any, tools: Registry, limits: Limits | None = None) -> Plan:
+def validate(
+    data: Any,
+    tools: Registry,
+    limits: Limits | None = None,
+    before: Mapping[str, Step] | None = None,
+    more: Iterable[Fault] = (),
+) -> Plan:
     """Return the plan that the data describes.
+
+    `before`: steps of earlier revisions, which it may refer to. `more`: faults that have been found already.
 
     Raises:
         InvalidPlan: with one fault for each thing wrong.
     """
-    limits = limits or Limits()
+    limits, before = limits or Limits(), before or {}
     if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
         message = "a plan is an object with a list `steps`"
         raise _invalid([Fault(step=None, code="bad_shape", message=message, path="steps")])
     raw_steps = data["steps"]
-    faults = list(_shape_faults({**data, "steps": []}, Plan, None, ""))
+    faults = [*more, *_shape_faults({**data, "steps": []}, Plan, None, "")]
     steps: list[Step] = []
     for index, raw in enumerate(raw_steps):
         found = list(_shape_faults(raw, Step, _raw_id(raw), f"steps[{index}]."))
         faults += found
         if not found:
             steps.append(Step.model_validate(raw))
-    known = {name for raw in raw_steps if (name := _raw_id(raw)) is not None}
-    faults += _faults_of_ids(raw_steps, limits)
+    known = {name for raw in raw_steps if (name := _raw_id(raw)) is not None} | before.keys()
+    faults += _faults_of_ids(raw_steps, limits, before)
     faults += _faults_of_edges(steps, known)
     by_id = {step.id: step for step in steps}
     for step in steps:
-        faults += _faults_of_call(step, by_id, tools)
+        faults += _faults_of_call(step, {**before, **by_id}, tools)
     faults += _faults_of_shape(by_id, limits)
-    faults += _faults_of_assumptions(data, steps)
+    faults += faults_of_phases(data, steps, known)
+    said, wrong = read_slots(data, limits.slots)
+    faults += wrong
     if faults:
         raise _invalid(faults)
-    return Plan.model_validate(data)
+    return Plan.model_validate({**data, "slots": said or None} if limits.slots else data)
 
 
-def validate_next(raw: Any, before: Mapping[str, Step], tools: Registry, limits: Limits) -> Step:
-    """Return the next step of a plan that is still being written.
+def validate_next(
+    raw: Any, before: Mapping[str, Step], tools: Registry, limits: Limits, done: Mapping[str, Step]
+) -> Step:
+    """Return the next step of a plan that is still being written. `done`: steps of earlier revisions.
 
     What it needs may stand behind it. Such a step is judged with the whole plan; here only its shape is.
 
@@ -81,8 +98,9 @@ def validate_next(raw: Any, before: Mapping[str, Step], tools: Registry, limits:
     step = Step.model_validate(raw)
     faults += _faults_of_length(len(before) + 1, limits)
     faults += _faults_of_id(step.id, f"steps[{len(before)}].id", before)
-    if before.keys() >= set(implied_needs(step)):
-        faults += _faults_of_call(step, before, tools)
+    known = {**done, **before}
+    if known.keys() >= set(implied_needs(step)):
+        faults += _faults_of_call(step, known, tools)
     if faults:
         raise _invalid(faults)
     return step
@@ -109,9 +127,9 @@ def _shape_faults(raw: Any, model: type[Plan | Step], step: str | None, prefix: 
             yield Fault(step=step, code=code, message=f"{prefix}{where}: {found['msg']}", path=prefix + where)
 
 
-def _faults_of_ids(raw_steps: list[Any], limits: Limits) -> Iterator[Fault]:
+def _faults_of_ids(raw_steps: list[Any], limits: Limits, before: Iterable[str]) -> Iterator[Fault]:
     yield from _faults_of_length(len(raw_steps), limits)
-    seen: set[str] = set()
+    seen = set(before)
     for index, raw in enumerate(raw_steps):
         name = _raw_id(raw)
         if name is not None:
@@ -130,7 +148,8 @@ def _faults_of_id(name: str, path: str, seen: Container[str]) -> Iterator[Fault]
         message = f"the id {name[:80]!r} does not match [A-Za-z0-9_-]{{1,64}}"
         yield Fault(step=name, code="empty_id" if not name else "bad_id", message=message, path=path)
     if name in seen:
-        yield Fault(step=name, code="duplicate_id", message=f"two steps have the id {name!r}", path=path)
+        message = f"two steps have the id {name!r}; ids of steps that have run stay taken"
+        yield Fault(step=name, code="duplicate_id", message=message, path=path)
 
 
 def _faults_of_edges(steps: list[Step], known: set[str]) -> Iterator[Fault]:
@@ -151,7 +170,7 @@ def _faults_of_call(step: Step, by_id: Mapping[str, Step], tools: Registry) -> I
             message = f"step {step.id!r} calls {name!r}, which is unknown or not allowed here"
             yield Fault(step=step.id, code="unknown_tool", message=message, path=f"{step.id}.{place}tool")
         else:
-            yield from _faults_of_arguments(step, f"{place}args", tool, args)
+            yield from faults_of_arguments(step, f"{place}args", tool, args)
             yield from _faults_of_fallback(step, place, tool, tools)
         for path, reference in find_references(args):
             where = ".".join([step.id, f"{place}args", *map(str, path)])
@@ -168,7 +187,7 @@ def _calls(step: Step) -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield f"fallbacks[{index}].", fallback.tool, fallback.args
 
 
-def _faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any]) -> Iterator[Fault]:
+def faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any]) -> Iterator[Fault]:
     """Judge the literals: the input model reads the arguments, and what it says of a reference's place is dropped."""
     references = [path for path, _ in find_references(args)]
     try:
@@ -248,13 +267,3 @@ def _faults_of_shape(by_id: Mapping[str, Step], limits: Limits) -> Iterator[Faul
         if limits.max_fan_out is not None and count > limits.max_fan_out:
             message = f"{count} steps need {name!r} directly, more than the limit of {limits.max_fan_out}"
             yield Fault(step=name, code="too_wide", message=message, path="steps")
-
-
-def _faults_of_assumptions(data: Mapping[str, Any], steps: list[Step]) -> Iterator[Fault]:
-    listed = data.get("assumptions") or []
-    known = {entry.get("id") for entry in listed if isinstance(entry, Mapping)} if isinstance(listed, list) else set()
-    for step in steps:
-        for name in step.assumes:
-            if name not in known:
-                message = f"step {step.id!r} rests on the assumption {name!r}, which the plan does not list"
-                yield Fault(step=step.id, code="dangling_assumption", message=message, path=f"{step.id}.assumes")

@@ -1,14 +1,15 @@
 """Turns and plans in the ledger, made as the road makes them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from models.contracts.plan import Plan
-from models.contracts.turn import Reply, TurnRequest, Usage
+from models.contracts.turn import Reply, TurnRequest
+from models.contracts.usage import LlmCall
 from models.database import statement, transaction
 from models.ids import new_id
-from models.ledger import plans, tenants, turns
+from models.ledger import memory, plans, tenants, turns
 from models.ledger.plans import NewPlan
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
 from models.redis import queue_lengths
@@ -68,7 +69,11 @@ def step(name: str, *needs: str, tool: str = "sim.wait", **fields: Any) -> dict[
 
 
 def record_plan(
-    turn: ClaimedTurn, *steps: dict[str, Any], max_steps: int = 16, cap: int | None = None
+    turn: ClaimedTurn,
+    *steps: dict[str, Any],
+    max_steps: int = 16,
+    cap: int | None = None,
+    calls: Sequence[LlmCall] = (),
 ) -> None:
     """Record a plan for a claimed turn, compiled as the planner does it."""
     plan = Plan.model_validate({"steps": list(steps)})
@@ -81,7 +86,7 @@ def record_plan(
         fragments=fragment_rows(compiled.fragments),
         placement="spread",
         max_parallel=compiled.max_parallel,
-        usage=Usage(),
+        calls=calls,
     )
     with statement() as db:
         assert plans.record(db, turn.id, turn.attempt, new) is not None
@@ -100,7 +105,15 @@ def running_turn(
 
 def finish_turn(turn: ClaimedTurn, attempt: int | None = None, text: str = "done") -> FinishedTurn | None:
     with statement() as db:
-        return turns.finish(db, turn.id, attempt or turn.attempt, Ending("succeeded", Reply(text=text), {}, Usage()))
+        return turns.finish(db, turn.id, attempt or turn.attempt, Ending("succeeded", Reply(text=text), {}))
+
+
+def heard(turn: ClaimedTurn, most: int = 24) -> list[tuple[str, str]]:
+    """Return the exchanges that a turn's planner is told of, word by word."""
+    with statement() as db:
+        recalled = memory.recall(db, turn.id, most, 20)
+    assert recalled is not None
+    return [(exchange["message"], exchange["reply"]) for exchange in recalled.history]
 
 
 def work(turn_id: UUID | None) -> list[UUID]:

@@ -19,6 +19,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel
 
 from models.contracts.artifact import Artifact
+from models.contracts.knowledge import Finding
 from models.contracts.plan import Effect
 from models.errors import NotFound
 from tools.context import ToolContext
@@ -45,17 +46,25 @@ class Tool:
     """`process`: may block or burn CPU; runs in a pool of processes with hard limits."""
     formatter: bool = False
     """Its result is the canonical output of a plan that ends in it."""
-    artifact: Callable[[Any], Artifact] | None = None
-    """Makes the reply's structured part from the output model."""
+    artifact: Callable[[Any], Artifact | None] | None = None
+    """Makes the reply's structured part from the output model; None where there is nothing to show."""
+    facts: Callable[[Any], Iterable[Finding]] | None = None
+    """Reads from the output model what a conversation should know from now on, for its knowledge graph."""
     reconcile: Callable[[Any, ToolContext], BaseModel | None] | None = None
     """Asks the backend by `context.idempotency_key` what became of a call whose worker was lost: its result, or None
     where it took no effect and may be made again. A lost write of a tool without it ends as `unknown`."""
     shareable: bool = True
-    """Whether a call that only reads is made once where a plan has it twice; not where the call itself is the point."""
+    """Whether a call that only reads is made once where a plan has it twice; not where the call is the point."""
+    remember_s: float | None = None
+    """How long a result holds: the same call in the same conversation is not made again meanwhile. None: it is always
+    made. Only of tools that read and need no approval; an inline tool's call is made, and its result told the
+    planner."""
     requires_approval: bool = False
     """A person must approve each call, with the arguments that it is to be made with."""
     redact: frozenset[str] = frozenset()
     """Names of argument and result fields that logs and events never show."""
+    public: frozenset[str] = frozenset()
+    """Names of result fields whose phone numbers and addresses anybody may be told, such as a hotel's."""
     errors: tuple[str, ...] = ()
     """Codes it may fail with, beside those of the runner."""
 
@@ -66,8 +75,8 @@ class Tool:
 
     @property
     def pack(self) -> str:
-        """First part of the name."""
-        return self.name.split(".", 1)[0]
+        """The package under `tools/` that declares it, whatever its name begins with."""
+        return self.call.__module__.removeprefix("tools.").split(".", 1)[0]
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -135,7 +144,7 @@ class Registry:
         return self.tools[name]
 
     def allowed(self, patterns: Iterable[str]) -> "Registry":
-        """Return those tools that some pattern names: a tool, `pack.*`, or `*` for all."""
+        """Return those tools that some pattern names: a tool, `travel.*` for names that begin so, or `*` for all."""
         names = {name for pattern in patterns for name in self.tools if _matches(pattern, name)}
         return Registry({name: self.tools[name] for name in sorted(names)})
 

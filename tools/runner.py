@@ -8,7 +8,9 @@ import math
 import re
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, TypeVar, get_args
 
 import orjson
@@ -20,6 +22,7 @@ from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from models.errors import NeedsInput, ToolFailed, Unavailable
 from models.logging import log
 from tools.context import ToolContext
+from tools.hooks import OnNote, ToolCall, Veto, consult, hooks
 from tools.registry import Tool
 
 MAX_RESULT_BYTES = 1_048_576
@@ -36,8 +39,14 @@ _LONGEST_RETRY_AFTER_S = 86_400.0
 _backoff = wait_exponential_jitter(multiplier=0.05, max=1, jitter=0.05)
 
 
-def run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None = None) -> Envelope:
-    """Check the arguments, call the tool, check its result. Never raises.
+def run(
+    tool: Tool,
+    args: dict[str, Any],
+    context: ToolContext,
+    on_retry: OnRetry | None = None,
+    on_note: OnNote | None = None,
+) -> Envelope:
+    """Check the arguments, ask the hooks, call the tool, check its result, ask the hooks again. Never raises.
 
     A tool raises `ToolFailed` for what will not get better, `NeedsInput` for what only the user can say, and
     `Unavailable` for what may: it is called again up to `tool.retries` times, after the pause that the exception
@@ -51,20 +60,23 @@ def run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetr
 
     The call runs in this thread. Who must stop a tool that blocks runs it in one that can be given up.
     """
-    return _guarded(tool, context, lambda: _run(tool, args, context, on_retry))
+    return _guarded(tool, context, lambda: _run(tool, args, context, on_retry, on_note))
 
 
-def reconcile(tool: Tool, args: dict[str, Any], context: ToolContext) -> Envelope | None:
+def reconcile(tool: Tool, args: dict[str, Any], context: ToolContext, on_note: OnNote | None = None) -> Envelope | None:
     """Ask the backend what became of an earlier call. None: it took no effect, and the call may be made. Never raises.
 
-    A tool that cannot ask is INTERNAL_ERROR, like one whose question fails: then nobody knows.
+    A tool that cannot ask is INTERNAL_ERROR, like one whose question fails: then nobody knows. What it says is the
+    call's result, and hooks see it as such.
     """
 
     def ask() -> Envelope | None:
         if tool.reconcile is None:
             return _failure("INTERNAL_ERROR", f"a call of {tool.name} was lost, and it cannot tell what became of it")
         result = tool.reconcile(tool.input.model_validate(args), context)
-        return None if result is None else _checked(tool, result)
+        if result is None:
+            return None
+        return _judged(tool, _tool_call(tool, args, context), _checked(tool, result), on_note)
 
     return _guarded(tool, context, ask)
 
@@ -89,10 +101,57 @@ def _guarded(tool: Tool, context: ToolContext, call: Callable[[], Answer]) -> An
         return _failure("INTERNAL_ERROR", f"{tool.name} broke with {type(error).__name__}; the log has the place")
 
 
-def _run(tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None) -> Envelope:
+def _run(
+    tool: Tool, args: dict[str, Any], context: ToolContext, on_retry: OnRetry | None, on_note: OnNote | None
+) -> Envelope:
     query = _query(tool, args)
     if isinstance(query, Envelope):
         return query
+    if not hooks():
+        return _made(tool, query, context, on_retry)
+    asked = _tool_call(tool, args, context)
+    call = consult("before_tool", asked, partial(_changed, tool, asked), on_note)
+    if isinstance(call, Veto):
+        return _failure("REJECTED", f"{tool.name} was not called: {call.reason}")
+    return _judged(tool, call, _made(tool, tool.input.model_validate(call.args), context, on_retry), on_note)
+
+
+def _tool_call(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolCall:
+    return ToolCall(tool=tool.name, effect=tool.effect, args=args, context=context)
+
+
+def _changed(tool: Tool, asked: ToolCall, said: object) -> ToolCall | Veto:
+    """Take what a hook made of a call: other arguments for it, or a veto."""
+    if isinstance(said, Veto):
+        return said
+    if not isinstance(said, ToolCall):
+        raise TypeError("a hook before a tool returns a ToolCall, a Veto or None")
+    tool.input.model_validate(said.args)
+    if tool.requires_approval and said.args != asked.args:
+        return Veto("a hook wants other arguments than those that a person has approved")
+    return replace(asked, args=said.args)
+
+
+def _judged(tool: Tool, call: ToolCall, envelope: Envelope, on_note: OnNote | None) -> Envelope:
+    judged = consult("after_tool", envelope, partial(_changed_result, tool, envelope), on_note, call)
+    return _failure("REJECTED", f"the result was withheld: {judged.reason}") if isinstance(judged, Veto) else judged
+
+
+def _changed_result(tool: Tool, envelope: Envelope, said: object) -> Envelope | Veto:
+    """Take what a hook made of a result. What has happened cannot be vetoed, nor be said to have failed."""
+    if tool.effect != "read" and (isinstance(said, Veto) or (isinstance(said, Envelope) and said.ok != envelope.ok)):
+        raise TypeError(f"{tool.name} has an effect: a hook after it may only change the data of its result")
+    if isinstance(said, Envelope) and said.ok:
+        checked = _checked(tool, said.data)
+        if not checked.ok:
+            raise ValueError(f"{tool.name} cannot have this result")
+        return checked
+    if not isinstance(said, Envelope | Veto):
+        raise TypeError("a hook after a tool returns an Envelope, a Veto or None")
+    return said
+
+
+def _made(tool: Tool, query: BaseModel, context: ToolContext, on_retry: OnRetry | None) -> Envelope:
     try:
         result = _call(tool, query, context, on_retry)
     except NeedsInput as error:

@@ -10,7 +10,20 @@ from models.logging import configure_logging
 from models.settings import settings
 from planner.agents import load_agents
 from tools.registry import load_registry
-from web import approvals, auth, backlog, catalogue, conversations, document, errors, events, health, turns
+from web import (
+    approvals,
+    auth,
+    backlog,
+    catalogue,
+    conversations,
+    document,
+    errors,
+    events,
+    health,
+    traces,
+    turns,
+    usage,
+)
 from web.catalogue import Catalogue
 
 
@@ -21,8 +34,7 @@ def create_app() -> APIFlask:
         NotFound: the default agent or a tool pack that the settings name does not exist.
     """
     configure_logging()
-    agents = load_agents(settings().prompts_dir / "agents")
-    agents.get(settings().default_agent)
+    load_agents(settings().prompts_dir / "agents").get(settings().default_agent)
     app = APIFlask(
         "web",
         title="Turnloom",
@@ -36,9 +48,9 @@ def create_app() -> APIFlask:
     app.url_map.merge_slashes = False
     auth.install(app.extensions)
     backlog.install(app.extensions)
-    catalogue.install(app.extensions, Catalogue(load_registry(settings().packs), agents))
+    catalogue.install(app.extensions, Catalogue(load_registry(settings().packs)))
     errors.handle_errors(app)
     document.document(app)
-    for part in (turns, approvals, events, conversations, catalogue, health, document):
+    for part in (turns, traces, approvals, events, conversations, usage, catalogue, health, document):
         app.register_blueprint(part.blueprint)
     return app

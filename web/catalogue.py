@@ -7,9 +7,11 @@ from apiflask import APIBlueprint
 from flask import Response, current_app
 
 from models.contracts.listing import AgentList, AgentView, ToolList, ToolView
+from models.overriding import overrides_of
 from planner.agents import AgentProfile, Agents
+from planner.tailoring import tailor
 from tools.registry import Registry, Tool
-from web.auth import requires
+from web.auth import caller, requires
 from web.bodies import json_response
 
 _EXTENSION = "turnloom.catalogue"
@@ -22,7 +24,11 @@ class Catalogue:
     """What this deployment has enabled."""
 
     registry: Registry
-    agents: Agents
+
+    @property
+    def agents(self) -> Agents:
+        """The agents as the caller's tenant has them."""
+        return tailor(overrides_of(caller().tenant_id)).agents
 
 
 def install(extensions: dict[str, object], installed: Catalogue) -> None:
@@ -49,7 +55,7 @@ def tools() -> Response:
 @blueprint.output(AgentList)
 @blueprint.doc(operation_id="list_agents")
 def agents() -> Response:
-    """List the agents."""
+    """List the agents, as the caller's tenant has them."""
     return json_response(AgentList(items=[_agent_view(agent) for agent in catalogue().agents.profiles.values()]))
 
 
@@ -72,6 +78,7 @@ def _agent_view(agent: AgentProfile) -> AgentView:
     return AgentView(
         name=agent.name,
         version=agent.version,
+        source=agent.source,
         description=agent.description,
         mode=agent.mode,
         modes=agent.modes,

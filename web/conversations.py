@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -12,23 +12,30 @@ from flask import Response
 from pydantic import Field, TypeAdapter, ValidationError
 
 from models.contracts.base import Contract, rfc3339
+from models.contracts.knowledge import KnowledgePage
 from models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
+from models.contracts.memory import MemoryView
 from models.contracts.turn import Identifier
 from models.database import transaction
 from models.errors import Invalid, NotFound
-from models.ledger import audit, turns
+from models.ledger import audit, knowledge, memory, turns
 from models.ledger import conversations as ledger
 from models.logging import log
+from planner.knowledge import recalled
+from planner.relevance import score
 from web.auth import caller, requires
 from web.bodies import json_response
+from web.catalogue import catalogue
 from web.errors import fault
-from web.views import audit_view, conversation_view, turn_summary
+from web.knowledge import knowledge_page
+from web.views import audit_view, conversation_view, memory_view, turn_summary
 
 Place = TypeVar("Place")
 Item = TypeVar("Item")
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])
+_ENTITY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1)])
 _SEQ: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, lt=2**31)])
 
 blueprint = APIBlueprint("conversations", __name__, url_prefix="/v1", tag="Conversations")
@@ -39,7 +46,7 @@ class PageQuery(Contract):
 
     limit: int = Field(50, ge=1, le=200)
     """Items on the page, at most."""
-    cursor: str | None = Field(None, max_length=500)
+    cursor: str | None = Field(None, max_length=1_000)
     """The `next_cursor` of the page before."""
 
 
@@ -88,6 +95,37 @@ def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
         items = [turn_summary(turn, reply) for turn, reply in rows]
     items, cursor = _cut(items, query_data.limit, lambda item: item.seq)
     return json_response(TurnPage(items=items, next_cursor=cursor))
+
+
+@blueprint.get("/conversations/<path:conversation_id>/memory")
+@requires("turns:read")
+@blueprint.output(MemoryView)
+@blueprint.doc(operation_id="get_memory")
+def memory_of(conversation_id: str) -> Response:
+    """Show what a conversation holds from turn to turn: settled slots, results that still hold, a summary."""
+    with transaction() as db:
+        row = ledger.get(db, caller().tenant_id, _known_form(conversation_id))
+        results = memory.of_conversation(db, caller().tenant_id, conversation_id)
+    return json_response(memory_view(row, results, catalogue().agents))
+
+
+@blueprint.get("/conversations/<path:conversation_id>/knowledge")
+@requires("turns:read")
+@blueprint.input(PageQuery, location="query")
+@blueprint.output(KnowledgePage)
+@blueprint.doc(operation_id="get_knowledge")
+def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
+    """Show what a conversation knows: entities with scores, relationships, contradictions and hypotheses."""
+    after = _read_cursor(_ENTITY, query_data.cursor) or ""
+    with transaction() as db:
+        row = ledger.get(db, caller().tenant_id, _known_form(conversation_id))
+        held = knowledge.load(db, caller().tenant_id, conversation_id)
+        latest = turns.of_conversation(db, caller().tenant_id, conversation_id, row.last_seq - 1, 1)
+    known = recalled(held.items, held.undone)
+    scores = score(known, latest[0][0].message if latest else "", datetime.now(UTC))
+    entities = [entity for name, entity in known.entities.items() if name > after]
+    entities, cursor = _cut(entities, query_data.limit, lambda entity: entity.id)
+    return json_response(knowledge_page(known, entities, scores, cursor))
 
 
 @blueprint.delete("/conversations/<path:conversation_id>")

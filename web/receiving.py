@@ -25,7 +25,6 @@ CHANNEL = "api"
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _LARGEST_SEQUENCE = 2**53
 """Whole numbers in JSON are exact up to here."""
-_MODES = ("auto", "direct", "plan")
 
 
 def new_turn(message: TurnRequest) -> NewTurn:
@@ -89,19 +88,11 @@ def _body_hash(message: TurnRequest) -> bytes:
 
 
 def _refuse_unsupported(message: TurnRequest) -> None:
-    faults: list[dict[str, Any]] = []
-    if message.mode not in (None, *_MODES):
-        faults.append(_unsupported("mode", f"these modes work: {', '.join(_MODES)}"))
     if message.callback_url is not None:
         detail = "callbacks are not sent; wait with `?wait=`, follow the events, or read the turn"
-        faults.append(_unsupported("callback_url", detail))
-    if faults:
-        first = faults[0]
-        raise Invalid(f"{first['field']}: {first['detail']}", code="unsupported", faults=faults)
-
-
-def _unsupported(field: str, detail: str) -> dict[str, Any]:
-    return fault(field, "unsupported", detail)
+        raise Invalid(
+            f"callback_url: {detail}", code="unsupported", faults=[fault("callback_url", "unsupported", detail)]
+        )
 
 
 def _agent(message: TurnRequest) -> AgentProfile:

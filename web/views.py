@@ -4,17 +4,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from models.contracts.listing import AuditView, ConversationView, TurnSummary
+from models.contracts.memory import MemoryView, RememberedResult
 from models.contracts.plan import FINAL_STEP_STATUSES
-from models.contracts.turn import Reply, StepView, Timings, TurnView, Usage
+from models.contracts.turn import Reply, StepView, Timings, TurnView
 from models.ledger.approvals import read_approval
+from models.ledger.usage import read_usage
 from models.tables.audit import AuditRow
 from models.tables.conversations import ConversationRow
+from models.tables.memory import MemoryRow
 from models.tables.plans import PlanRow
 from models.tables.replies import ReplyRow
 from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 from planner.agents import Agents
 from planner.graph import critical_path, mermaid
+from planner.settling import shown
 
 
 def turn_view(
@@ -39,7 +43,7 @@ def turn_view(
             "output": turn.output,
             "synthesis_hint": turn.synthesis_hint,
             "reply": reply_view(reply),
-            "usage": Usage.model_validate(turn.usage),
+            "usage": read_usage(turn.usage),
             "timings": _timings(turn, steps),
             "error": turn.error,
             "metadata": turn.extra,
@@ -95,9 +99,32 @@ def conversation_view(row: ConversationRow) -> ConversationView:
         user=row.person,
         turns=row.last_seq,
         active_turn_id=str(row.active_turn_id) if row.active_turn_id else None,
+        usage=read_usage(row.usage),
         created_at=row.created_at,
         updated_at=row.updated_at,
         erased_at=row.erased_at,
+    )
+
+
+def memory_view(row: ConversationRow, results: Sequence[MemoryRow], agents: Agents) -> MemoryView:
+    """Return what a conversation holds. State that its agent has no slots for, another agent of it has settled."""
+    agent = agents.profiles.get(row.agent)
+    return MemoryView(
+        conversation_id=row.id,
+        slots={**row.slots, **(shown(row.slots, agent.slots) if agent else {})},
+        results=[
+            RememberedResult(
+                tool=result.tool,
+                args=result.args,
+                result=result.result,
+                turn_id=str(result.turn_id),
+                step=result.step_id,
+                at=result.at,
+                expires_at=result.expires_at,
+            )
+            for result in results
+        ],
+        summary=row.summary,
     )
 
 
@@ -112,6 +139,11 @@ def audit_view(row: AuditRow) -> AuditView:
         hash=row.hash.hex(),
         at=row.at,
     )
+
+
+def step_cache(step: StepRow) -> str | None:
+    """Return what spared the call of a step: another one of its plan, or what it was recorded with."""
+    return "plan" if step.copy_of and step.status == "succeeded" else step.cache
 
 
 def _with_status(turn: TurnRow, steps: Sequence[StepRow]) -> list[tuple[StepRow, str]]:
@@ -134,7 +166,7 @@ def _step_view(step: StepRow, status: str) -> StepView:
             "status": status,
             "attempt": step.attempt,
             "worker": step.worker,
-            "cache": "plan" if step.copy_of and step.status == "succeeded" else step.cache,
+            "cache": step_cache(step),
             "queued_at": step.ready_at,
             "started_at": step.started_at,
             "finished_at": step.finished_at,
@@ -153,8 +185,8 @@ def _timings(turn: TurnRow, steps: Sequence[StepRow]) -> Timings:
     ended = max((step.finished_at for step in steps if step.started_at and step.finished_at), default=None)
     path = critical_path({step.id: step.needs for step in steps}, durations) if started else None
     return Timings(
-        queued_ms=_between(turn.created_at, turn.planning_at),
-        planning_ms=_between(turn.planning_at, turn.planned_at),
+        queued_ms=_between(turn.created_at, turn.begun_at),
+        planning_ms=round(turn.planning_ms, 3) if turn.planned_at else None,
         tools_ms=_between(started, ended),
         responding_ms=_between(turn.responding_at, turn.finished_at),
         total_ms=_between(turn.created_at, turn.finished_at),

@@ -39,7 +39,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
     made.conf.update(
         include=[
             *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
-            *("workers.heartbeat", "workers.releasing"),
+            *("workers.heartbeat", "workers.releasing", "workers.summarising"),
         ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",

@@ -6,7 +6,7 @@ each of them needs: a read after a write is another call than one before it.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,8 @@ def compile_plan(
     """Compile what of a plan has not started early, for an agent with this cap on steps at a time."""
     columns = Columns(tools)
     rows = [columns.of(step, position) for position, step in enumerate(plan.steps)]
-    nodes = [_node(row) for row in rows]
+    ids = {row["id"] for row in rows}  # what is needed of earlier revisions has ended
+    nodes = [_node(row, ids) for row in rows]
     max_parallel = cap if cap is not None and _may_exceed(nodes, cap) else None
     return Compiled(
         steps=[row for row in rows if row["id"] not in started],
@@ -115,10 +116,10 @@ def limit_ms(columns: dict[str, Any]) -> int | None:
     return int(columns["timeout_ms"]) * (1 + len(columns["fallbacks"]))
 
 
-def _node(columns: dict[str, Any]) -> Node:
+def _node(columns: dict[str, Any], ids: Container[str]) -> Node:
     return Node(
         id=columns["id"],
-        needs=tuple(columns["needs"]),
+        needs=tuple(need for need in columns["needs"] if need in ids),
         queue=columns["queue"],
         tool=columns["tool"],
         effect=columns["effect"],

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import UUID
@@ -39,8 +40,10 @@ from workers.app import app
 from workers.callers import callers
 from workers.dispatch import send
 from workers.heartbeat import leases
+from workers.hooking import noting
 from workers.outcomes import Outcome, Parked, ended, failed, given_up, unknown
 from workers.parts import registry
+from workers.remembering import through_memory
 from workers.responding import respond
 
 _GRACE_S = 0.25
@@ -198,9 +201,12 @@ class Executor:
         context = self._context(step, args, min(end, time.monotonic() + step.timeout_ms / 1000))
         if tool.requires_approval and (held := self._held(step, tool, args, context)) is not None:
             return held
-        if step.unsure and tool.effect != "read" and (earlier := runner.reconcile(tool, args, context)) is not None:
+        note = noting(self._turn_id, step.id)
+        is_lost = step.unsure and tool.effect != "read"
+        if is_lost and (earlier := runner.reconcile(tool, args, context, note)) is not None:
             return ended(step, earlier) if earlier.ok else unknown(step, earlier)
-        return ended(step, runner.run(tool, args, context, lambda *what: self._note_retry(step, *what)))
+        call = partial(runner.run, tool, args, context, lambda *what: self._note_retry(step, *what), note)
+        return through_memory(step, tool, args, context, call)
 
     def _held(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome | None:
         """Return how a step ends, or waits, whose call may not be made; nobody is asked about what the tool refuses."""

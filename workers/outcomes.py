@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from models.contracts.ended import EndedStep
 from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from models.ledger.steps import ClaimedStep, Ended, FinishedStep
+from planner.results import StepOutcome
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,17 @@ def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
 def failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
     """End a step whose tool was not called."""
     return ended(step, Envelope(ok=False, error=ToolError(code=code, message=message)))
+
+
+def step_outcome(step: EndedStep) -> StepOutcome:
+    """Return how a step ended, as planner and responder are told."""
+    needs = step.result["needs"] if step.status == "needs_input" else None
+    return StepOutcome(
+        id=step.id,
+        tool=step.tool,
+        args=step.args,
+        status=step.status,
+        result=None if needs else step.result,
+        error=step.error,
+        needs=needs,
+    )

@@ -2,19 +2,26 @@
 
 import gc
 from functools import lru_cache
+from uuid import UUID
 
+from models.contracts.override import NO_OVERRIDES
+from models.overriding import overrides_of
 from models.settings import settings
-from planner.agents import Agents, load_agents
+from planner.grounding import prepare
 from planner.llm.openai import connect
 from planner.llm.protocol import LanguageModel
+from planner.tailoring import Tailored, tailor
+from tools.hooks import hooks
 from tools.registry import Registry, load_registry
 
 
 def warm_up() -> None:
     """Make the parts now: the first turn of a process should not wait for imports."""
     registry()
-    agents()
+    tailor(NO_OVERRIDES)
     llm()
+    hooks()
+    prepare()
     # What is there by now stays for good: the garbage collector need not look through it again and again.
     gc.collect()
     gc.freeze()
@@ -26,10 +33,13 @@ def registry() -> Registry:
     return load_registry(settings().packs)
 
 
-@lru_cache
-def agents() -> Agents:
-    """Return the agents under prompts/agents."""
-    return load_agents(settings().prompts_dir / "agents")
+def tailored(tenant_id: UUID) -> Tailored:
+    """Return the prompts and agents of a tenant, as they were at most two seconds ago.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    return tailor(overrides_of(tenant_id))
 
 
 @lru_cache

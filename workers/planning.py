@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from celery import Task
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
 from models.contracts.plan import Plan
-from models.contracts.turn import Mode, Reply, Usage
 from models.crash_points import reach
-from models.database import statement, transaction
+from models.database import statement
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
 from models.ledger.plans import NewPlan
@@ -25,27 +22,27 @@ from models.logging import log
 from models.redis import announce
 from models.settings import Placement, settings
 from planner.agents import AgentProfile
-from planner.context import Exchange, PlanningContext
+from planner.context import PlanningContext
 from planner.drafting import Draft, draft
+from planner.expansion import stand_in
 from planner.graph import Fragment
+from planner.llm.metering import Meter
+from planner.phases import steps_now
 from planner.policy import Trouble, apology
+from planner.settling import merged, shown
 from planner.validation import validate
-from tools.registry import Registry
 from workers import canvas
+from workers.accounting import allowances_of, metered
 from workers.app import app
 from workers.canvas import SLOTS
 from workers.compiling import compile_plan, fragment_rows
 from workers.execution import Executor, holder_of
 from workers.heartbeat import leases
-from workers.parts import agents, llm, registry, warm_up
+from workers.knowing import know
+from workers.parts import registry, tailored, warm_up
+from workers.recalling import recall
 from workers.responding import Deltas, broken, finish, respond
 from workers.streaming import EarlySteps
-
-_PLANNING_S = 120.0
-"""Time for a draft, its repair and their retries."""
-_HISTORY = 20
-"""Earlier turns that the planner is shown, at most."""
-_NOTHING = Usage(cost=0.0)
 
 
 @worker_init.connect
@@ -73,7 +70,7 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
         _apologise(turn, "invalid_plan", error)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=turn_id)
-        finish(turn.id, turn.attempt, broken(error, turn_id, _NOTHING))
+        finish(turn.id, turn.attempt, broken(error, turn_id))
     if inline.fragments:
         facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, inline.is_capped)
         lanes = [ClaimedLane(list(fragment.steps), None) for fragment in inline.fragments]
@@ -94,72 +91,108 @@ _NO_INLINE = _Inline(0, [], is_capped=False)
 
 def _plan(turn: ClaimedTurn) -> _Inline:
     """Plan a turn and send what is ready."""
-    if turn.attempt > MAX_ATTEMPTS:
+    if turn.tries > MAX_ATTEMPTS:
         _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return _NO_INLINE
-    agent = agents().get(turn.agent)
+    agent = tailored(turn.tenant_id).agents.get(turn.agent)
+    with metered(turn.id, [*turn.allowances, *allowances_of(agent, turn.usage)]) as meter:
+        return _plan_as(turn, agent, meter)
+
+
+def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Inline:
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
-        return _go_on(turn, agent, validate(turn.submitted_plan, tools, agent.limits))
+        plan = validate(turn.submitted_plan, tools, agent.limits)
+        return _go_on(turn, agent, meter, plan, _Origin("caller", {"agent": agent.source}))
     early = EarlySteps(turn, tools, SLOTS[_placement(agent)], agent.max_parallel)
-    drafted = _draft(turn, _context(turn, agent, tools), early)
-    if drafted is None or drafted.plan is None:
+    context = know(turn, recall(turn, agent, tools), meter)
+    if context is None:
         return _NO_INLINE
-    return _go_on(turn, agent, drafted.plan, drafted, early.held_by(drafted.plan))
+    drafted = _draft(turn, context, early, meter)
+    if isinstance(drafted, _Failure):
+        return _go_without(turn, context, meter, drafted, early)
+    plan, trace = drafted
+    return _go_on(turn, agent, meter, plan, _Origin("llm", trace), early.held_by(plan))
 
 
-def _draft(turn: ClaimedTurn, context: PlanningContext, early: EarlySteps) -> Draft | None:
-    """Let the language model draft. Where no plan comes of it, the turn ends here with a word that says so."""
+@dataclass(frozen=True)
+class _Failure:
+    """Why no plan came of the language model."""
+
+    trouble: Trouble
+    reason: dict[str, str]
+    """Its code and a message for operators."""
+    trace: dict[str, Any]
+    """How far planning came; of an answer that could not be used, its text and its faults."""
+
+
+class _Origin(NamedTuple):
+    """Where a plan comes from."""
+
+    source: Literal["llm", "caller", "playbook"]
+    trace: dict[str, Any]
+
+
+def _draft(
+    turn: ClaimedTurn, context: PlanningContext, early: EarlySteps, meter: Meter
+) -> tuple[Plan, dict[str, Any]] | _Failure:
+    """Let the language model draft. Returns its plan, and how it came about."""
     deltas = Deltas(turn.id, turn.events[-1].seq)
     try:
-        drafted = draft(context, llm(), on_step=early.take, on_refused=early.refuse, on_delta=deltas)
+        drafted = draft(context, meter, on_step=early.take, on_refused=early.refuse, on_delta=deltas)
     except Unavailable as error:
         log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
         deltas.settle()
-        _apologise(turn, "llm_unavailable", error)
-        return None
+        trouble: Trouble = "budget_exceeded" if error.code == "budget_exceeded" else "llm_unavailable"
+        return _Failure(trouble, _reason(error), {"agent": context.agent.source})
     deltas.settle()
-    if drafted.plan is None:
-        log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
-        trace = {"written_by": "apology", **_trace(drafted), "faults": list(drafted.faults), "text": drafted.text}
-        reason = {"code": "invalid_plan", "message": "; ".join(fault["message"] for fault in drafted.faults)[:2_000]}
-        finish(turn.id, turn.attempt, Ending("failed", apology("invalid_plan"), trace, drafted.usage, error=reason))
-    return drafted
+    trace = _trace(context, drafted)
+    if drafted.plan is not None:
+        return drafted.plan, trace
+    log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
+    reason = {"code": "invalid_plan", "message": "; ".join(fault["message"] for fault in drafted.faults)[:2_000]}
+    return _Failure("invalid_plan", reason, {**trace, "faults": list(drafted.faults), "text": drafted.text})
 
 
-def _context(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
-    with transaction() as db:
-        past = turns.history(db, turn, _HISTORY)
-    mode = cast("Mode", turn.mode or agent.mode)
-    now = datetime.now(ZoneInfo(turn.person.get("timezone") or "UTC"))
-    return PlanningContext(
-        agent=agent,
-        tools=tools,
-        message=turn.message,
-        mode=mode,
-        now=now,
-        timeout_s=min(turn.left_ms / 1000, _PLANNING_S),
-        user=turn.person,
-        history=[Exchange(message, reply) for message, reply in past],
-    )
+def _go_without(
+    turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: EarlySteps
+) -> _Inline:
+    """Go on where no plan came of the language model: with what there is, else a playbook, else an apology."""
+    if turn.revision:
+        respond(turn.id, turn.attempt, may_plan_again=False)
+        return _NO_INLINE
+    agent, tailor = context.agent, tailored(turn.tenant_id)
+    known = {**turn.person, **shown(turn.slots, agent.slots)}
+    books = tailor.playbooks.for_agent(agent.name, context.tools)
+    standing = stand_in(books, known, context.tools, agent.limits) if context.mode != "direct" else None
+    if standing is None:
+        finish(turn.id, turn.attempt, _ending(turn, failure.trouble, failure.reason, failure.trace), meter)
+        return _NO_INLINE
+    log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
+    used = [*failure.trace.get("prompts", ()), standing.source]
+    trace = {**failure.trace, "prompts": used, "failure": failure.reason}
+    return _go_on(turn, agent, meter, standing.plan, _Origin("playbook", trace), early.held_by(standing.plan))
 
 
 def _go_on(
-    turn: ClaimedTurn, agent: AgentProfile, plan: Plan, drafted: Draft | None = None, early: Sequence[Fragment] = ()
+    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: _Origin, early: Sequence[Fragment] = ()
 ) -> _Inline:
     """Record the plan over what has started; then send what is ready, or answer where no step is open."""
     placement = _placement(agent)
     started = frozenset(step for fragment in early for step in fragment.steps)
-    compiled = compile_plan(plan, registry(), placement, agent.max_parallel, started)
+    is_phased = origin.source == "llm" and (turn.mode or agent.mode) == "adaptive"
+    now = plan.model_copy(update={"steps": steps_now(plan, started)}) if is_phased else plan
+    compiled = compile_plan(now, registry(), placement, agent.max_parallel, started)
     new = NewPlan(
         plan=plan,
-        source="llm" if drafted else "caller",
-        trace=_trace(drafted) if drafted else {},
+        source=origin.source,
+        trace=origin.trace,
         steps=compiled.steps,
         fragments=fragment_rows(compiled.fragments, len(early)),
         placement=placement,
         max_parallel=compiled.max_parallel,
-        usage=drafted.usage if drafted else _NOTHING,
+        calls=meter.calls,
+        slots=_settled_by(plan, turn, agent),
     )
     reach("plan.drafted")
     with statement() as db:
@@ -167,6 +200,7 @@ def _go_on(
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
         return _NO_INLINE
+    meter.settle()
     reach("plan.recorded")
     announce(turn.id, recorded.events)
     if recorded.open_steps:
@@ -177,12 +211,15 @@ def _go_on(
         reach("plan.published")
         inline = [fragment for fragment in ready if fragment.inline]
         return _Inline(recorded.generation, inline, compiled.max_parallel is not None)
-    if plan.reply and not plan.steps:
-        ending = Ending("succeeded", Reply(text=plan.reply), {"written_by": "planner"}, new.usage)
-        finish(turn.id, turn.attempt, ending)
-    else:
-        respond(turn.id, turn.attempt)
+    respond(turn.id, turn.attempt)
     return _NO_INLINE
+
+
+def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str, Any] | None:
+    """Return the conversation's state after a plan; None where its message settled nothing."""
+    if not agent.slots or not (plan.slots or plan.forget):
+        return None
+    return merged(turn.slots, plan.slots or {}, plan.forget or [], agent.slots)
 
 
 def _placement(agent: AgentProfile) -> Placement:
@@ -190,10 +227,22 @@ def _placement(agent: AgentProfile) -> Placement:
 
 
 def _apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:
-    reason = {"code": error.code, "message": str(error)}
-    ending = Ending("failed", apology(trouble), {"written_by": "apology"}, _NOTHING, error=reason)
-    finish(turn.id, turn.attempt, ending)
+    finish(turn.id, turn.attempt, _ending(turn, trouble, _reason(error), {}))
 
 
-def _trace(drafted: Draft) -> dict[str, Any]:
-    return {"llm": drafted.model, "prompts": list(drafted.prompts), "repaired": drafted.repaired}
+def _reason(error: TurnloomError) -> dict[str, str]:
+    return {"code": error.code, "message": str(error)}
+
+
+def _ending(turn: ClaimedTurn, trouble: Trouble, reason: dict[str, str], failure: dict[str, Any]) -> Ending:
+    """Return the end of a turn that no plan came of. `failure`: the trace of planning it."""
+    word = apology(trouble, tailored(turn.tenant_id).prompts)
+    used = [*failure.get("prompts", ()), word.source]
+    trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}
+    return Ending("failed", word.reply, trace, error=reason)
+
+
+def _trace(context: PlanningContext, drafted: Draft) -> dict[str, Any]:
+    prompts, lesson = list(drafted.prompts), context.lesson
+    trace = {"agent": context.agent.source, "llm": drafted.model, "prompts": prompts, "repaired": drafted.repaired}
+    return trace | ({"lesson": lesson.model_dump(mode="json")} if lesson else {})

@@ -1,21 +1,48 @@
-"""Respond: the results become a reply, the reply ends the turn, and the conversation's next turn may start."""
+"""Respond: the steps have ended, and the turn is planned again, or the results become the reply that ends it.
 
+Then the conversation's next turn may start.
+"""
+
+import time
+from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from models.contracts.turn import Usage
+from models.contracts.turn import Again, Bound
 from models.crash_points import reach
 from models.database import statement
-from models.ledger import replies, turns
-from models.ledger.replies import EndedStep, Material
+from models.ledger import memory, replies, turns
+from models.ledger.replies import Material
 from models.ledger.turns import Ending, FinalStatus
 from models.logging import log
 from models.redis import announce, append_delta, settle_deltas
+from models.settings import settings
+from planner.agents import AgentProfile
+from planner.aggregating import STEP, aggregated, aggregation
+from planner.context import Exchange
+from planner.llm.metering import Meter
+from planner.loop import Move, Progress, next_move
+from planner.outcome import Outcome
 from planner.policy import apology
-from planner.responder import Composed, Outcome, StepOutcome, compose
+from planner.prompts import shipped
+from planner.responder import compose
+from planner.results import Remembered
+from planner.settling import settled, shown
+from planner.wording import template_for
+from tools.context import ToolContext
+from tools.runner import run
+from workers.accounting import metered
 from workers.app import app
 from workers.dispatch import dispatch_turns
 from workers.heartbeat import leases
-from workers.parts import agents, llm, registry
+from workers.outcomes import step_outcome
+from workers.parts import registry, tailored
+
+_EXCHANGES = 6
+"""Earlier turns that the language model is shown when it writes a reply, at most."""
+_AGGREGATION_S = 1.0
+"""Time for a formatter: it is pure, and runs after the deadline, too."""
 
 
 @app.task(name="respond")
@@ -24,80 +51,153 @@ def respond_task(turn_id: str, attempt: int) -> None:
     respond(UUID(turn_id), attempt)
 
 
-def respond(turn_id: UUID, attempt: int) -> None:
-    """Make the reply of a turn from the results of its steps, and end the turn under this fence."""
+def respond(turn_id: UUID, attempt: int, *, may_plan_again: bool = True) -> None:
+    """Go on with a turn whose steps have ended, under this fence: plan it again, or make the reply of what there is."""
     with leases.holding_turn(turn_id, attempt):
-        _respond(turn_id, attempt)
+        _respond(turn_id, attempt, may_plan_again=may_plan_again)
 
 
-def _respond(turn_id: UUID, attempt: int) -> None:
+def _respond(turn_id: UUID, attempt: int, *, may_plan_again: bool) -> None:
     with statement() as db:
         material = replies.gather(db, turn_id)
     if material is None:
         return
+    move = next_move(_progress(material)) if may_plan_again else Move()
+    if move.again is not None:
+        _plan_again(turn_id, attempt, move.again)
+    else:
+        with metered(turn_id, material.allowances) as meter:
+            _answer(turn_id, attempt, material, move.bound, meter)
+
+
+def _plan_again(turn_id: UUID, attempt: int, again: Again) -> None:
+    with statement() as db:
+        given_back = turns.plan_again(db, turn_id, attempt, again)
+    if not given_back:
+        log.warning("turn.fenced", turn_id=str(turn_id), attempt=attempt)
+        return
+    reach("turn.planned_again")
+    log.info("turn.planned_again", turn_id=str(turn_id), reason=again)
+    dispatch_turns([turn_id])
+
+
+def _answer(turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter) -> None:
     try:
-        ending = _compose(turn_id, material)
+        ending = replace(_compose(turn_id, material, bound, meter), bound=bound)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("reply.failed", turn_id=str(turn_id))
-        ending = broken(error, str(turn_id), Usage(**material.usage))
-    finish(turn_id, attempt, ending)
+        ending = broken(error, str(turn_id))
+    finish(turn_id, attempt, ending, meter)
 
 
-def finish(turn_id: UUID, attempt: int, ending: Ending) -> None:
+def finish(turn_id: UUID, attempt: int, ending: Ending, meter: Meter | None = None) -> None:
     """End a turn, tell its readers, and dispatch the turns that may start now."""
     reach("reply.composed")
     with statement() as db:
-        finished = turns.finish(db, turn_id, attempt, ending)
+        finished = turns.finish(db, turn_id, attempt, ending, meter.calls if meter else ())
     if finished is None:
         log.warning("turn.fenced", turn_id=str(turn_id), attempt=attempt)
         return
+    if meter:
+        meter.settle()
     reach("turn.finished")
     announce(turn_id, finished.events)
     log.info("turn.finished", turn_id=str(turn_id), status=ending.status)
     dispatch_turns(finished.released)
 
 
-def broken(error: Exception, turn_id: str, usage: Usage) -> Ending:
+def broken(error: Exception, turn_id: str) -> Ending:
     """Return how a turn ends that our own fault has broken."""
     reason = {"code": "internal_error", "message": f"{type(error).__name__}; the log has the place"}
-    reply = apology("internal_error", reference=turn_id)
-    return Ending("failed", reply, {"written_by": "apology"}, usage, error=reason)
+    # The shipped words: what broke may be a text of the tenant.
+    word = apology("internal_error", shipped(), reference=turn_id)
+    trace = {"written_by": f"template:{word.source}", "prompts": [word.source]}
+    return Ending("failed", word.reply, trace, error=reason)
 
 
-def _compose(turn_id: UUID, material: Material) -> Ending:
+def _progress(material: Material) -> Progress:
+    agent = _agent(material)
+    return Progress(
+        agent=agent,
+        mode=material.mode or agent.mode,
+        revision=material.revision,
+        steps=material.steps,
+        submitted=material.submitted or material.stood_in,
+        stop=material.ending,
+        fail_fast=material.on_error == "fail_fast",
+        spent_ms=material.spent_ms,
+        left_ms=material.left_ms,
+        cost=material.usage.cost,
+    )
+
+
+def _agent(material: Material) -> AgentProfile:
+    """Return the agent of the turn; the default one, should the tenant have removed it since the plan was made."""
+    agents = tailored(material.tenant_id).agents
+    return agents.profiles.get(material.agent) or agents.get(settings().default_agent)
+
+
+def _compose(turn_id: UUID, material: Material, bound: Bound | None, meter: Meter) -> Ending:
+    agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
+    slots = settled(material.slots, steps, agent.slots)
     outcome = Outcome(
-        agent=agents().get(material.agent),
+        agent=agent,
+        prompts=tailored(material.tenant_id).prompts,
         message=material.message,
         action=material.action,
         synthesis_hint=material.synthesis_hint,
-        submitted=material.submitted,
+        submitted=material.submitted or material.stood_in,
+        stood_in=material.stood_in,
+        confidence=material.confidence,
         stop=material.ending,
-        steps=[_outcome(step) for step in material.steps],
+        reply=material.reply,
+        bound=bound,
+        steps=steps,
+        slots=shown(slots, agent.slots),
+        remembered=[Remembered(**entry) for entry in material.memory],
         tools=registry(),
         user=material.person,
+        now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),
         timeout_s=material.left_ms / 1000,
     )
     deltas = Deltas(turn_id, material.last_event)
-    composed = compose(outcome, llm(), deltas)
+    composed = compose(_with_history(_aggregated(outcome, turn_id, material), turn_id), meter, deltas)
     deltas.settle()
     status, error = _status(material)
-    usage = Usage(**material.usage)
-    if composed.usage.llm_calls:
-        usage = usage.plus(composed.usage)
-    return Ending(status, composed.reply, _trace(composed), usage, output=composed.output, error=error)
+    trace = {"agent": outcome.agent.source, **composed.trace()}
+    changed = slots if slots != material.slots else None
+    return Ending(status, composed.reply, trace, output=composed.output, error=error, slots=changed)
 
 
-def _outcome(step: EndedStep) -> StepOutcome:
-    needs = step.result["needs"] if step.status == "needs_input" else None
-    return StepOutcome(
-        id=step.id,
-        tool=step.tool,
-        args=step.args,
-        status=step.status,
-        result=None if needs else step.result,
-        error=step.error,
-        needs=needs,
+def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:
+    """Add what the agent's formatter makes of the results, where no step of the plan has done it."""
+    call = aggregation(outcome)
+    if call is None:
+        return outcome
+    context = ToolContext(
+        tenant_id=material.tenant_id,
+        conversation_id=material.conversation_id,
+        turn_id=turn_id,
+        step_id=STEP,
+        attempt=1,
+        idempotency_key=f"{turn_id}/{STEP}",
+        deadline=time.monotonic() + max(outcome.timeout_s, _AGGREGATION_S),
+        user=material.person,
     )
+    envelope = run(call.tool, call.args, context)
+    if not envelope.ok:
+        log.warning("aggregation.failed", turn_id=str(turn_id), tool=call.tool.name, error=envelope.error)
+        return outcome
+    return replace(outcome, steps=[*outcome.steps, aggregated(call, envelope.data)])
+
+
+def _with_history(outcome: Outcome, turn_id: UUID) -> Outcome:
+    """Add the last exchanges, where the language model may write: what templates say needs none."""
+    if template_for(outcome) is not None and not outcome.reply:
+        return outcome
+    with statement() as db:
+        recalled = memory.recall(db, turn_id, _EXCHANGES, 0)
+    return replace(outcome, history=[Exchange(**exchange) for exchange in recalled.history] if recalled else ())
 
 
 class Deltas:
@@ -118,10 +218,6 @@ class Deltas:
             settle_deltas()
 
 
-def _trace(composed: Composed) -> dict[str, object]:
-    return {"written_by": composed.written_by, "prompts": list(composed.prompts)}
-
-
 def _status(material: Material) -> tuple[FinalStatus, dict[str, str] | None]:
     """A turn fails when nothing of it succeeded, or when it was to stop at the first failure and did."""
     stop = material.ending
@@ -131,6 +227,7 @@ def _status(material: Material) -> tuple[FinalStatus, dict[str, str] | None]:
     critical = any(step.status == "failed" and step.critical for step in material.steps)
     stopped = critical and material.on_error == "fail_fast"
     useful = any(status in ("succeeded", "needs_input") for status in statuses) or not (statuses or stop)
+    useful = useful or bool(material.reply)
     if useful and not stopped:
         return "succeeded", None
     if stop and not stopped:

@@ -15,6 +15,8 @@ class Table(Contract):
     """Column titles, left to right."""
     rows: list[list[str | int | float | bool | None]]
     """One list of cells per row, as long as `columns`."""
+    preview: int | None = Field(None, ge=1)
+    """How many rows to show at once, the rest on demand; None: all."""
 
 
 class Comparison(Contract):

@@ -31,7 +31,7 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "REAUTH_REQUIRED": "The user must sign in to the other side again.",
     "CANCELLED": "The turn stopped, or its deadline had passed, before the step could start.",
     "DEPENDENCY_FAILED": "A step that this one needs did not succeed.",
-    "REJECTED": "A person rejected the call, or nobody approved it in time.",
+    "REJECTED": "A person or a hook rejected the call, or nobody approved it in time.",
 }
 """Code -> what it means, for those who write tools and those who read results."""
 

@@ -6,10 +6,11 @@ from models.contracts.base import Contract
 
 EVENTS = {
     "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation.",
-    "plan.started": "A planner has claimed the turn.",
+    "plan.started": "A planner has claimed the turn. `revision`: that of the plan to come.",
     "plan.step": "The language model has written one more step; its plan may still be refused. `step`, `tool`. A step "
     "that only reads may start from now on, before `plan.ready`.",
     "plan.ready": "The plan is checked and recorded. `revision`, `action`, `steps`: id, tool and needs of each.",
+    "plan.revised": "The turn was planned again. The fields of `plan.ready`; `steps` are the new ones.",
     "step.started": "A worker has claimed a step. `step`, `tool`, `attempt`, `worker`.",
     "step.retry": "A tool failed in passing and is tried again, within the same claim or, where nobody waits for it "
     "so long, in another. `step`, `tool`, `attempt`, `try`: tries so far, in the second case claims, `code`: why, "
@@ -17,8 +18,12 @@ EVENTS = {
     "approval.requested": "A call waits for a person's decision. `step`, `tool`, `args`, in which what the tool keeps "
     "secret is masked, `args_hash`, `lapses_at`: after that it counts as rejected.",
     "step.finished": "A step is final. `step`, `tool`, `status`, `attempt`, `duration_ms`, and `error` unless it "
-    "succeeded. A step that never started has neither attempt nor duration. One that is `unknown` comes once more, "
-    "without duration, when an operator decides it before the turn is final.",
+    "succeeded; `cache` where its result was remembered. A step that never started has neither attempt nor duration. "
+    "One that is `unknown` comes once more, without duration, when an operator decides it before the turn is final.",
+    "hook.vetoed": "A hook refused a call of a tool or of the language model, or an answer of one. `hook`, `point`: "
+    "where it was asked, `reason`, `step`: null for the language model.",
+    "hook.failed": "A hook broke, or returned what cannot be used, and was passed over. `hook`, `point`, `reason`: the "
+    "name of the exception, `step`.",
     "reply.delta": "A piece of the reply while the language model writes it. `text`. Never in the ledger: its id is "
     "that of the event before it and a number, as in `7.3`.",
     "reply.done": "The whole reply; it counts, whatever the deltas said. `text`, `artifacts`, `question`, "
@@ -40,9 +45,15 @@ class Event(Contract):
     type: str
     """`turn.queued`, `plan.ready`, `step.finished`, … as documented in docs/reference/events.md."""
     data: dict[str, Any]
-    """Always `turn_id` and `at`, then what the type says."""
+    """Always `turn_id` and `at`, then what the type says. (The ledger keeps these two as columns.)"""
 
 
-def read_events(items: list[dict[str, Any]]) -> list[Event]:
-    """Read events as the ledger's functions return them."""
-    return [Event.model_construct(seq=item["seq"], type=item["type"], data=item["data"]) for item in items]
+def read_events(stored: Any) -> list[Event]:
+    """Read what the ledger says that it has stored: `{turn_id, at, after, events: [{type, data}]}`, or nothing."""
+    if not stored:
+        return []
+    common = {"turn_id": stored["turn_id"], "at": stored["at"]}
+    return [
+        Event.model_construct(seq=seq, type=event["type"], data=common | event.get("data", {}))
+        for seq, event in enumerate(stored["events"], stored["after"] + 1)
+    ]

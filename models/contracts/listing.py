@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from models.contracts.base import Contract, Moment
 from models.contracts.plan import Effect
-from models.contracts.turn import Mode, Reply, TurnStatus
+from models.contracts.turn import Mode, Reply, TurnStatus, Usage
 
 
 class ConversationView(Contract):
@@ -19,6 +19,8 @@ class ConversationView(Contract):
     """How many there are."""
     active_turn_id: str | None
     """The turn that is worked on."""
+    usage: Usage
+    """Of its final turns."""
     created_at: Moment
     updated_at: Moment
     erased_at: Moment | None
@@ -105,6 +107,8 @@ class AgentView(Contract):
 
     name: str
     version: int
+    source: str
+    """`agents/name@version`; where the tenant has changed the agent with `+` and the digest of its text."""
     description: str
     mode: Mode
     """The mode of a turn that asks for none."""

@@ -28,8 +28,9 @@ FINAL_STEP_STATUSES = frozenset({"succeeded", "needs_input", "failed", "skipped"
 FaultCode = Literal[
     "bad_shape", "unknown_field", "too_many_steps", "empty_id", "bad_id", "duplicate_id", "self_dependency",
     "dangling_need", "unknown_tool", "bad_condition", "bad_fallback", "bad_argument", "bad_reference",
-    "dangling_reference", "type_mismatch", "cycle", "too_deep", "too_wide", "dangling_assumption", "not_json",
-    "empty_answer", "cut_answer", "no_steps",
+    "dangling_reference", "type_mismatch", "cycle", "too_deep", "too_wide", "dangling_assumption",
+    "dangling_phase", "bad_slot", "not_json",
+    "empty_answer", "cut_answer", "no_steps", "repeated_effect",
 ]  # fmt: skip
 """What can be wrong with a plan. A closed list."""
 
@@ -54,12 +55,15 @@ PLAN_FAULTS: dict[FaultCode, str] = {
     "too_deep": "The longest path has more steps than the agent allows.",
     "too_wide": "More steps need one step directly than the agent allows.",
     "dangling_assumption": "`assumes` names an assumption that the plan does not list.",
+    "dangling_phase": "A phase that the plan does not list, or a step of a phase that is none of the turn's.",
+    "bad_slot": "A slot that the agent does not have, or a value of another type or range than its profile wants.",
     "not_json": "The language model's answer holds no JSON object.",
     "empty_answer": "The language model wrote neither steps nor a reply.",
     "cut_answer": "The language model's answer ended in the middle.",
     "no_steps": "The turn's mode asks for steps and the plan has none.",
+    "repeated_effect": "A revision would make a call with an effect that its turn has made before.",
 }
-"""Code of a fault -> when it is reported. The last four are about what a language model wrote."""
+"""Code of a fault -> when it is reported. The last five are about what a language model wrote."""
 
 STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -114,6 +118,24 @@ class Assumption(Contract):
 
     id: str
     text: str
+    subject: str | None = None
+    """Whom it is about, by name or id of an entity of the knowledge graph, where it says a value of an attribute: then
+    what is found out can contradict it without asking a language model."""
+    attribute: str | None = None
+    value: str | int | float | bool | None = None
+
+
+class Phase(Contract):
+    """A part of the way to the goal. What is found out in it may change those after it."""
+
+    id: str
+    objective: str
+    success_metrics: list[str] = Field(default_factory=list)
+    """How one sees that the objective is reached."""
+    steps: list[str] = Field(default_factory=list)
+    """Ids of its steps: of this plan, or of an earlier revision."""
+    rationale: str | None = None
+    """Why it is needed."""
 
 
 class Plan(Contract):
@@ -126,13 +148,18 @@ class Plan(Contract):
     confidence: float | None = Field(None, ge=0, le=1)
     """How sure the planner is."""
     slots: dict[str, Any] | None = None
-    """What the message said, as typed values."""
+    """What the message said, as typed values of the agent's slots."""
+    forget: list[str] | None = None
+    """Slots that the message takes back."""
     synthesis_hint: str | None = None
     """Name of the template that makes the reply from the results."""
     reply: str | None = None
     """The reply itself, where no tool is needed."""
     assumptions: list[Assumption] | None = None
-    phases: list[dict[str, Any]] | None = None
+    phases: list[Phase] | None = None
+    """The way to the goal, in order."""
+    current_phase: str | None = None
+    """The phase that comes next, or `done` where every success metric of every phase is met."""
     steps: list[Step]
     """The nodes of the DAG, in any order."""
 

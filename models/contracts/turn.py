@@ -20,6 +20,13 @@ Stop = Literal["cancelled", "superseded", "late"]
 """Why the work on a turn ended before it was done: by the caller's wish, for another turn, at the deadline."""
 
 Mode = Literal["auto", "direct", "plan", "react", "adaptive"]
+
+Again = Literal["observe", "blocked"]
+"""Why a turn is planned again: to go on from what came, or because failures block the answer."""
+
+Bound = Literal["rounds", "time", "cost", "repetition", "no_progress"]
+"""What ended a turn's work before its planner had said that it is done."""
+
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
@@ -130,7 +137,13 @@ class Source(Contract):
 
     text: str
     step: str
+    """The step's id; `message` for what the user said, `agent` for what the agent's makers wrote."""
     path: str
+    """Where in the step's result, as a reference writes it."""
+    turn: str | None = None
+    """The earlier turn that the step was of; None for this one."""
+    stale: bool = False
+    """Whether it is a price that may have changed since: the text says so."""
 
 
 class Reply(Contract):
@@ -140,8 +153,10 @@ class Reply(Contract):
     artifacts: list[Artifact] = Field(default_factory=list)
     question: Question | None = None
     grounded: bool | None = None
-    """Whether every figure was traced to a tool result; None where that was not checked."""
+    """Whether every figure was traced to its source. False where some could not be: an ellipsis stands for them. None
+    where that was not checked."""
     sources: list[Source] = Field(default_factory=list)
+    """For each figure of the text where it comes from."""
 
 
 class Usage(Contract):
@@ -149,6 +164,8 @@ class Usage(Contract):
 
     llm_calls: int = 0
     prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the prompt tokens, those that the endpoint had cached."""
     completion_tokens: int = 0
     cost: float | None = None
     """In US dollars; None where the model's price is not known."""
@@ -159,6 +176,7 @@ class Usage(Contract):
         return Usage(
             llm_calls=self.llm_calls + other.llm_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost=None if None in costs else sum(cost for cost in costs if cost is not None),
         )
@@ -179,7 +197,8 @@ class StepView(Contract):
     """Claims so far; retries inside a claim are events."""
     worker: str | None
     cache: str | None
-    """Where its result comes from, if not from a call of its own: `plan`, the same call earlier in the plan."""
+    """Where its result comes from, if not from a call of its own: `plan`, the same call earlier in the plan; `memory`,
+    the same call earlier in the conversation."""
     queued_at: Moment | None
     started_at: Moment | None
     finished_at: Moment | None

@@ -11,6 +11,8 @@ from models.errors import Conflict, NotFound
 from models.tables.audit import AuditRow
 from models.tables.conversations import IS_LISTED, ConversationRow
 from models.tables.events import EventRow
+from models.tables.knowledge import KnowledgeRow
+from models.tables.memory import MemoryRow
 from models.tables.plans import PlanRow
 from models.tables.replies import ReplyRow
 from models.tables.sim import SimWriteRow
@@ -74,16 +76,22 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
             extra={},
             callback_url=None,
             submitted_plan=None,
+            slots=None,
             action=None,
             output=None,
             error=None,
+        ),
+        delete(MemoryRow).where(MemoryRow.tenant_id == tenant_id, MemoryRow.conversation_id == conversation_id),
+        delete(KnowledgeRow).where(
+            KnowledgeRow.tenant_id == tenant_id, KnowledgeRow.conversation_id == conversation_id
         ),
         update(AuditRow)
         .where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
         .values(content=None),
     ):
         db.execute(statement, execution_options={"synchronize_session": False})
-    row.person = {}
+    row.person, row.slots, row.summary = {}, {}, None
+    row.summary_seq = row.last_seq  # a summary that somebody makes just now is of what is no more
     row.erased_at = db.scalar(select(func.clock_timestamp()))
 
 

@@ -1,5 +1,6 @@
 """Events: append one, read a turn's."""
 
+from datetime import UTC
 from typing import Any
 from uuid import UUID
 
@@ -21,4 +22,9 @@ def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any])
 def after(db: Session, turn_id: UUID, seq: int) -> list[Event]:
     """Return a turn's events after this one, in order."""
     query = select(EventRow).where(EventRow.turn_id == turn_id, EventRow.seq > seq).order_by(EventRow.seq)
-    return [Event(seq=row.seq, type=row.type, data=row.data) for row in db.scalars(query)]
+    return [Event(seq=row.seq, type=row.type, data=_common(row) | row.data) for row in db.scalars(query)]
+
+
+def _common(row: EventRow) -> dict[str, str]:
+    at = row.at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
+    return {"turn_id": str(row.turn_id), "at": f"{at}Z"}

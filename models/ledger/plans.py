@@ -1,5 +1,6 @@
 """Plans: record a revision with its steps and fragments, start steps before it, read them again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID
@@ -11,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 from models.contracts.plan import PLAN_FORMAT, Plan
-from models.contracts.turn import Usage
+from models.contracts.usage import LlmCall
+from models.ledger.usage import write_calls
 from models.tables.plans import PlanRow
 
 
@@ -20,7 +22,7 @@ class NewPlan:
     """A validated plan, compiled."""
 
     plan: Plan
-    source: Literal["llm", "caller"]
+    source: Literal["llm", "caller", "playbook"]
     trace: dict[str, Any]
     """How it came about."""
     steps: list[dict[str, Any]]
@@ -31,7 +33,10 @@ class NewPlan:
     """How its steps are laid on workers."""
     max_parallel: int | None
     """Steps that may be under way at a time; None where there are never more. With a cap a fragment is one step."""
-    usage: Usage
+    calls: Sequence[LlmCall] = ()
+    """Of the language model, for this revision."""
+    slots: dict[str, Any] | None = None
+    """What the conversation has settled after it; None: nothing new."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) ->
         "source": new.source,
         "document": new.plan.model_dump(mode="json", exclude_none=True),
         "trace": new.trace,
+        **({} if new.slots is None else {"slots": new.slots}),
     }
     row = db.execute(
         "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -99,7 +105,7 @@ def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) ->
             new.max_parallel,
             Jsonb(new.steps),
             Jsonb(new.fragments),
-            Jsonb(new.usage.model_dump()),
+            write_calls(new.calls),
         ),
         prepare=True,
     ).fetchone()

@@ -6,28 +6,18 @@ from uuid import UUID
 
 import psycopg
 
-from models.contracts.plan import StepStatus
-from models.contracts.turn import Stop
-
-
-@dataclass(frozen=True)
-class EndedStep:
-    """How a step stands when its turn is answered."""
-
-    id: str
-    tool: str
-    args: dict[str, Any]
-    """As in the plan: with references."""
-    status: StepStatus
-    critical: bool
-    result: Any
-    error: dict[str, Any] | None
+from models.contracts.ended import EndedStep
+from models.contracts.turn import Mode, Stop, Usage
+from models.contracts.usage import Allowance
+from models.ledger.usage import read_allowances, read_usage
 
 
 @dataclass(frozen=True)
 class Material:
     """What there is to answer a turn from."""
 
+    tenant_id: UUID
+    conversation_id: str
     agent: str
     message: str
     person: dict[str, Any]
@@ -38,8 +28,26 @@ class Material:
     """Why the work was ended before it was done."""
     submitted: bool
     """Whether the plan was the caller's own."""
-    usage: dict[str, Any]
+    stood_in: bool
+    """Whether a playbook stood in for the language model's plan."""
+    confidence: float | None
+    """How sure the planner is of its last revision."""
+    reply: str | None
+    """The planner's own answer, where its last revision has no steps."""
+    slots: dict[str, Any]
+    """What the conversation has settled, with what the turn's message said."""
+    memory: list[dict[str, Any]]
+    """Results of earlier turns that have not run out: the fields of `planner.results.Remembered`."""
+    usage: Usage
+    allowances: list[Allowance]
+    """What the tenant's budget bounds the language model's calls by."""
     last_event: int
+    mode: Mode | None
+    """The mode that was asked for; None where none was."""
+    revision: int
+    """Revisions of the plan so far."""
+    spent_ms: int
+    """Time since its planning began."""
     left_ms: int
     """Time until the turn's deadline."""
     steps: list[EndedStep]
@@ -52,4 +60,10 @@ def gather(db: psycopg.Connection, turn_id: UUID) -> Material | None:
     if row is None or row[0] is None:
         return None
     found = row[0]
-    return Material(**{**found, "steps": [EndedStep(**step) for step in found["steps"]]})
+    read = {
+        "tenant_id": UUID(found["tenant_id"]),
+        "usage": read_usage(found["usage"]),
+        "allowances": read_allowances(found["allowances"]),
+        "steps": [EndedStep(**step) for step in found["steps"]],
+    }
+    return Material(**{**found, **read})

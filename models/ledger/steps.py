@@ -83,6 +83,12 @@ class FinishedStep:
     status: Ended
     result: Any = None
     error: dict[str, Any] | None = None
+    cache: str | None = None
+    """`memory`: the result was remembered, and no call was made."""
+    input_hash: str | None = None
+    """Of the call, where its tool's results are remembered."""
+    remember: dict[str, Any] | None = None
+    """`{tool, args, for_s}`: the call whose result is to be remembered, and for how long."""
 
 
 @dataclass(frozen=True)

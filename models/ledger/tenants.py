@@ -1,4 +1,4 @@
-"""Tenants: create, find."""
+"""Tenants: create, find, bound."""
 
 from uuid import UUID
 
@@ -6,6 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from models.contracts.usage import Budget
 from models.errors import Conflict, NotFound
 from models.ids import new_id
 from models.tables.tenants import TenantRow
@@ -40,6 +41,20 @@ def find(db: Session, name: str) -> TenantRow:
     if row is None:
         raise NotFound(f"there is no tenant {name!r}; `turnloom tenant list` shows those there are")
     return row
+
+
+def budget_of(db: Session, tenant_id: UUID) -> Budget:
+    """Return what a tenant's turns may spend."""
+    return Budget.model_validate(db.scalars(select(TenantRow.budget).where(TenantRow.id == tenant_id)).one())
+
+
+def set_budget(db: Session, name: str, budget: Budget) -> None:
+    """Bound what a tenant's turns may spend, from their next claim on.
+
+    Raises:
+        NotFound: there is no such tenant.
+    """
+    find(db, name).budget = budget.model_dump(exclude_none=True)
 
 
 def listed(db: Session) -> list[TenantRow]:

@@ -1,5 +1,6 @@
 """Turns: open, claim, finish, read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -7,14 +8,16 @@ from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import exists, func, or_, select, update
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
-from models.contracts.turn import Reply, TurnRequest, Usage
+from models.contracts.turn import Again, Bound, Reply, TurnRequest, Usage
+from models.contracts.usage import Allowance, LlmCall
 from models.errors import NotFound
 from models.ledger.control import ClosedTurn, read_closed
 from models.ledger.recovery import LEASE_MS
+from models.ledger.usage import read_allowances, read_usage, write_calls
 from models.settings import settings
 from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
@@ -82,6 +85,18 @@ class ClaimedTurn:
     """The fence of planning and responding."""
     generation: int
     """The generation that its steps will have, also those that start before the plan is whole."""
+    revision: int
+    """Revisions of its plan so far."""
+    again: Again | None
+    """Why it is planned again, where it is."""
+    slots: dict[str, Any]
+    """What its conversation has settled so far; in a revision, with what its own message said."""
+    tries: int
+    """Claims by planners since the last revision, this one included."""
+    usage: Usage
+    """Of its language model calls so far."""
+    allowances: list[Allowance]
+    """What its tenant's budget bounds these by."""
     left_ms: int
     """Time until its deadline."""
     events: list[Event]
@@ -95,10 +110,12 @@ class Ending:
     reply: Reply
     trace: dict[str, Any]
     """What wrote the reply."""
-    usage: Usage
-    """Of the whole turn."""
     output: Any = None
     error: dict[str, Any] | None = None
+    slots: dict[str, Any] | None = None
+    """What the conversation has settled after it; None: as with its plan."""
+    bound: Bound | None = None
+    """What kept it from being planned again, where something did."""
 
 
 @dataclass(frozen=True)
@@ -169,25 +186,41 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn |
         submitted_plan=found["submitted_plan"],
         attempt=found["attempt"],
         generation=found["generation"],
+        revision=found["revision"],
+        again=found["again"],
+        slots=found["slots"],
+        tries=found["tries"],
+        usage=read_usage(found["usage"]),
+        allowances=read_allowances(found["allowances"]),
         left_ms=found["left_ms"],
         events=read_events(found["events"]),
     )
 
 
-def finish(db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending) -> FinishedTurn | None:
-    """End a turn with its reply. None: the fence is old and nothing was recorded."""
+def plan_again(db: psycopg.Connection, turn_id: UUID, attempt: int, again: Again) -> bool:
+    """Give a turn that was to be answered back to the planners. False: the fence is old, or the turn was closed."""
+    row = db.execute("SELECT hot.plan_again(%s, %s, %s)", (turn_id, attempt, again), prepare=True).fetchone()
+    return bool(row and row[0])
+
+
+def finish(
+    db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending, calls: Sequence[LlmCall] = ()
+) -> FinishedTurn | None:
+    """End a turn with its reply and the calls for it. None: the fence is old and nothing was recorded."""
     written = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
     row = db.execute(
-        "SELECT hot.finish_turn(%s, %s, %s, %s, %s, %s, %s, %s)",
+        "SELECT hot.finish_turn(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             attempt,
             ending.status,
             Jsonb(written),
             None if ending.output is None else Jsonb(ending.output),
-            Jsonb(ending.usage.model_dump()),
+            write_calls(calls),
             None if ending.error is None else Jsonb(ending.error),
+            ending.bound,
             settings().tenant_window,
+            None if ending.slots is None else Jsonb(ending.slots),
         ),
         prepare=True,
     ).fetchone()
@@ -241,29 +274,6 @@ def of_conversation(
         .limit(limit)
     )
     return [(turn, reply) for turn, reply in db.execute(query)]
-
-
-def history(db: Session, turn: ClaimedTurn, limit: int) -> list[tuple[str, str]]:
-    """Return the last answered messages before a turn with their replies, oldest first; not those rolled back."""
-    successor = aliased(TurnRow)
-    # What came later and was planned was written before; what came later and was only stopped is none of its past.
-    is_before = or_(TurnRow.seq < turn.seq, TurnRow.planning_at.is_not(None))
-    answered = (
-        select(TurnRow.message, ReplyRow.text, TurnRow.finished_at)
-        .join(ReplyRow, ReplyRow.turn_id == TurnRow.id)
-        .where(
-            TurnRow.tenant_id == turn.tenant_id,
-            TurnRow.conversation_id == turn.conversation_id,
-            TurnRow.seq >= turn.seq - limit,
-            is_before,
-            ~exists().where(successor.id == TurnRow.superseded_by, successor.on_busy == "rollback"),
-        )
-        .order_by(TurnRow.seq.desc())
-        .limit(limit)
-        .subquery()
-    )
-    query = select(answered.c.message, answered.c.text).order_by(answered.c.finished_at)
-    return [(message, reply) for message, reply in db.execute(query)]
 
 
 def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:

@@ -33,6 +33,14 @@ class ConversationRow(Row):
     """The highest number of its sender's that has been worked on; 0 where messages carry none."""
     active_turn_id: Mapped[UUID | None]
     """The one turn that may run; set and cleared in the ledger's transactions."""
+    usage: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """Of its final turns; a turn that is in work is not yet in it."""
+    slots: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """What its messages have settled."""
+    summary: Mapped[str | None]
+    """What its older messages said, summed up for the planner."""
+    summary_seq: Mapped[int] = mapped_column(server_default="0")
+    """The last turn that the summary covers."""
     audit_seq: Mapped[int] = mapped_column(server_default="0")
     audit_hash: Mapped[bytes] = mapped_column(LargeBinary, server_default="")
     created_at: Mapped[datetime] = created_now()

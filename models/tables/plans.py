@@ -21,7 +21,7 @@ class PlanRow(Row):
     format: Mapped[int] = mapped_column(SmallInteger)
     """Version of the plan format."""
     source: Mapped[str]
-    """`llm` or `caller`."""
+    """`llm`, `caller`, or `playbook` where one stood in."""
     document: Mapped[dict[str, Any]]
     trace: Mapped[dict[str, Any]]
     """How it came about: prompts with versions, language model, repair, raw text where it was not valid."""

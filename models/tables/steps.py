@@ -65,6 +65,9 @@ class StepRow(Row):
     """When the answer comes too late."""
     worker: Mapped[str | None]
     cache: Mapped[str | None]
+    """`memory`: its result was remembered, and no call was made."""
+    input_hash: Mapped[str | None]
+    """Of the call as it was made, where its tool's results are remembered."""
     ready_at: Mapped[datetime | None]
     """When its last need had ended."""
     started_at: Mapped[datetime | None]

@@ -1,6 +1,7 @@
 """Tenants and their keys."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ForeignKey, LargeBinary
@@ -16,6 +17,8 @@ class TenantRow(Row):
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
+    budget: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
+    """What its turns may spend on language models: the fields of `Budget` that bound something."""
     created_at: Mapped[datetime] = created_now()
 
 

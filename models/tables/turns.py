@@ -71,6 +71,14 @@ class TurnRow(Row):
     attempt: Mapped[int] = mapped_column(server_default="0")
     """The fence of planning and responding: only this attempt may record."""
     lease_until: Mapped[datetime | None]
+    revision: Mapped[int] = mapped_column(server_default="0")
+    """Revisions of its plan so far."""
+    tries: Mapped[int] = mapped_column(server_default="0")
+    """Claims by planners since the last revision."""
+    again: Mapped[str | None]
+    """Why it is planned again."""
+    bound: Mapped[str | None]
+    """What kept it from being planned again."""
     generation: Mapped[int] = mapped_column(server_default="0")
     """The canvas generation whose messages may start steps."""
     compiled_at: Mapped[datetime | None]
@@ -92,6 +100,8 @@ class TurnRow(Row):
     """How the plan's steps are laid on workers."""
     max_parallel: Mapped[int | None]
     """Steps that may be under way at a time, where the plan could have more."""
+    slots: Mapped[dict[str, Any] | None]
+    """What the conversation has settled, with what this turn's message said; None where no plan was made."""
     action: Mapped[str | None]
     synthesis_hint: Mapped[str | None]
     output: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
@@ -106,7 +116,12 @@ class TurnRow(Row):
     superseded_by: Mapped[UUID | None]
     """The turn that took its place."""
     created_at: Mapped[datetime] = created_now()
+    begun_at: Mapped[datetime | None]
+    """When a planner first claimed it."""
+    planning_ms: Mapped[float] = mapped_column(server_default="0")
+    """Time that went into its plans, revisions included."""
     planning_at: Mapped[datetime | None]
+    """When a planner last claimed it."""
     planned_at: Mapped[datetime | None]
     responding_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

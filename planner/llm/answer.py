@@ -1,5 +1,6 @@
 """Read an answer in the OpenAI protocol, whole or chunk by chunk, trusting nothing about its shape."""
 
+import json
 from typing import Any
 
 import httpx2
@@ -16,6 +17,7 @@ class Answer:
         self._model = model
         self._cost = cost
         self._pieces: list[str] = []
+        self._arguments: list[str] = []
         self._refusal: list[str] = []
         self._reason: object = None
         self._usage: dict[str, Any] = {}
@@ -23,7 +25,7 @@ class Answer:
     @property
     def begun(self) -> bool:
         """Whether any words have come."""
-        return bool(self._pieces or self._refusal)
+        return bool(self._pieces or self._arguments or self._refusal)
 
     def take(self, chunk: object) -> str:
         """Take a chunk of a stream and return the piece of text in it."""
@@ -46,10 +48,11 @@ class Answer:
         """Return what has arrived."""
         reason = self._finish_reason()
         return Generation(
-            text=_storable("".join(self._refusal or self._pieces)),
+            text=_storable("".join(self._refusal or self._arguments or self._pieces)),
             usage=Usage(
                 llm_calls=1,
                 prompt_tokens=_count(self._usage.get("prompt_tokens")),
+                cached_tokens=_cached(self._usage),
                 completion_tokens=_count(self._usage.get("completion_tokens")),
                 cost=self._cost,
             ),
@@ -77,23 +80,40 @@ class Answer:
         text, refusal = part.get("content"), part.get("refusal")
         if isinstance(refusal, str) and refusal:
             self._refusal.append(refusal)
-        if not isinstance(text, str) or not text:
-            return ""
-        self._pieces.append(text)
-        return text
+        text = text if isinstance(text, str) else ""
+        arguments = _arguments(part.get("tool_calls"))
+        self._pieces += [text] if text else []
+        self._arguments += [arguments] if arguments else []
+        return text + arguments
 
     def _finish_reason(self) -> FinishReason:
         if self._refusal or self._reason == "content_filter":
             return "refusal"
         if self._reason is None:
             return "cut"  # the SDK raises nothing for a stream that ends early
-        if not "".join(self._pieces).strip():
+        if not "".join(self._arguments or self._pieces).strip():
             return "empty"
         return "length" if self._reason == "length" else "stop"
 
 
+def _arguments(calls: object) -> str:
+    """Return the next piece of the first function call's arguments: where there is one, the answer is in it."""
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) and not call.get("index") else None
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        # Text by the protocol; some compatible servers send the object itself.
+        return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+    return ""
+
+
 def _count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
+
+
+def _cached(usage: dict[str, Any]) -> int:
+    details = usage.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    return min(cached, _count(usage.get("prompt_tokens")))
 
 
 def _storable(text: str) -> str:

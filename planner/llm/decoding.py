@@ -81,8 +81,9 @@ def _unreadable(message: str) -> InvalidPlan:
 def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
     """Return one step of a plan as data, its shape unchecked."""
     step = {key: value for key, value in step.items() if value is not None}
-    name, args = step.get("tool"), step.get("args")
-    tool = tools.tools.get(name) if isinstance(name, str) else None
+    tool, args = _named(step, tools), step.get("args")
+    if tool is not None:
+        step["tool"] = tool.name
     if isinstance(args, str):
         args = step["args"] = _parsed(args)
     if tool is None or not isinstance(args, dict) or takes_json_text(tool):
@@ -90,6 +91,14 @@ def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
     texts = json_text_arguments(tool)
     given = {key: _parsed(value) if key in texts and isinstance(value, str) else value for key, value in args.items()}
     return step | {"args": _without_nulls(given, tool.input_schema, tool, skip=texts)}
+
+
+def _named(step: dict[str, Any], tools: Registry) -> Tool | None:
+    """Return the step's tool. Some models write names as function calling wants them: `__` where a dot would be."""
+    name = step.get("tool")
+    if not isinstance(name, str):
+        return None
+    return tools.tools.get(name) or tools.tools.get(name.replace("__", "."))
 
 
 def _parsed(text: str) -> Any:

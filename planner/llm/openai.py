@@ -8,6 +8,7 @@ fifteen per streamed answer. Chat Completions, because every compatible server s
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
@@ -19,7 +20,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from models.errors import Unavailable
 from models.settings import Settings
 from planner.llm.answer import Answer
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
+from planner.llm.forms import Form, Forms, next_form, request_fields
+from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
 
 _CONNECT_S = 5.0
 _PROBE_S = 3.0
@@ -29,17 +31,39 @@ Attempt = Callable[[dict[str, Any], float], Generation]
 """One try with a request body, until a moment on this process's monotonic clock."""
 
 
+@dataclass
+class _Request:
+    """A call that is being made, and the form in which it asks for an answer that fits a schema."""
+
+    attempt: Attempt
+    body: dict[str, Any]
+    schema: dict[str, Any] | None
+    form: Form
+
+    def send(self, until: float) -> Generation:
+        extra = request_fields(self.form, self.schema) if self.schema is not None else {}
+        return self.attempt(self.body | extra, until)
+
+
 class OpenAIModel:
     """A language model behind an endpoint that speaks the OpenAI protocol."""
 
-    supports_function_calling = True
-
     def __init__(self, client: OpenAI, config: Settings, *, cost: float | None = None) -> None:
         """Use a client that was made with `max_retries=0`. `cost`: what every call costs, where that is known."""
-        self.supports_structured_output = True
         self._client = client
         self._config = config
         self._cost = cost
+        self._forms = Forms()
+
+    @property
+    def supports_structured_output(self) -> bool:
+        """Whether the default language model has not refused a schema lately."""
+        return self._forms.best(self._config.llm_model) == "schema"
+
+    @property
+    def supports_function_calling(self) -> bool:
+        """Whether the default language model has not refused a function to call lately."""
+        return self._forms.best(self._config.llm_model) in ("schema", "function")
 
     def close(self) -> None:
         """Close the connections."""
@@ -59,28 +83,33 @@ class OpenAIModel:
         self,
         messages: Sequence[Message],
         *,
+        purpose: Purpose,  # noqa: ARG002 - for those who count, or look on
         model: str | None = None,
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
         """Return the whole answer. `timeout_s` bounds the call with all its retries."""
-        return self._persist(self._whole, self._body(messages, model, schema), timeout_s)
+        return self._persist(self._request(self._whole, self._body(messages, model), schema), timeout_s)
 
     def stream(
         self,
         messages: Sequence[Message],
         on_delta: OnDelta,
         *,
+        purpose: Purpose,  # noqa: ARG002 - for those who count, or look on
         model: str | None = None,
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
         """Return the whole answer, having handed on each piece as it came; nothing is retried after the first."""
-        body = self._body(messages, model, schema) | {"stream": True, "stream_options": {"include_usage": True}}
-        return self._persist(partial(self._pieces, on_delta), body, timeout_s)
+        body = self._body(messages, model) | {"stream": True, "stream_options": {"include_usage": True}}
+        return self._persist(self._request(partial(self._pieces, on_delta), body, schema), timeout_s)
 
-    def _persist(self, attempt: Attempt, body: dict[str, Any], timeout_s: float | None) -> Generation:
-        tries = self._config.llm_retries + 1
+    def _request(self, attempt: Attempt, body: dict[str, Any], schema: dict[str, Any] | None) -> _Request:
+        return _Request(attempt, body, schema, self._forms.best(body["model"]))
+
+    def _persist(self, request: _Request, timeout_s: float | None) -> Generation:
+        tries, first_form = self._config.llm_retries + 1, request.form
         budget_s = timeout_s if timeout_s is not None else self._config.llm_timeout_s * tries
         retrying = Retrying(
             stop=stop_after_attempt(tries) | stop_before_delay(budget_s),
@@ -88,22 +117,25 @@ class OpenAIModel:
             retry=retry_if_exception(_is_transient),
             reraise=True,
         )
-        return retrying(self._try, attempt, body, time.monotonic() + budget_s)
+        generation: Generation = retrying(self._try, request, time.monotonic() + budget_s)
+        if request.form != first_form:
+            self._forms.keep(request.body["model"], request.form)
+        return generation
 
-    def _try(self, attempt: Attempt, body: dict[str, Any], end: float) -> Generation:
+    def _try(self, request: _Request, end: float) -> Generation:
         now = time.monotonic()
         if now >= end:
             raise Unavailable("no time is left for the language model", code="llm_timeout")
         try:
-            return attempt(body, min(end, now + self._config.llm_timeout_s))
+            return request.send(min(end, now + self._config.llm_timeout_s))
         except APIStatusError as error:
-            if "response_format" not in body or not _rejects_schema(error):
+            lesser = next_form(request.form, error) if request.schema is not None else None
+            if lesser is None:
                 raise _unavailable(error) from error
-            self.supports_structured_output = False
-            del body["response_format"]
+            request.form = lesser
         except (APIError, httpx2.HTTPError) as error:
             raise _unavailable(error) from error
-        return self._try(attempt, body, end)
+        return self._try(request, end)
 
     def _whole(self, body: dict[str, Any], until: float) -> Generation:
         answer = Answer(body["model"], self._cost)
@@ -142,16 +174,12 @@ class OpenAIModel:
             if not answer.begun:
                 raise
 
-    def _body(self, messages: Sequence[Message], model: str | None, schema: dict[str, Any] | None) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def _body(self, messages: Sequence[Message], model: str | None) -> dict[str, Any]:
+        return {
             "model": model or self._config.llm_model,
             "messages": list(messages),
             self._config.llm_max_tokens_parameter: self._config.llm_max_tokens,
         }
-        if schema is not None and self.supports_structured_output:
-            form = {"name": "plan", "strict": True, "schema": schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
-        return body
 
 
 def connect(config: Settings) -> LanguageModel:
@@ -219,7 +247,3 @@ def _retry_after_s(error: APIStatusError) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None
-
-
-def _rejects_schema(error: APIStatusError) -> bool:
-    return error.status_code in (400, 422) and any(word in error.message for word in ("response_format", "json_schema"))

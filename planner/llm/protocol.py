@@ -9,6 +9,10 @@ from models.contracts.turn import Usage
 FinishReason = Literal["stop", "length", "refusal", "cut", "empty"]
 """How an answer ended: by itself, at the token limit, by declining, in the middle of the stream, before it began."""
 
+Purpose = Literal["plan", "repair", "revision", "direct", "reply", "critic", "context", "summary"]
+"""What a call is for: to draft a plan, mend it, or revise it; to answer without tools, or from results; to criticise a
+reply, to learn from results, to sum a conversation up."""
+
 OnDelta = Callable[[str], None]
 """Takes the next piece of a text as it is written."""
 
@@ -54,6 +58,7 @@ class LanguageModel(Protocol):
         self,
         messages: Sequence[Message],
         *,
+        purpose: Purpose,
         model: str | None = None,
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
@@ -65,6 +70,7 @@ class LanguageModel(Protocol):
         messages: Sequence[Message],
         on_delta: OnDelta,
         *,
+        purpose: Purpose,
         model: str | None = None,
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,

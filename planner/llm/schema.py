@@ -11,6 +11,10 @@ or very deep model) is asked for as a string that holds JSON text, and decoded a
 from functools import lru_cache
 from typing import Any
 
+from pydantic import BaseModel
+
+from planner.agents import AgentProfile
+from planner.settling import slots_schema
 from tools.registry import Registry, Tool
 
 JSON_TEXT = "JSON text"
@@ -18,6 +22,9 @@ JSON_TEXT = "JSON text"
 
 _DEPTH = 5
 """Levels left for an argument's own structure inside plan, steps, step, args and the union with a reference."""
+
+_LEVELS = 10
+"""Levels of a whole answer."""
 
 _KEPT = frozenset({"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 """Constraints that strict mode knows; the others are left to validation."""
@@ -36,9 +43,33 @@ class _NotStrict(Exception):
     """The schema cannot be said in strict mode."""
 
 
-def plan_schema(tools: Registry) -> Schema:
-    """Return the response schema of a plan over these tools; without any, of a plan without steps."""
-    return _plan_schema(tuple(tools.tools.values()))
+def plan_schema(
+    tools: Registry, at_most: int | None = None, agent: AgentProfile | None = None, *, phased: bool = False
+) -> Schema:
+    """Return the response schema of a plan of `at_most` so many steps over these tools; without any, of one without.
+
+    An agent's profile adds what its plans say beside steps. `phased`: with phases and assumptions.
+    """
+    plan = _closed(
+        {
+            "thought": _text("What the user wants and how the tools serve it, in one or two sentences."),
+            "action": _optional(_text("What is being done, in one phrase for the user.")),
+            "confidence": _optional({"type": "number", "description": "How sure you are, from 0 to 1."}),
+            **(slots_schema(agent.slots) if agent else {}),
+            "synthesis_hint": _hint_schema(agent.hints if agent else []),
+            "reply": _optional(_text("The whole answer, where no tool is needed; null where there are steps.")),
+            **(_phases_schema() if phased else {}),
+            "steps": _steps_schema(tuple(tools.tools.values()), at_most, phased),
+        }
+    )
+    source = _text("Where the value comes from: step_id.path[0].field of another step's result.")
+    return plan | {"$defs": {"reference": _closed({"$from": source})}}
+
+
+def strict_schema(model: type[BaseModel], title: str) -> Schema:
+    """Return the response schema of a model whose shape strict mode can say. `title`: the answer's name."""
+    schema = model.model_json_schema()
+    return _convert(schema, schema, _LEVELS) | {"title": title}
 
 
 def takes_json_text(tool: Tool) -> bool:
@@ -52,27 +83,51 @@ def json_text_arguments(tool: Tool) -> frozenset[str]:
     return frozenset(name for name, inner in schema.get("properties", {}).items() if _strict(inner, schema) is None)
 
 
-@lru_cache(maxsize=64)
-def _plan_schema(tools: tuple[Tool, ...]) -> Schema:
-    steps: Schema = {"type": "array", "description": "The calls of tools; empty where none is needed."}
-    variants = [_variant(tool) for tool in tools]
-    steps |= {"items": {"anyOf": variants}} if variants else {"items": {"type": "string"}, "maxItems": 0}
-    plan = _closed(
+def _hint_schema(hints: list[str]) -> Schema:
+    return _optional(_text("The template that writes the reply, where one fits.") | {"enum": hints}) if hints else _NULL
+
+
+def _phases_schema() -> Schema:
+    value = _union(*({"type": kind} for kind in ("string", "number", "boolean")), _NULL)
+    assumption = _closed(
         {
-            "thought": _text("What the user wants and how the tools serve it, in one or two sentences."),
-            "action": _optional(_text("What is being done, in one phrase for the user.")),
-            "confidence": _optional({"type": "number", "description": "How sure you are, from 0 to 1."}),
-            "synthesis_hint": _optional(_text("Name of the reply's template, where one was given.")),
-            "reply": _optional(_text("The whole answer, where no tool is needed; null where there are steps.")),
-            "steps": steps,
+            "id": _text("Unique in the plan."),
+            "text": _text("What the plan takes for granted."),
+            "subject": _optional(_text("Name of the thing that it is about, where it gives a value of an attribute.")),
+            "attribute": _optional(_text("The attribute, under the name that is known.")),
+            "value": value,
         }
     )
-    source = _text("Where the value comes from: step_id.path[0].field of another step's result.")
-    return plan | {"$defs": {"reference": _closed({"$from": source})}}
+    phase = _closed(
+        {
+            "id": _text("Unique in the plan."),
+            "objective": _text("What is to be reached."),
+            "success_metrics": {"type": "array", "items": _text("How one sees that it is reached.")},
+            "steps": {"type": "array", "items": _text("Id of a step, also of one that has run.")},
+            "rationale": _optional(_text("Why it is needed.")),
+        }
+    )
+    return {
+        "assumptions": {"type": "array", "items": assumption},
+        "phases": {"type": "array", "items": phase, "description": "The way to the goal, in order."},
+        "current_phase": _text("The phase that comes next; done where every success metric is met."),
+    }
 
 
-def _variant(tool: Tool) -> Schema:
+@lru_cache(maxsize=64)
+def _steps_schema(tools: tuple[Tool, ...], at_most: int | None, phased: bool) -> Schema:
+    steps: Schema = {"type": "array", "description": "The calls of tools; empty where none is needed."}
+    variants = [_variant(tool, phased) for tool in tools]
+    steps |= {"items": {"anyOf": variants}} if variants else {"items": {"type": "string"}, "maxItems": 0}
+    return steps | {"maxItems": at_most} if at_most is not None and variants else steps
+
+
+def _variant(tool: Tool, phased: bool) -> Schema:
     name = {"type": "string", "const": tool.name}
+    phase = {
+        "phase": _optional(_text("Id of the phase that it belongs to.")),
+        "assumes": {"type": "array", "items": _text("Id of an assumption that it rests on.")},
+    }
     return _closed(
         {
             "tool": name,
@@ -81,6 +136,7 @@ def _variant(tool: Tool) -> Schema:
             "args": _arguments(tool),
             "needs": {"type": "array", "items": _text("Id of a step to wait for whose data is not used.")},
             "on_need_error": _optional({"type": "string", "enum": ["skip", "run"]}),
+            **(phase if phased else {}),
         }
     ) | {"description": tool.description}
 

@@ -64,10 +64,8 @@ TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "r
 CLOSING = ("turn.closed", "plan.recorded turn.closed", "write.claimed effect.given_up")
 """Those of a turn that is cancelled, of one whose deadline passes, and of one that is cancelled over a lost write."""
 
-
 STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
 """Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
-
 
 ASKING = (
     "approval.asked", "approval.decided", "approval.asked approval.decided turn.reclaimed", "resume.sent",
@@ -76,6 +74,9 @@ ASKING = (
 
 DELAYING = ("step.delayed", "step.delayed turn.reclaimed")
 """Those of a turn one of whose calls is made again later."""
+
+REVISING = ("turn.planned_again", "plan.recorded turn.planned_again plan.recorded", "context.learned")
+"""Those of a turn that is planned again after its first step, the last where it learns from its results."""
 
 
 class Drill(NamedTuple):
@@ -113,7 +114,7 @@ def test_every_crash_point_is_died_at() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in re.findall(r'reach\(f?"([^"]+)"\)', path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *ASKING, *DELAYING]
+    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *ASKING, *DELAYING, *REVISING]
     points = {point for line in tables for point in line.split()}
 
     matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}
@@ -182,6 +183,22 @@ def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: D
     assert turn["status"] == "succeeded"
     assert Counter(sim_lines(drill.log, turn["turn_id"]))["E", "e"] == 1
     assert disorders(turn["steps"]) == 0
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(3 * WITHIN_S)
+@pytest.mark.parametrize("points", REVISING)
+def test_a_process_dies_over_a_revision(points: str, drill: Drill) -> None:
+    """What was done stays done, and the next revision comes all the same."""
+    write = {"id": "e", "tool": "sim.write", "args": {"value": 1}, "needs": []}
+    drill.arm(points)
+
+    mode = "adaptive" if "context.learned" in points else "react"
+    turn = drill.ended(drill.post(message=says(written(write), written(reply="Done.")), mode=mode))
+
+    wait_for(drill.all_died)
+    assert (turn["status"], turn["reply"]["text"]) == ("succeeded", "Done.")
+    assert sim_lines(drill.log, turn["turn_id"]).count(("E", "e")) == 1
 
 
 @pytest.mark.drill

@@ -7,6 +7,8 @@ from click.testing import CliRunner
 from redis import Redis
 
 from models.settings import settings
+from tests.factories import make_tenant
+from tools.hooks import hooks
 from workers.cli import main
 
 ABOUT_SERVERS = {"database", "schema", "role", "clock", "redis", "redis eviction"}
@@ -36,6 +38,28 @@ def test_absent_database_is_found(database, monkeypatch):
     assert findings["database"]["status"] == "failed"
     assert "DATABASE_URL" in findings["database"]["mend"]
     assert {findings[name]["status"] for name in ("schema", "role", "clock")} == {"skipped"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "status", "told"),
+    [
+        ({}, "ok", "offline costs 0"),
+        ({"TURNLOOM_LLM_PRICES": "/nowhere.yaml"}, "warning", "TURNLOOM_LLM_PRICES"),
+        ({"OPENAI_BASE_URL": "http://127.0.0.1:1", "TURNLOOM_LLM_MODEL": "mystery"}, "warning", "mystery"),
+    ],
+)
+def test_unknown_prices_are_found(monkeypatch, variables, status, told):
+    """Where prices cannot be read, or the language model has none, budgets in dollars hold nothing: worth a word."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings.cache_clear()
+
+    _, findings = examine()
+
+    monkeypatch.undo()
+    settings.cache_clear()
+    assert findings["prices"]["status"] == status
+    assert told in findings["prices"]["detail"]
 
 
 def test_superuser_is_found(database, servers, monkeypatch):
@@ -90,3 +114,31 @@ def test_wrong_setting_is_found(database, monkeypatch, variable, value, check):
     assert exit_code == 1
     assert findings[check]["status"] == "failed"
     assert findings[check]["mend"]
+
+
+def test_a_hook_that_is_none_is_found(monkeypatch):
+    """A hook that cannot be loaded fails, by its name: it may be what guards the tools."""
+    monkeypatch.setenv("TURNLOOM_HOOKS", '["no.such.guard"]')
+    settings.cache_clear()
+    hooks.cache_clear()
+
+    exit_code, findings = examine()
+    hooks.cache_clear()
+
+    assert exit_code == 1
+    assert findings["hooks"]["status"] == "failed"
+    assert "no.such.guard" in findings["hooks"]["detail"]
+
+
+def test_refused_override_is_found(database, tmp_path, monkeypatch):
+    """A tenant's text that cannot be used hurts no turn; the doctor says whose it is, and why it is not used."""
+    (tmp_path / "acme" / "styles").mkdir(parents=True)
+    (tmp_path / "acme" / "styles" / "brief.j2").write_text("no front matter", "utf-8")
+    monkeypatch.setenv("TURNLOOM_TENANT_PROMPTS_DIR", str(tmp_path))
+    settings.cache_clear()
+    make_tenant("acme")
+
+    _, findings = examine()
+
+    assert findings["overrides"]["status"] == "warning"
+    assert "of tenant acme: styles/brief" in findings["overrides"]["detail"]

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import text
 
-from models.contracts.turn import Reply, Usage
+from models.contracts.turn import Reply
 from models.database import statement, transaction
 from models.ledger import audit, conversations, events, turns
 from models.ledger.turns import Ending
@@ -48,7 +48,7 @@ def broken_turn() -> UUID:
     assert turn is not None
     error = {"code": "internal_error", "message": "KeyError"}
     with statement() as db:
-        turns.finish(db, turn.id, turn.attempt, Ending("failed", Reply(text="sorry"), {}, Usage(), error=error))
+        turns.finish(db, turn.id, turn.attempt, Ending("failed", Reply(text="sorry"), {}, error=error))
     return turn.id
 
 

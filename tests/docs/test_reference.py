@@ -55,7 +55,7 @@ def test_the_reference_is_made_from_this_code():
     [
         ("settings.md", ["DATABASE_URL", "REDIS_URL", "TURNLOOM_PACKS"]),
         ("settings.md", [name.upper() for name in Settings.model_fields]),
-        ("tools.md", list(load_registry(["dates", "sim", "travel"]).tools)),
+        ("tools.md", list(load_registry(["dates", "hotel", "sim", "travel"]).tools)),
         ("errors.md", [*get_args(ErrorCode), *get_args(FaultCode)]),
         ("errors.md", [kind.code for kind in TurnloomError.__subclasses__() if kind is not NeedsInput]),
         ("events.md", list(EVENTS)),

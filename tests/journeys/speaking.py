@@ -13,29 +13,49 @@ PAUSE = "§"
 """Where in an answer the model stops until its gate is open."""
 
 MESSAGE = re.compile(r"<message>\n(.*?)\n</message>", re.DOTALL)
+OBSERVATIONS = re.compile(r"<observations>\n(.*?)\n</observations>", re.DOTALL)
 
 
 class Speaker:
-    """Answers a planning call with the first text of the message, a repair with the second, all else with a word."""
+    """Answers a planning call with the first text of the message, a repair with the last, all else with a word.
+
+    A revision is answered with the text whose place is the number of steps done, or with the last one. From results it
+    learns nothing.
+    """
 
     def __init__(self, script: Script) -> None:
         self.url = script.url
         self.gate = threading.Event()
+        self.prompts: list[str] = []
+        """The last message of each planning call."""
         script.otherwise = self._speak
 
     def _speak(self, body: dict[str, Any]) -> Any:
-        if "response_format" not in body:
-            return stream(["Done."])
         contents = [message["content"] for message in body["messages"]]
+        if "<incoming>" in contents[-1]:
+            return stream([json.dumps({"entities": [], "hypotheses": [], "contradicted": []})], whole=True)
+        if not _wants_plan(body):
+            return stream(["Done."], whole=not body.get("stream"))
         tagged = [found for content in contents for found in MESSAGE.findall(content)]
         answers = json.loads(json.loads(tagged[-1]))
-        return stream(self._pieces(answers[-1 if "<faults>" in contents[-1] else 0]), whole=not body.get("stream"))
+        self.prompts.append(contents[-1])
+        answer = answers[-1 if "<faults>" in contents[-1] else min(_done(contents[-1]), len(answers) - 1)]
+        return stream(self._pieces(answer), whole=not body.get("stream"))
 
     def _pieces(self, text: str) -> Iterator[str]:
         for number, part in enumerate(text.split(PAUSE)):
             if number:
                 self.gate.wait(30)
             yield from (part[start : start + 12] for start in range(0, len(part), 12))
+
+
+def _wants_plan(body: dict[str, Any]) -> bool:
+    form = body.get("response_format", {}).get("json_schema", {})
+    return "steps" in form.get("schema", {}).get("properties", {})
+
+
+def _done(content: str) -> int:
+    return sum(len(json.loads(found)) for found in OBSERVATIONS.findall(content))
 
 
 @contextmanager
@@ -54,13 +74,13 @@ def says(*answers: str) -> str:
     return json.dumps(answers)
 
 
-def written(*steps: Mapping[str, Any] | str) -> str:
+def written(*steps: Mapping[str, Any] | str, reply: str | None = None) -> str:
     """Return the text of a plan; `PAUSE` may stand between steps."""
     text = ""
     for step in steps:
         separator = ", " if text and text != PAUSE else ""
         text += step if isinstance(step, str) else separator + json.dumps(_strict(step))
-    return f'{{"thought": "go", "action": null, "reply": null, "steps": [{text}]}}'
+    return f'{{"thought": "go", "action": null, "reply": {json.dumps(reply)}, "steps": [{text}]}}'
 
 
 def _strict(step: Mapping[str, Any]) -> dict[str, Any]:

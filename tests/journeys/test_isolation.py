@@ -40,7 +40,7 @@ def isolated(name, call, timeout_s=1, **options):
         call(context)
         return Process(pid=os.getpid())
 
-    harm.__module__ = name
+    harm.__module__ = f"{__name__}.{name}"
     tool(f"hostile.{name}", isolation="process", timeout_s=timeout_s, shareable=False, **options)(harm)
 
 

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from models.contracts.event import Event
 from models.contracts.plan import Plan, Step
-from models.contracts.turn import Usage
 from models.database import statement, transaction
 from models.ledger import events, plans, steps
 from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan
@@ -44,7 +43,7 @@ def record_over(
     plan = Plan.model_validate({"steps": list(raw)})
     compiled = compile_plan(plan, REGISTRY, "dense", cap, frozenset(started))
     rows = fragment_rows(compiled.fragments, len(started))
-    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, Usage())
+    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, [])
     with statement() as db:
         return plans.record(db, turn.id, turn.attempt, new)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from models.contracts.turn import Reply, Usage
+from models.contracts.turn import Reply
 from models.database import statement, transaction
 from models.ledger import control, steps, turns
 from models.ledger.control import ClosedTurn
@@ -42,7 +42,7 @@ def lose(turn_id: UUID) -> None:
 
 def end(turn_id: UUID, attempt: int, status: FinalStatus = "cancelled") -> turns.FinishedTurn | None:
     with statement() as db:
-        return turns.finish(db, turn_id, attempt, Ending(status, Reply(text="stopped"), {}, Usage()))
+        return turns.finish(db, turn_id, attempt, Ending(status, Reply(text="stopped"), {}))
 
 
 def view(turn_id: UUID | None) -> TurnRow:

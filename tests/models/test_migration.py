@@ -50,6 +50,8 @@ def test_the_application_owns_nothing(database: str) -> None:
     [
         "UPDATE audit SET kind = 'x'",
         "DELETE FROM audit",
+        "UPDATE overrides SET text = 'x'",
+        "DELETE FROM overrides",
         "TRUNCATE audit",
         "DROP TABLE turns",
         "CREATE TABLE mine (x int)",
@@ -57,6 +59,6 @@ def test_the_application_owns_nothing(database: str) -> None:
     ],
 )
 def test_the_application_cannot_change_the_audit_log_or_the_schema(database: str, sql: str) -> None:
-    """The audit log is append-only by the database's own rules."""
+    """The audit log and the overrides are append-only by the database's own rules."""
     with psycopg.connect(database) as db, pytest.raises(psycopg.errors.InsufficientPrivilege):
         db.execute(sql)

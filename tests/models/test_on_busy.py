@@ -12,11 +12,11 @@ from sqlalchemy import text
 
 from models.database import transaction
 from models.ids import new_id
-from models.ledger import steps, turns
+from models.ledger import steps
 from models.ledger.control import ClosedTurn
 from models.ledger.turns import FinalStatus
 from models.settings import settings
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, running_turn, step
+from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.stopping import WRITE, claim, close, end, record, view
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -190,10 +190,7 @@ def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(
     third = claim_turn(open_turn(tenant, "three").turn_id)
     assert third is not None
 
-    with transaction() as db:
-        history = turns.history(db, third, 20)
-
-    assert [message for message, _ in history] == remembered
+    assert [message for message, _ in heard(third)] == remembered
     assert (ended.released, ended.events[-1].data["superseded_by"]) == ([second.turn_id], str(second.turn_id))
 
 

@@ -8,11 +8,11 @@ from sqlalchemy import text
 
 from models.contracts.explanation import Explanation
 from models.database import transaction
-from models.ledger import turns
 from models.ledger.turns import OpenedTurn
 from tests.factories import (
     claim_turn,
     finish_turn,
+    heard,
     make_tenant,
     open_turn,
     queue_length,
@@ -189,8 +189,7 @@ def test_a_planner_is_shown_what_was_answered_before() -> None:
     turn = claim_turn(third.turn_id)
     assert turn is not None
 
-    with transaction() as db:
-        assert [message for message, _ in turns.history(db, turn, 20)] == ["1", "2"]
+    assert [message for message, _ in heard(turn)] == ["1", "2"]
 
 
 def test_a_burst_becomes_one_turn() -> None:

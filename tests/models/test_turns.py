@@ -7,7 +7,7 @@ import pytest
 
 from models.database import statement, transaction
 from models.ledger import audit, conversations, events, turns
-from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, step
+from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, step
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -196,9 +196,8 @@ def test_history_holds_what_was_answered_before() -> None:
     third = claim_turn(open_turn(tenant, "three").turn_id)
     assert third is not None
 
-    with transaction() as db:
-        assert turns.history(db, third, 20) == [("one", "re: one"), ("two", "re: two")]
-        assert turns.history(db, third, 1) == [("two", "re: two")]
+    assert heard(third) == [("one", "re: one"), ("two", "re: two")]
+    assert heard(third, 1) == [("two", "re: two")]
 
 
 def test_a_plan_without_steps_leaves_the_turn_to_respond() -> None:

@@ -10,6 +10,8 @@ from models.settings import Settings, settings
 from planner.agents import load_agents
 from planner.context import PlanningContext
 from planner.llm.openai import OpenAIModel, connect
+from planner.outcome import Outcome
+from planner.results import StepOutcome
 from tests.planner.llm.scripted import Script, scripted_server
 from tools.registry import Registry, load_registry
 
@@ -17,7 +19,7 @@ from tools.registry import Registry, load_registry
 @pytest.fixture(scope="session")
 def tools() -> Registry:
     """Every shipped tool."""
-    return load_registry(["dates", "sim", "travel"])
+    return load_registry(["dates", "hotel", "sim", "travel"])
 
 
 @pytest.fixture
@@ -43,6 +45,20 @@ def offline(clean_environment: None) -> Iterator[OpenAIModel]:
     assert isinstance(model, OpenAIModel)
     yield model
     model.close()
+
+
+@pytest.fixture
+def outcome(tools: Registry) -> Callable[..., Outcome]:
+    """Make an outcome: `outcome(step, …, agent="travel", synthesis_hint=…)`."""
+
+    def make(*steps: StepOutcome, agent: str = "travel", **more: Any) -> Outcome:
+        profile = load_agents(settings().prompts_dir / "agents").get(agent)
+        profile = profile.model_copy(update={"critic": "off"})  # its calls are counted where it is tested
+        now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+        given: dict[str, Any] = {"agent": profile, "message": "Rome?", "now": now, "timeout_s": 5} | more
+        return Outcome(tools=tools, steps=steps, **given)
+
+    return make
 
 
 @pytest.fixture

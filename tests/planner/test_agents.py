@@ -1,5 +1,7 @@
 """Agents are read from files."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,9 @@ import pytest
 from models.errors import NotFound
 from models.settings import ROOT
 from planner.agents import load_agents
+from planner.context import PlanningContext
+from planner.drafting import draft
+from planner.llm.openai import OpenAIModel
 from planner.prompts import Prompts
 from tools.registry import Registry
 
@@ -25,15 +30,28 @@ def test_travel_and_generic_are_shipped(tools: Registry) -> None:
 
 @pytest.mark.parametrize("name", AGENTS.profiles)
 def test_an_agents_style_exists(name: str) -> None:
-    """Each agent's voice is a shipped style kit."""
-    style = AGENTS.get(name).style
+    """Each agent's voice is a shipped style kit, and each hint it may give is a reply template, given what all are."""
+    prompts, agent = Prompts(ROOT / "prompts"), AGENTS.get(name)
 
-    assert Prompts(ROOT / "prompts").has(f"styles/{style}")
+    assert prompts.has(f"styles/{agent.style}")
+    for hint in agent.hints:
+        assert prompts.get(f"responding/{hint}").inputs == prompts.get("responding/results").inputs
+
+
+def test_agent_without_any_tool_answers_directly(context: Callable[..., PlanningContext], offline: OpenAIModel) -> None:
+    """Where none of its packs is loaded, an agent says by itself what it can."""
+    bare = replace(context("hello", agent="assistant"), tools=Registry({}))
+
+    drafted = draft(bare, offline)
+
+    assert drafted.plan
+    assert (drafted.plan.reply, drafted.plan.steps) == ("Hello! What can I do for you?", [])
+    assert any(source.startswith("system/direct@") for source in drafted.prompts)
 
 
 def test_an_unknown_agent_is_answered_with_those_that_exist() -> None:
     """The error names what there is."""
-    with pytest.raises(NotFound, match="there are: generic, travel"):
+    with pytest.raises(NotFound, match="there are: assistant, generic"):
         AGENTS.get("hotle")
 
 

@@ -33,7 +33,7 @@ def test_a_good_answer_costs_one_call(script: Script, llm: OpenAIModel, context:
     assert drafted.plan is not None
     assert drafted.plan.steps[0].args == {"city": "Rome", "days": 2}
     assert (drafted.usage.llm_calls, drafted.repaired, drafted.faults) == (1, False, ())
-    assert "planning/message@1" in drafted.prompts
+    assert "planning/message@2" in drafted.prompts
     assert script.requests[0]["response_format"]["json_schema"]["strict"] is True
 
 

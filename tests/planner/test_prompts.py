@@ -1,51 +1,55 @@
 """Every shipped prompt renders; what it is given must be what it declares."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from models.contracts.override import Override, Overrides
 from models.errors import NotFound
 from models.settings import ROOT
 from planner.prompts import Prompts, Rendered
+from planner.samples import leaked, samples
+from planner.tailoring import tailor
 
 SHIPPED = Prompts(ROOT / "prompts")
+FAMILIES = ("responding/apologies/internal_error", "responding/results")
 
-STEP = {"label": "a wait", "tool": "sim.wait", "what": "wait", "status": "succeeded", "result": {"ms": 3}, "code": None}
 
-SAMPLES: dict[str, Any] = {
-    "action": "Look it up",
-    "can": ["this", "that"],
-    "faults": [{"step": "a", "code": "cycle", "message": "a -> a", "path": "steps"}],
-    "message": "hello",
-    "mode": "plan",
-    "now": datetime(2026, 11, 20, tzinfo=UTC),
-    "output": {"days": [{"date": "2026-12-01", "morning": "a walk"}], "stay": None, "notes": ["mind the gap"]},
-    "persona": "You are kind.",
-    "planning": "Be quick.",
-    "problems": "The step “wait” took too long.",
-    "question": {"fields": ["hint", "name"], "choices": {"hint": ["a", "b"]}},
-    "reference": "0199-abc",
-    "safety": "Be safe.",
-    "steps": [STEP, STEP | {"status": "failed", "code": "TOOL_TIMEOUT", "result": None}],
-    "style": "Be brief.",
-    "tools": [{"name": "a.b", "effect": "read", "description": "…", "arguments": {}, "result": {}, "json_text": ["x"]}],
-    "user": {"name": "Ada"},
-}
+def text_of(name: str) -> str:
+    return (ROOT / "prompts" / f"{name}.j2").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", SHIPPED.names())
 def test_every_shipped_prompt_renders(name: str) -> None:
-    """Each file names itself and its inputs, and becomes text with them, the same text each time."""
+    """With each of its samples a prompt becomes text, the same each time, and shows nothing of Python in it."""
     prompt = SHIPPED.get(name)
-    inputs = {declared: SAMPLES[declared] for declared in prompt.inputs}
 
-    first, second = prompt.render(inputs), prompt.render(inputs)
+    for inputs in samples(name, prompt.inputs):
+        first, second = prompt.render(inputs), Prompts(ROOT / "prompts").get(name).render(inputs)
 
-    assert first == second == Rendered(first.text, f"{name}@{prompt.version}")
-    assert first.text
+        assert first == second
+        assert first.source == prompt.source
+        assert leaked(first.text, text_of(name)) is None
+
+
+@pytest.mark.parametrize("name", SHIPPED.names())
+def test_prompt_declares_what_it_uses(name: str) -> None:
+    """No prompt is given what it does not look at. Templates that may stand in for each other are given the same."""
+    prompt = SHIPPED.get(name)
+    folders = {each.rpartition("/")[0]: SHIPPED.get(each).inputs for each in FAMILIES}
+    family = folders.get(name.rpartition("/")[0])
+
+    assert prompt.inputs in (prompt.used, family)
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED.names() if not name.startswith("offline/")])
+def test_every_shipped_prompt_can_be_overridden(name: str) -> None:
+    """A tenant may take any of them as it is and change it from there."""
+    tailored = tailor(Overrides({name: Override(text_of(name), "ledger")}))
+
+    assert tailored.refused == {}
+    assert tailored.prompts.in_effect(name).source.startswith(f"{SHIPPED.get(name).source}+")
 
 
 def test_missing_and_undeclared_inputs_are_refused() -> None:
@@ -61,7 +65,7 @@ def test_an_unknown_prompt_is_not_found() -> None:
         SHIPPED.render("no/such")
 
 
-@pytest.mark.parametrize("front", ["name: other\nversion: 1\ninputs: [x]", "name: bad\nversion: 1\ninputs: []"])
+@pytest.mark.parametrize("front", ["name: other\nversion: 1\ninputs: [x]", "name: bad\nversion: 1\ninputs: []", "[]"])
 def test_a_front_matter_that_disagrees_is_refused(tmp_path: Path, front: str) -> None:
     """A prompt under another name, or with an input that it does not declare, is refused when it is read."""
     (tmp_path / "bad.j2").write_text(f"---\n{front}\n---\n{{{{ x }}}}", "utf-8")
@@ -81,9 +85,8 @@ def test_data_cannot_leave_its_tags() -> None:
     assert json.loads(value) == hostile
 
 
-def test_templates_are_sandboxed(tmp_path: Path) -> None:
-    """A template cannot reach what is behind its inputs."""
-    (tmp_path / "bad.j2").write_text("---\nname: bad\nversion: 1\ninputs: [x]\n---\n{{ x.__class__.__mro__ }}", "utf-8")
+def test_rendered_text_names_its_source() -> None:
+    """What wrote a text is kept with it, by name and version."""
+    rendered = SHIPPED.render("fragments/safety")
 
-    with pytest.raises(Exception, match="unsafe"):
-        Prompts(tmp_path).render("bad", x=1)
+    assert rendered == Rendered(rendered.text, SHIPPED.get("fragments/safety").source)

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from models.settings import settings
-from planner.agents import load_agents
 from planner.llm.openai import OpenAIModel
+from planner.outcome import Outcome
 from planner.policy import Trouble, apology
-from planner.responder import Outcome, StepOutcome, compose
+from planner.prompts import shipped
+from planner.responder import compose
+from planner.results import StepOutcome
 from tests.planner.llm.scripted import Script, fails, says
-from tools.registry import Registry
 
 HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
 WEATHER = StepOutcome(
@@ -36,34 +36,26 @@ def _failed(code: str) -> StepOutcome:
     return StepOutcome(id="f", tool="travel.lookup_weather", args={}, status="failed", error=error)
 
 
-@pytest.fixture
-def outcome(tools: Registry) -> Callable[..., Outcome]:
-    def make(*steps: StepOutcome, agent: str = "travel", **more: Any) -> Outcome:
-        profile = load_agents(settings().prompts_dir / "agents").get(agent)
-        return Outcome(agent=profile, tools=tools, message="Rome?", steps=steps, timeout_s=5, **more)
-
-    return make
-
-
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/question@1"),
-        ((HOTELS, TRIP), {}, "template:responding/itinerary@1"),
-        ((HOTELS,), {"submitted": True}, "template:responding/results@1"),
-        ((HOTELS,), {"synthesis_hint": "results"}, "template:responding/results@1"),
-        ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@1"),
-        ((), {}, "template:responding/results@1"),
-        ((WEATHER,), {"stop": "cancelled"}, "template:responding/cancelled@1"),
-        ((HOTELS, TRIP), {"stop": "superseded"}, "template:responding/superseded@1"),
-        ((HOTELS, TRIP), {"stop": "late"}, "template:responding/itinerary@1"),
-        ((WEATHER,), {"stop": "late"}, "template:responding/late@1"),
+        ((HOTELS, ASKS), {}, "template:responding/question@2"),
+        ((HOTELS, TRIP), {}, "template:responding/itinerary@2"),
+        ((HOTELS,), {"submitted": True}, "template:responding/results@2"),
+        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@2"),
+        ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
+        ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@2"),
+        ((), {}, "template:responding/results@2"),
+        ((WEATHER,), {"stop": "cancelled"}, "template:responding/cancelled@2"),
+        ((HOTELS, TRIP), {"stop": "superseded"}, "template:responding/superseded@2"),
+        ((HOTELS, TRIP), {"stop": "late"}, "template:responding/itinerary@2"),
+        ((WEATHER,), {"stop": "late"}, "template:responding/late@2"),
         ((WEATHER,), {"synthesis_hint": "no_such_hint"}, "llm:scripted"),
         ((WEATHER,), {"synthesis_hint": "../agents/travel"}, "llm:scripted"),
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
     ],
     ids=[
-        "question", "itinerary", "submitted", "hint", "all_failed", "nothing",
+        "question", "itinerary", "submitted", "hint", "not_its_hint", "all_failed", "nothing",
         "cancelled", "superseded", "late_itinerary", "late", "unknown_hint", "hostile_hint", "llm",
     ],
 )
@@ -93,7 +85,7 @@ def test_the_results_template_stands_in(
 
     composed = compose(outcome(WEATHER), llm)
 
-    assert composed.written_by == "template:responding/results@1"
+    assert composed.written_by == "template:responding/results@2"
     assert "lookup weather" in composed.reply.text
 
 
@@ -107,7 +99,7 @@ def test_a_written_reply_streams(script: Script, llm: OpenAIModel, outcome: Call
     content = script.requests[0]["messages"][-1]["content"]
     assert "".join(pieces) == composed.reply.text == "It is warm in Rome."
     assert "<results>\n[{" in content
-    assert "system/responding@1" in composed.prompts
+    assert "system/responding@2" in composed.prompts
 
 
 def test_what_a_tool_returned_stays_data(script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
@@ -176,7 +168,7 @@ def test_a_broken_artifact_does_not_cost_the_reply(llm: OpenAIModel, outcome: Ca
 @pytest.mark.parametrize("trouble", ["llm_unavailable", "invalid_plan", "internal_error"])
 def test_every_trouble_has_an_apology(trouble: Trouble) -> None:
     """A turn that ends without results has a clean, explained reply."""
-    reply = apology(trouble, reference="0199-abc")
+    reply = apology(trouble, shipped(), reference="0199-abc").reply
 
     assert len(reply.text) > 30
     assert ("0199-abc" in reply.text) == (trouble == "internal_error")

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from planner.expansion import Expansion
+from planner.playbooks import NO_PLAYBOOKS
 from planner.streaming import PlanReader, WrittenStep
 from planner.validation import Limits
 from tools.registry import Registry, load_registry
@@ -29,7 +31,7 @@ WRITE = {"id": "w", "tool": "sim.write", "args": {"value": 1}}
 
 def told(text: str, tools: Registry, limits: Limits | None = None, pieces: int = 7) -> list[WrittenStep]:
     steps: list[WrittenStep] = []
-    reader = PlanReader(steps.append, tools, limits or Limits())
+    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), limits or Limits())
     for start in range(0, len(text), pieces):
         reader(text[start : start + pieces])
     return steps
@@ -73,7 +75,7 @@ def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
     """Nobody waits for the end of the plan."""
     text = json.dumps({"steps": [wait(f"s{number}") for number in range(20)]})
     steps: list[WrittenStep] = []
-    reader = PlanReader(steps.append, tools, Limits())
+    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), Limits())
 
     written = text.index("}, {") + 1
     reader(text[: written - 1])

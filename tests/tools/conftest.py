@@ -37,7 +37,7 @@ def make_context() -> Callable[..., ToolContext]:
 @pytest.fixture
 def call(make_context: Callable[..., ToolContext]) -> Callable[..., Envelope]:
     """Call a shipped tool through the runner, as a worker does."""
-    registry = load_registry(["sim", "dates", "travel"])
+    registry = load_registry(["sim", "dates", "hotel", "travel"])
 
     def call_tool(name: str, args: dict[str, Any], **changes: Any) -> Envelope:
         return run(registry.get(name), args, make_context(**changes))

@@ -19,7 +19,7 @@ class Found(BaseModel):
 
 @pytest.fixture(autouse=True)
 def own_declarations(monkeypatch: pytest.MonkeyPatch) -> None:
-    load_registry(["sim", "dates", "travel"])
+    load_registry(["sim", "dates", "hotel", "travel"])
     monkeypatch.setattr(registry, "_declared", dict(registry._declared))
 
 
@@ -37,7 +37,7 @@ def test_a_decorated_function_becomes_a_tool() -> None:
 
     found = registry._declared["sample.find"]
 
-    assert (found.input, found.output, found.pack) == (Query, Found, "sample")
+    assert (found.input, found.output, found.pack) == (Query, Found, "tests")
     assert found.description == "Find a thing in a city."
     assert (found.queue, found.timeout_s, found.retries) == ("tools.io", 10.0, 2)
     assert "city" in found.input_schema["properties"]
@@ -116,21 +116,21 @@ def test_an_unknown_pack_is_named() -> None:
 )  # fmt: skip
 def test_patterns_choose_tools(patterns: list[str], names: list[str]) -> None:
     """A pattern is a whole name, a pack, or everything; nothing else matches."""
-    everything = load_registry(["sim", "dates", "travel"])
+    everything = load_registry(["sim", "dates", "hotel", "travel"])
 
     assert list(everything.allowed(patterns).tools) == names
 
 
 def test_a_star_means_all() -> None:
     """`*` allows every tool of the enabled packs."""
-    everything = load_registry(["sim", "dates", "travel"])
+    everything = load_registry(["sim", "dates", "hotel", "travel"])
 
     assert everything.allowed(["*"]).tools == everything.tools
 
 
 def test_every_shipped_tool_explains_itself() -> None:
     """Tool, arguments and results carry the sentences that a planner reads."""
-    shipped = load_registry(["sim", "dates", "travel"]).tools.values()
+    shipped = load_registry(["sim", "dates", "hotel", "travel"]).tools.values()
 
     bare = [
         f"{found.name}.{field}"

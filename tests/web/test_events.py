@@ -12,7 +12,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from models.contracts.event import Event
-from models.contracts.turn import Reply, Usage
+from models.contracts.turn import Reply
 from models.database import statement, transaction
 from models.ledger import events, turns
 from models.ledger.turns import Ending
@@ -66,7 +66,7 @@ def _work(turn_id: UUID, deltas: int = 3) -> Iterator[None]:
         yield
     settle_deltas()
     with statement() as db:
-        done = turns.finish(db, turn_id, attempt, Ending("succeeded", Reply(text="word"), {}, Usage()))
+        done = turns.finish(db, turn_id, attempt, Ending("succeeded", Reply(text="word"), {}))
     assert done is not None
     announce(turn_id, done.events)
 

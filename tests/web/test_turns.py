@@ -119,8 +119,6 @@ def test_busy_conversation(client: FlaskClient) -> None:
     ("body", "status", "code"),
     [
         ({"agent": "nobody"}, 404, "not_found"),
-        ({"mode": "react"}, 422, "unsupported"),
-        ({"mode": "adaptive"}, 422, "unsupported"),
         ({"callback_url": "https://example.org/done"}, 422, "unsupported"),
         ({"plan": {}}, 422, "invalid_plan"),
     ],
@@ -139,7 +137,7 @@ def test_mode_of_the_agent(client: FlaskClient, tmp_path: Any, monkeypatch: pyte
     profile = (settings().prompts_dir / "agents" / "generic.yaml").read_text()
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "generic.yaml").write_text(profile)
-    only = profile.replace("name: generic", "name: planner").replace("[auto, direct, plan]", "[plan]")
+    only = profile.replace("name: generic", "name: planner").replace("[auto, direct, plan, react, adaptive]", "[plan]")
     (tmp_path / "agents" / "planner.yaml").write_text(only.replace("mode: auto", "mode: plan"))
     monkeypatch.setenv("TURNLOOM_PROMPTS_DIR", str(tmp_path))
     settings.cache_clear()

@@ -1,8 +1,11 @@
 """`travel.search_attractions`: what to see in a city."""
 
+from collections.abc import Iterator
+
 from pydantic import Field
 
 from models.contracts.base import Contract
+from models.contracts.knowledge import Finding, Link
 from tools.context import ToolContext
 from tools.registry import tool
 from tools.travel.cities import CityName, look_up_city
@@ -45,7 +48,15 @@ class Attractions(Contract):
     """The places."""
 
 
-@tool("travel.search_attractions", effect="read", errors=("NOT_FOUND",))
+def _facts(found: Attractions) -> Iterator[Finding]:
+    links = [Link(kind="has_attraction", type="attraction", name=place.name) for place in found.results]
+    yield Finding(type="city", name=found.city, links=links)
+    for index, place in enumerate(found.results):
+        about = {"kind": place.kind, "summary": place.summary, "lat": place.lat, "lon": place.lon}
+        yield Finding(type="attraction", name=place.name, path=f"results[{index}]", attributes=about)
+
+
+@tool("travel.search_attractions", effect="read", remember_s=86_400, facts=_facts, errors=("NOT_FOUND",))
 def search_attractions(query: AttractionSearch, context: ToolContext) -> Attractions:
     """Find the main sights of a city, the best known first, with coordinates."""
     city = look_up_city(query.city, context)

@@ -1,11 +1,13 @@
 """`travel.search_hotels`: demo hotels of a city."""
 
+from collections.abc import Iterator
 from datetime import date
 
 from pydantic import Field
 
 from models.contracts.artifact import Table, TableArtifact
 from models.contracts.base import Contract
+from models.contracts.knowledge import Finding
 from tools.context import ToolContext
 from tools.registry import tool
 from tools.travel.cities import CityName, look_up_city
@@ -58,7 +60,17 @@ def _table(found: Hotels) -> TableArtifact:
     return TableArtifact(title="Hotels (demo data)", data=Table(columns=columns, rows=rows))
 
 
-@tool("travel.search_hotels", effect="read", artifact=_table, errors=("NOT_FOUND",))
+def _facts(found: Hotels) -> Iterator[Finding]:
+    for index, hotel in enumerate(found.results):
+        given = {"area": hotel.area, "stars": hotel.stars}
+        if hotel.price_per_night is not None and hotel.currency is not None:
+            given |= {"price_per_night": hotel.price_per_night, "currency": hotel.currency}
+        yield Finding(type="hotel", name=hotel.name, path=f"results[{index}]", attributes=given)
+
+
+@tool(
+    "travel.search_hotels", effect="read", remember_s=600, artifact=_table, facts=_facts, errors=("NOT_FOUND",)
+)
 def search_hotels(query: HotelSearch, context: ToolContext) -> Hotels:
     """Find hotels in a city for some nights, within a budget if there is one. Hotels and prices are demo data."""
     city = look_up_city(query.city, context)

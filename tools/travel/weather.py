@@ -1,11 +1,13 @@
 """`travel.lookup_weather`: what weather is usual in a city on some days."""
 
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
 from models.contracts.base import Contract
+from models.contracts.knowledge import Finding, Link
 from tools.context import ToolContext
 from tools.registry import tool
 from tools.travel.cities import CityName, look_up_city
@@ -53,7 +55,25 @@ class Weather(Contract):
     """One entry for each day, in order."""
 
 
-@tool("travel.lookup_weather", effect="read", errors=("NOT_FOUND",))
+def _facts(weather: Weather) -> Iterator[Finding]:
+    days = [f"{weather.city} {day.date}" for day in weather.days]
+    links = [Link(kind="has_weather", type="weather", name=day) for day in days]
+    yield Finding(type="city", name=weather.city, attributes={"time_zone": weather.tz}, links=links)
+    for index, (name, day) in enumerate(zip(days, weather.days, strict=True)):
+        yield Finding(
+            type="weather",
+            name=name,
+            path=f"days[{index}]",
+            attributes={
+                "summary": day.summary,
+                "t_min_c": day.t_min_c,
+                "t_max_c": day.t_max_c,
+                "precipitation_pct": day.precipitation_pct,
+            },
+        )
+
+
+@tool("travel.lookup_weather", effect="read", remember_s=3_600, facts=_facts, errors=("NOT_FOUND",))
 def lookup_weather(query: WeatherLookup, context: ToolContext) -> Weather:
     """Look up the weather that is usual in a city on some days: climate normals, not a forecast."""
     city = look_up_city(query.city, context)

@@ -7,10 +7,12 @@ import click
 
 from models.contracts.turn import SCOPES
 from models.database import transaction
-from models.ledger import keys, tenants
+from models.ledger import inventory, keys, tenants
 from models.migration import APPLICATION_ROLE, upgrade
 from models.settings import settings
+from tools.hotel.catalogue import DEMO, read_catalogue
 from workers.cli.printing import json_option, print_json, print_rows
+from workers.cli.usage import budget
 
 
 @click.command
@@ -23,6 +25,9 @@ def migrate(with_dev_key: bool) -> None:
     if with_dev_key and dev_key:
         with transaction() as db:
             keys.ensure_dev_key(db, dev_key)
+    if "hotel" in settings().packs:
+        with transaction() as db:
+            inventory.load(db, None, read_catalogue(DEMO))
     click.echo("the database is up to date")
 
 
@@ -51,6 +56,9 @@ def list_tenants(as_json: bool) -> None:
     with transaction() as db:
         rows = [{"id": row.id, "name": row.name, "created_at": row.created_at} for row in tenants.listed(db)]
     print_rows(["id", "name", "created_at"], rows, as_json=as_json)
+
+
+tenant.add_command(budget)
 
 
 @click.group

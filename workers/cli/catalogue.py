@@ -13,10 +13,12 @@ from planner.agents import AgentProfile
 from planner.context import PlanningContext
 from planner.drafting import Draft, draft
 from planner.graph import dump_expression
+from planner.llm.hooking import with_hooks
+from planner.tailoring import Tailored
+from workers.cli.overriding import add_changing, for_tenant, in_effect
 from workers.cli.printing import json_option, print_json, print_rows
 from workers.cli.watching import show_plan_graph
 from workers.compiling import compile_plan
-from workers.parts import agents as load_agents
 from workers.parts import llm, registry
 
 
@@ -48,33 +50,41 @@ def show_tool(name: str) -> None:
 
 @click.group
 def agents() -> None:
-    """Show the agents."""
+    """Show the agents, and put a tenant's own in their place."""
 
 
 @agents.command("list")
+@for_tenant
 @json_option
-def list_agents(as_json: bool) -> None:
+def list_agents(tenant_name: str | None, as_json: bool) -> None:
     """List the agents."""
-    rows: list[dict[str, Any]] = [profile.model_dump() for profile in load_agents().profiles.values()]
-    print_rows(["name", "version", "mode", "tools", "description"], rows, as_json=as_json)
+    profiles = in_effect(tenant_name)[1].agents.profiles.values()
+    rows: list[dict[str, Any]] = [{**profile.model_dump(mode="json"), "source": profile.source} for profile in profiles]
+    print_rows(["name", "source", "mode", "tools", "description"], rows, as_json=as_json)
 
 
 @agents.command("show")
 @click.argument("name")
-def show_agent(name: str) -> None:
+@for_tenant
+def show_agent(name: str, tenant_name: str | None) -> None:
     """Show an agent's profile, as JSON."""
-    print_json(load_agents().get(name).model_dump())
+    print_json(in_effect(tenant_name)[1].agents.get(name).model_dump(mode="json"))
+
+
+add_changing(agents, "agents/")
 
 
 @click.command
 @click.argument("message")
 @click.option("--agent", default=None, help="Agent that plans.  [default: TURNLOOM_DEFAULT_AGENT]")
 @click.option("--mode", type=click.Choice(["auto", "plan"]), default=None, help="How to work on it.")
+@for_tenant
 @json_option
-def plan(message: str, agent: str | None, mode: Mode | None, as_json: bool) -> None:
+def plan(message: str, agent: str | None, mode: Mode | None, tenant_name: str | None, as_json: bool) -> None:
     """Show the plan and the canvas for a message. Nothing runs, nothing is recorded."""
-    profile = load_agents().get(agent or settings().default_agent)
-    drafted = _draft(profile, message, mode)
+    tailored = in_effect(tenant_name)[1]
+    profile = tailored.agents.get(agent or settings().default_agent)
+    drafted = _draft(profile, tailored, message, mode)
     if drafted.plan is None:
         raise click.ClickException("; ".join(fault["message"] for fault in drafted.faults))
     placement = profile.placement or settings().placement
@@ -92,16 +102,19 @@ def plan(message: str, agent: str | None, mode: Mode | None, as_json: bool) -> N
         console.print_json(data=fragment)
 
 
-def _draft(profile: AgentProfile, message: str, mode: Mode | None) -> Draft:
+def _draft(profile: AgentProfile, tailored: Tailored, message: str, mode: Mode | None) -> Draft:
+    tools = registry().allowed(profile.tools)
     context = PlanningContext(
         agent=profile,
-        tools=registry().allowed(profile.tools),
+        tools=tools,
+        prompts=tailored.prompts,
+        playbooks=tailored.playbooks.for_agent(profile.name, tools),
         message=message,
         mode=mode or profile.mode,
         now=datetime.now(UTC),
         timeout_s=settings().llm_timeout_s,
     )
-    return draft(context, llm())
+    return draft(context, with_hooks(llm(), lambda _: None))
 
 
 def _with_needs(drafted: Draft) -> list[Step]:

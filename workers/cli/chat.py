@@ -22,15 +22,24 @@ def chat(agent: str | None, conversation: str | None, url: str | None, key: str 
     """Chat in the terminal; each answer shows its plan and its steps as they happen. Ctrl-D ends it."""
     console = Console()
     conversation = conversation or str(new_id())
-    found = key or settings().api_key or settings().dev_key or kept_dev_key(Path(".turnloom"))
-    if found is None:
-        raise click.UsageError("no key: give --key, set TURNLOOM_API_KEY, or start `turnloom up` in this directory")
-    with Api(url or settings().api_url, found) as api:
+    with Api(url or settings().api_url, find_key(key)) as api:
         known = [entry["name"] for entry in api.agents()]
         console.print(f"[dim]agents: {', '.join(known)} · conversation {conversation} · Ctrl-D ends[/]")
         while (message := _ask()) is not None:
             if message.strip():
                 answer(console, api, {"message": message, "conversation_id": conversation, "agent": agent})
+
+
+def find_key(given: str | None) -> str:
+    """Return the key that a command is to use.
+
+    Raises:
+        UsageError: none was given, set or kept.
+    """
+    found = given or settings().api_key or settings().dev_key or kept_dev_key(Path(".turnloom"))
+    if found is None:
+        raise click.UsageError("no key: give --key, set TURNLOOM_API_KEY, or start `turnloom up` in this directory")
+    return found
 
 
 def answer(console: Console, api: Api, request: dict[str, str | None]) -> bool:

@@ -38,6 +38,10 @@ class Api:
         """Return a turn as it stands."""
         return self._answer("GET", f"/v1/turns/{turn_id}")
 
+    def memory(self, conversation_id: str) -> dict[str, Any]:
+        """Return what is settled and remembered in a conversation."""
+        return self._answer("GET", f"/v1/conversations/{conversation_id}/memory")
+
     def agents(self) -> list[dict[str, Any]]:
         """Return the agents."""
         items: list[dict[str, Any]] = self._answer("GET", "/v1/agents")["items"]

@@ -17,7 +17,12 @@ from rich.console import Console
 from models import database, migration
 from models import redis as live
 from models.errors import TurnloomError, Unavailable
+from models.ledger import tenants
+from models.overriding import read_overrides
 from models.settings import settings
+from planner.llm.prices import find_price, load_prices
+from planner.tailoring import assemble
+from tools.hooks import POINTS, hooks
 from workers.cli.printing import json_option, print_json
 from workers.embedded.binaries import postgres_folder, redis_server
 
@@ -183,12 +188,43 @@ def _llm() -> str:
     return f"{url} answers"
 
 
+def _prices() -> str:
+    model = "offline" if settings().offline else settings().llm_model
+    try:
+        price = find_price(model, load_prices(settings().llm_prices))
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"TURNLOOM_LLM_PRICES: {error}") from error
+    if price is None:
+        raise Unavailable(f"the price of {model} is not known, so that what it costs is not either")
+    return f"{model} costs {price.prompt:g} and {price.completion:g} USD per million tokens"
+
+
 def _prompts() -> str:
     folder = settings().prompts_dir
     agents = sorted(path.stem for path in folder.glob("agents/*.yaml"))
     if not agents:
         raise Unavailable(f"{folder} has no agents/*.yaml that we can read")
     return f"agents {', '.join(agents)} in {folder}"
+
+
+def _overrides() -> str:
+    folder = settings().tenant_prompts_dir
+    if folder is not None and not folder.is_dir():
+        raise Unavailable(f"TURNLOOM_TENANT_PROMPTS_DIR: {folder} is no folder")
+    with database.transaction() as db:
+        found = {row.name: row.id for row in tenants.listed(db)}
+    count = 0
+    for name, tenant_id in found.items():
+        own = read_overrides(tenant_id)
+        count += len(own.texts)
+        for reason in assemble(own, settings().prompts_dir).refused.values():
+            raise Unavailable(f"of tenant {name}: {reason}")
+    return f"tenants have {count} texts of their own"
+
+
+def _hooks() -> str:
+    found = hooks()
+    return ", ".join(sorted({hook.name for point in POINTS for hook in found.at(point)})) or "none"
 
 
 def _embedded() -> str:
@@ -208,5 +244,8 @@ CHECKS = (
     Check("redis", _redis, "set REDIS_URL, or run `turnloom up`, which brings its own", needs="settings"),
     Check("redis eviction", _eviction, "set `maxmemory-policy noeviction` in the server's configuration", "redis"),
     Check("language model", _llm, "look at OPENAI_BASE_URL and OPENAI_API_KEY", needs="settings"),
+    Check("prices", _prices, "set TURNLOOM_LLM_PRICES, as docs/how-to/bound-what-it-costs.md shows", "settings", True),
     Check("prompts", _prompts, "let TURNLOOM_PROMPTS_DIR name the folder prompts/", needs="settings"),
+    Check("overrides", _overrides, "`turnloom prompts list --tenant NAME` shows what is refused", "schema", True),
+    Check("hooks", _hooks, "mend TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),
 )

@@ -5,12 +5,16 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from models.contracts.artifact import Artifact
 from planner.graph import transitive_closure
+from planner.rendering import render
 
+_ARTIFACT: TypeAdapter[Artifact] = TypeAdapter(Artifact)
 _BAR = 24
 _COLOURS = {"succeeded": "green", "failed": "red", "unknown": "red", "needs_input": "yellow"}
 
@@ -43,19 +47,8 @@ def show_turn(console: Console, turn: Mapping[str, Any]) -> None:
 
 
 def show_artifact(console: Console, artifact: Mapping[str, Any]) -> None:
-    """Print one artifact as a table."""
-    data, title = artifact["data"], f"{artifact['kind']}: {artifact['title']}"
-    if artifact["kind"] == "itinerary":
-        columns = ["date", "morning", "afternoon", "evening", "weather"]
-        rows = [[day.get(column) for column in columns] for day in data["days"]]
-    elif artifact["kind"] == "table":
-        columns, rows = data["columns"], data["rows"]
-    else:
-        columns, rows = ["", ""], [[key, value] for key, value in data.items()]
-    table = Table(*columns, title=escape(title), title_justify="left")
-    for row in rows:
-        table.add_row(*(escape("" if cell is None else str(cell)) for cell in row))
-    console.print(table)
+    """Print one artifact."""
+    console.print(escape(render(_ARTIFACT.validate_python(artifact), "plain")))
 
 
 def show_plan_graph(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:

@@ -27,6 +27,7 @@ class Secrets:
     application: str
     redis: str
     dev_key: str
+    link_secret: str
 
 
 class Home:
@@ -84,18 +85,18 @@ class Home:
 
     def _secrets(self) -> Secrets:
         path = self.path / "secrets.json"
-        if not path.exists():
-            names = Secrets.__slots__
-            made = {name: secrets.token_urlsafe(24) for name in names}
-            made["dev_key"] = f"tl_dev_{made['dev_key']}"
-            write_private(path, json.dumps(made))
-        return Secrets(**json.loads(path.read_text()))
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        made = {name: secrets.token_urlsafe(24) for name in Secrets.__slots__}
+        made["dev_key"] = f"tl_dev_{made['dev_key']}"
+        if made.keys() - kept.keys():  # the first start, or the first of a version that knows one more
+            write_private(path, json.dumps(made | kept))
+        return Secrets(**(made | kept))
 
 
 def kept_dev_key(data_dir: Path) -> str | None:
     """Return the development key of the stack that keeps its data there; None where none does."""
     path = data_dir / "secrets.json"
-    return Secrets(**json.loads(path.read_text())).dev_key if path.is_file() else None
+    return str(json.loads(path.read_text())["dev_key"]) if path.is_file() else None
 
 
 def _remove_abandoned() -> None:

@@ -177,6 +177,7 @@ class Stack:
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
+            "TURNLOOM_LINK_SECRET": settings().link_secret or self.servers.home.secrets.link_secret,
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
             **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,

@@ -8,34 +8,32 @@ create function hot.rfc3339(p_at timestamptz) returns text language sql stable a
   select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- Stores events of a turn whose row lock is held; the caller counts them in `last_event`. In: [{type, data}]. Out: the same with `seq`.
--- A turn that was final takes none: its last event is the last that its readers wait for.
+-- Stores events [{type, data}] of a turn whose row lock is held; the caller counts them in `last_event`. A turn that was final
+-- takes none: its last event is the last that its readers wait for. Out: {turn_id, at, after: the last event before, events}.
 create function hot.store_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
-declare
-  v_events jsonb;
 begin
-  if jsonb_array_length(p_events) = 0 or p_turn.finished_at is not null then
-    return '[]';
-  end if;
-  with numbered as (
-    select p_turn.last_event + n as seq, e ->> 'type' as type,
-           jsonb_build_object('turn_id', p_turn.id, 'at', hot.rfc3339(p_at)) || coalesce(e -> 'data', '{}') as data
-      from jsonb_array_elements(p_events) with ordinality as listed(e, n)
-  ), stored as (
+  if p_turn.finished_at is not null then
+    p_events := '[]';
+  else
     insert into events (turn_id, seq, tenant_id, type, data, at)
-    select p_turn.id, seq, p_turn.tenant_id, type, data, p_at from numbered
-  )
-  select jsonb_agg(jsonb_build_object('seq', seq, 'type', type, 'data', data) order by seq) into v_events from numbered;
-  return v_events;
+    select p_turn.id, p_turn.last_event + n, p_turn.tenant_id, e ->> 'type', coalesce(e -> 'data', '{}'), p_at
+      from jsonb_array_elements(p_events) with ordinality as listed(e, n);
+  end if;
+  return jsonb_build_object('turn_id', p_turn.id, 'at', hot.rfc3339(p_at), 'after', p_turn.last_event, 'events', p_events);
 end $$;
+
+-- How many events hot.store_events has stored.
+create function hot.count_events(p_stored jsonb) returns int language sql immutable as $$
+  select jsonb_array_length(p_stored -> 'events')
+$$;
 
 -- Stores events of a turn whose row lock is held, and counts them.
 create function hot.append_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb := hot.store_events(p_turn, p_events, p_at);
 begin
-  if v_events <> '[]' then
-    update turns set last_event = last_event + jsonb_array_length(v_events) where id = p_turn.id;
+  if hot.count_events(v_events) > 0 then
+    update turns set last_event = last_event + hot.count_events(v_events) where id = p_turn.id;
   end if;
   return v_events;
 end $$;

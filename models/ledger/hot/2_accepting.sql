@@ -230,8 +230,9 @@ begin
           v_at + make_interval(secs => p_deadline_ms / 1000.0), t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
   values (p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
-  v_event := jsonb_build_object('turn_id', t.id, 'at', hot.rfc3339(v_at), 'conversation_id', t.conversation_id, 'seq', t.seq);
+  v_event := jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq);
   insert into events (turn_id, seq, tenant_id, type, data, at) values (t.id, 1, p_tenant, 'turn.queued', v_event, v_at);
   return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null,
-    jsonb_build_array(jsonb_build_object('seq', 1, 'type', 'turn.queued', 'data', v_event)), v_closed;
+    jsonb_build_object('turn_id', t.id, 'at', hot.rfc3339(v_at), 'after', 0, 'events',
+                       jsonb_build_array(jsonb_build_object('type', 'turn.queued', 'data', v_event))), v_closed;
 end $$;

@@ -1,8 +1,8 @@
 -- Planning: a claimed turn gets its steps, some of them before the plan is whole.
 
--- Claims the planning of a turn that was handed to the planners, or whose planner's lease has run out. What a planner before
--- us had started early is cancelled, and the new generation keeps messages about it from starting anything.
--- Null: not ours to plan.
+-- Claims the planning of a turn that was handed to the planners, for the first time or again, or whose planner's lease has run
+-- out. What a planner before us had started early is cancelled, and the new generation keeps messages about it from starting
+-- anything. Null: not ours to plan.
 create function hot.claim_turn(p_turn uuid, p_lease_ms int) returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -10,23 +10,25 @@ declare
   v_events jsonb;
 begin
   update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1, planning_at = clock_timestamp(),
+         begun_at = coalesce(x.begun_at, clock_timestamp()), tries = x.tries + 1,
          lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
    where x.id = p_turn and ((x.status = 'queued' and x.sent_at is not null)
-                            or (x.status = 'planning' and x.lease_until < clock_timestamp()))
+                            or (x.status = 'planning' and coalesce(x.lease_until < clock_timestamp(), true)))
   returning x.* into t;
   if not found then
     return null;
   end if;
   v_at := t.planning_at;
   v_events := case when t.open_steps > 0 then hot.cancel_open(p_turn, 'its planner was lost', v_at) else '[]' end;
-  v_events := hot.store_events(t, v_events || jsonb_build_object('type', 'plan.started'), v_at);
-  update turns set open_steps = 0, last_event = last_event + jsonb_array_length(v_events) where id = p_turn;
+  v_events := hot.store_events(t, v_events || jsonb_build_object('type', 'plan.started', 'data', jsonb_build_object('revision', t.revision + 1)), v_at);
+  update turns set open_steps = 0, last_event = last_event + hot.count_events(v_events) where id = p_turn;
   return (to_jsonb(t) - 'body_hash') || jsonb_build_object(
-    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)));
+    'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
+    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)), 'allowances', hot.allowances(t));
 end $$;
 
 -- Stores steps as pending. One that was started early and cancelled may come again under its id, with another call: it keeps its
--- attempts, so that who ran it then can record nothing now.
+-- attempts, so that who ran it then can record nothing now. A step of an earlier revision stays as it is.
 create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_at timestamptz) returns void language sql as $$
   insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical, run_if,
                      fallbacks, on_need_error, timeout_ms, copy_of, ready_at)
@@ -41,6 +43,7 @@ create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_a
          ready_at = excluded.ready_at, status = 'pending',
          lease_until = null, not_before = null, parked = 0, worker = null, cache = null, started_at = null, finished_at = null,
          result = null, error = null
+   where steps.revision = 0
 $$;
 
 -- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were sent in this
@@ -132,12 +135,13 @@ end $$;
 -- Where no step is open, the turn is left in our hands, to respond.
 -- Null: the claim was lost. Out: {generation, open_steps, ready: [numbers of the fragments to publish], events}.
 create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int, p_steps jsonb,
-                                p_fragments jsonb, p_usage jsonb)
+                                p_fragments jsonb, p_calls jsonb)
 returns jsonb language plpgsql as $$
 declare
   t turns;
   v_at timestamptz;
   v_revision int;
+  v_fails boolean;
   v_early text[];
   v_ended jsonb := '[]';
   v_ready int[];
@@ -149,30 +153,48 @@ begin
     return null;
   end if;
   v_at := clock_timestamp();
-  select coalesce(max(revision), 0) + 1 into v_revision from plans where turn_id = p_turn;
+  v_revision := t.revision + 1;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
   v_early := array(select unnest(f.steps) from fragments f where f.turn_id = p_turn and f.generation = t.generation);
   perform hot.store_steps(t, v_revision, p_steps, v_at);
   if cardinality(v_early) > 0 then
     update steps set revision = v_revision where turn_id = p_turn and id = any (v_early);
-    v_ended := hot.end_impossible(p_turn, t.on_error = 'fail_fast' and exists (
-      select 1 from steps where turn_id = p_turn and id = any (v_early) and status = 'failed' and critical), v_at);
+    v_fails := t.on_error = 'fail_fast' and exists (
+      select 1 from steps where turn_id = p_turn and id = any (v_early) and status = 'failed' and critical);
+  end if;
+  if cardinality(v_early) > 0 or v_revision > 1 then
+    v_ended := hot.end_impossible(p_turn, coalesce(v_fails, false), v_at);
   end if;
   t.max_parallel := p_max_parallel;
   v_ready := hot.store_fragments(t, p_fragments, v_at);
   v_open := t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended);
-  v_events := hot.store_events(t, jsonb_build_object('type', 'plan.ready', 'data', jsonb_build_object(
+  v_events := hot.store_events(t, jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
     'revision', v_revision, 'action', p_plan #>> '{document,action}',
     'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended, v_at);
   update turns set status = case when v_open > 0 then 'running' else 'responding' end,
-         compiled_at = v_at, open_steps = v_open, planned_at = v_at,
+         compiled_at = v_at, open_steps = v_open, planned_at = v_at, revision = v_revision, tries = 0,
+         planning_ms = t.planning_ms + extract(epoch from v_at - t.planning_at) * 1000,
          responding_at = case when v_open = 0 then v_at end, placement = p_placement, max_parallel = p_max_parallel,
-         action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}', usage = p_usage,
-         last_event = last_event + jsonb_array_length(v_events)
+         slots = coalesce(p_plan -> 'slots', t.slots), action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}',
+         usage = hot.add_calls(t.usage, p_calls),
+         last_event = last_event + hot.count_events(v_events)
    where id = p_turn;
+  perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object(
     'generation', t.generation, 'open_steps', v_open, 'ready', to_jsonb(v_ready),
     'events', v_events);
 end $$;
+
+-- Gives a turn that was to be answered back to the planners, under its fence. While nobody has claimed it, it has no lease.
+-- False: the claim was lost, or the turn was closed.
+create function hot.plan_again(p_turn uuid, p_attempt int, p_again text) returns boolean language sql as $$
+  with given_back as (
+    update turns t set status = 'planning', attempt = t.attempt + 1, again = p_again, sent_at = clock_timestamp(), lease_until = null,
+           responding_at = null
+     where t.id = p_turn and t.attempt = p_attempt and t.status = 'responding' and t.ending is null
+    returning 1
+  )
+  select exists (select 1 from given_back)
+$$;

@@ -1,38 +1,51 @@
 -- Running: steps are claimed, recorded, and lead to the next ones.
 
--- First step of a lane that is not final; null where all are.
-create function hot.next_of_lane(p_turn uuid, p_lane text[]) returns steps language sql stable as $$
-  select s from unnest(p_lane) with ordinality as lane(id, n) join steps s on s.turn_id = p_turn and s.id = lane.id
-   where not hot.is_final(s.status) order by n limit 1
-$$;
-
--- Starts the first step of a lane that is not final, if it is ready and, with `p_reads_only`, only reads; under its turn's lock.
--- Null: it is not, or the lane has ended. Out: what its executor must know.
-create function hot.start_next(p_turn turns, p_lane text[], p_reads_only boolean, p_worker text, p_lease_ms int, p_at timestamptz)
-returns jsonb language plpgsql as $$
+-- First step of a lane that is not final; null where all are. Most lanes are one step.
+create function hot.next_of_lane(p_turn uuid, p_lane text[]) returns steps language plpgsql stable as $$
 declare
   s steps;
 begin
-  update steps x
-     set status = 'running', attempt = x.attempt + 1, worker = p_worker, started_at = p_at, error = null,
-         ready_at = greatest(x.not_before, coalesce(
-           (select max(n.finished_at) from steps n where n.turn_id = p_turn.id and n.id = any (x.needs)), x.ready_at)),
-         lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0)
-   where x.turn_id = p_turn.id and x.status = 'pending' and (x.effect = 'read' or not p_reads_only)
-     and x.id = (select o.id from unnest(p_lane) with ordinality as lane(id, n) join steps o on o.turn_id = p_turn.id and o.id = lane.id
-                  where not hot.is_final(o.status) order by n limit 1)
-     and (x.not_before is null or x.not_before <= p_at)
-     and not exists (select 1 from steps n where n.turn_id = p_turn.id and n.id = any (x.needs) and not hot.is_final(n.status))
-  returning x.* into s;
-  if not found then
+  if cardinality(p_lane) = 1 then
+    select * into s from steps where turn_id = p_turn and id = p_lane[1];
+    return case when not hot.is_final(s.status) then s end;
+  end if;
+  select x.* into s from steps x where x.turn_id = p_turn and x.id = any (p_lane) and not hot.is_final(x.status)
+   order by array_position(p_lane, x.id) limit 1;
+  return s;
+end $$;
+
+-- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's lock.
+-- Null: it is not. Out: what its executor must know.
+create function hot.start(p_turn turns, s steps, p_reads_only boolean, p_worker text, p_lease_ms int, p_at timestamptz)
+returns jsonb language plpgsql as $$
+declare
+  v_open boolean := false;
+  v_ready_at timestamptz := s.ready_at;
+  v_inputs jsonb := '{}';
+begin
+  if s.status <> 'pending' or (p_reads_only and s.effect <> 'read') or s.not_before > p_at then
     return null;
   end if;
+  if cardinality(s.needs) > 0 then
+    select bool_or(not hot.is_final(n.status)), max(n.finished_at) into v_open, v_ready_at
+      from steps n where n.turn_id = s.turn_id and n.id = any (s.needs);
+    if v_open then
+      return null;
+    end if;
+  end if;
+  if cardinality(s.inputs) > 0 then
+    select coalesce(jsonb_object_agg(n.id, n.result), '{}') into v_inputs
+      from steps n where n.turn_id = s.turn_id and n.id = any (s.inputs) and n.status = 'succeeded';
+  end if;
+  update steps x
+     set status = 'running', attempt = x.attempt + 1, worker = p_worker, started_at = p_at, error = null,
+         ready_at = greatest(s.not_before, coalesce(v_ready_at, s.ready_at)),
+         lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0)
+   where x.turn_id = s.turn_id and x.id = s.id;
   return jsonb_build_object(
-    'id', s.id, 'tool', s.tool, 'attempt', s.attempt, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
+    'id', s.id, 'tool', s.tool, 'attempt', s.attempt + 1, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
     'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks, 'copy_of', s.copy_of,
-    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)),
-    'inputs', (select coalesce(jsonb_object_agg(n.id, n.result), '{}') from steps n
-                where n.turn_id = p_turn.id and n.id = any (s.inputs) and n.status = 'succeeded'));
+    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', v_inputs);
 end $$;
 
 create function hot.started(p_step jsonb, p_worker text) returns jsonb language sql immutable as $$
@@ -64,14 +77,14 @@ begin
     return jsonb_build_object('verdict', 'stale');
   end if;
   for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
-    v_step := case when t.status in ('planning', 'running') then hot.start_next(t, v_lane, false, p_worker, p_lease_ms, v_at) end;
+    s := hot.next_of_lane(p_turn, v_lane);
+    continue when s.id is null;
+    v_step := case when t.status in ('planning', 'running') then hot.start(t, s, false, p_worker, p_lease_ms, v_at) end;
     if v_step is not null then
       v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_step);
       v_events := v_events || hot.started(v_step, p_worker);
       continue;
     end if;
-    s := hot.next_of_lane(p_turn, v_lane);
-    continue when s.id is null;
     v_verdict := case when t.status not in ('planning', 'running') then 'closed' when s.status <> 'pending' then 'busy' else 'early' end;
   end loop;
   return jsonb_build_object(
@@ -113,7 +126,7 @@ begin
 end $$;
 
 -- Records finished steps, each under its fence, and goes on: one commit.
---   p_finished  [{id, attempt, status, result, error}]
+--   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember}]
 --   p_lanes     [[step ids]]: the rest of each lane that the caller is on; a next step that only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
 --   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
@@ -130,6 +143,7 @@ declare
   v_events jsonb;
   v_failed boolean;
   v_critical boolean;
+  v_wrote boolean;
   v_last boolean;
   v_step jsonb;
   v_claimed jsonb := '[]';
@@ -142,38 +156,45 @@ begin
   select * into t from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
   with ended as (
-    update steps x set status = e.status, result = e.result, error = e.error, finished_at = v_at, lease_until = null
-      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb)
+    update steps x set status = e.status, result = e.result, error = e.error, cache = e.cache, input_hash = e.input_hash,
+           finished_at = v_at, lease_until = null
+      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb, cache text, input_hash text)
      where x.turn_id = p_turn and x.id = e.id and x.attempt = e.attempt and x.status = 'running'
     returning x.*
   )
-  select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical),
+  select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical), bool_or(effect <> 'read'),
          jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error,
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error, 'cache', cache,
            'duration_ms', round(extract(epoch from v_at - started_at) * 1000, 3)))))
-    into v_ended, v_failed, v_critical, v_events from ended;
+    into v_ended, v_failed, v_critical, v_wrote, v_events from ended;
   if v_ended is null then
     return jsonb_build_object('fenced', (select jsonb_agg(e -> 'id') from jsonb_array_elements(p_finished) e),
                               'claimed', '[]'::jsonb, 'fragments', '[]'::jsonb, 'generation', t.generation, 'events', '[]'::jsonb);
   end if;
+  if p_finished @? '$[*].remember.tool' then
+    perform hot.remember(t, p_finished, v_at);
+  end if;
+  if v_wrote then
+    perform hot.doubt_memory(t);
+  end if;
   if v_failed then
     v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
+    v_ended := array(select e #>> '{data,step}' from jsonb_array_elements(v_events) e);
   end if;
-  v_ended := array(select e #>> '{data,step}' from jsonb_array_elements(v_events) e);
+  v_last := t.status = 'running' and t.open_steps = cardinality(v_ended);
 
-  if t.status in ('planning', 'running') then
-    for v_lane in
-      select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane where t.generation = p_generation
-    loop
-      v_step := hot.start_next(t, v_lane, true, p_worker, p_lease_ms, v_at);
-      if v_step is null then
-        s := hot.next_of_lane(p_turn, v_lane);
-        continue when s.id is null;
-      else
+  if p_lanes <> '[]' and t.generation = p_generation and t.status in ('planning', 'running') then
+    for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
+      s := hot.next_of_lane(p_turn, v_lane);
+      continue when s.id is null;
+      v_step := hot.start(t, s, true, p_worker, p_lease_ms, v_at);
+      if v_step is not null then
         v_events := v_events || hot.started(v_step, p_worker);
       end if;
       v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_step);
     end loop;
+  end if;
+  if t.status in ('planning', 'running') and not v_last then
     if t.max_parallel is not null then
       v_next := hot.next_within_cap(t);
     end if;
@@ -189,7 +210,7 @@ begin
       if t.generation = p_generation
          and (f.inline or (f.queue = p_queue and v_taken < p_take and (p_mixed or s.effect = 'read'))) then
         v_taken := v_taken + case when f.inline then 0 else 1 end;
-        v_step := hot.start_next(t, f.steps, true, p_worker, p_lease_ms, v_at);
+        v_step := hot.start(t, s, true, p_worker, p_lease_ms, v_at);
         if v_step is not null then
           v_events := v_events || hot.started(v_step, p_worker);
         end if;
@@ -201,8 +222,7 @@ begin
   end if;
 
   v_events := hot.store_events(t, v_events, v_at);
-  v_last := t.status = 'running' and t.open_steps = cardinality(v_ended);
-  update turns x set open_steps = x.open_steps - cardinality(v_ended), last_event = x.last_event + jsonb_array_length(v_events),
+  update turns x set open_steps = x.open_steps - cardinality(v_ended), last_event = x.last_event + hot.count_events(v_events),
          status = case when v_last then 'responding' else x.status end, attempt = x.attempt + v_last::int,
          responding_at = case when v_last then v_at else x.responding_at end,
          lease_until = case when v_last then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end

@@ -50,33 +50,43 @@ end $$;
 -- Null: there is no such turn. Out: the fields of models/ledger/replies.py.
 create function hot.reply_material(p_turn uuid) returns jsonb language sql stable as $$
   select jsonb_build_object(
-    'agent', t.agent, 'message', t.message, 'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint,
-    'on_error', t.on_error, 'ending', t.ending, 'usage', t.usage, 'last_event', t.last_event,
+    'tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'agent', t.agent, 'message', t.message, 'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint,
+    'on_error', t.on_error, 'ending', t.ending, 'usage', t.usage, 'allowances', hot.allowances(t), 'last_event', t.last_event,
+    'mode', t.mode, 'revision', t.revision, 'spent_ms', round(extract(epoch from clock_timestamp() - t.begun_at) * 1000),
     'left_ms', greatest(0, round(extract(epoch from t.deadline_at - clock_timestamp()) * 1000)),
-    'submitted', coalesce((select p.source = 'caller' from plans p where p.turn_id = t.id order by p.revision desc limit 1), false),
+    'submitted', coalesce(p.source = 'caller', false), 'stood_in', coalesce(p.source = 'playbook', false),
+    'confidence', (p.document ->> 'confidence')::float,
+    'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
+    'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, 20, true),
+    'reply', case when p.document -> 'steps' = '[]' then p.document ->> 'reply' end,
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
-                       'id', s.id, 'tool', s.tool, 'args', s.args, 'status', s.status, 'critical', s.critical, 'result', s.result,
-                       'error', s.error) order by s.revision, s.position), '[]')
+                       'id', s.id, 'tool', s.tool, 'args', s.args, 'effect', s.effect, 'needs', s.needs, 'status', s.status,
+                       'critical', s.critical, 'revision', s.revision, 'result', s.result, 'error', s.error) order by s.revision, s.position), '[]')
                 from steps s where s.turn_id = t.id
-                 and (s.revision > 0 or not exists (select 1 from plans p where p.turn_id = t.id))))
-    from turns t where t.id = p_turn
+                 and (s.revision > 0 or t.revision = 0)))
+    from turns t left join plans p on p.turn_id = t.id and p.revision = t.revision where t.id = p_turn
 $$;
 
 -- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to the
 -- planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends without having
 -- been active: its conversation stays where it is.)
+-- The state that the turn leaves, p_slots or that of its plan, becomes the conversation's, unless the turn was rolled back: then
+-- what it found is forgotten, too.
 -- Null: the claim was lost. Out: {events, released: turn ids}.
-create function hot.finish_turn(p_turn uuid, p_attempt int, p_status text, p_reply jsonb, p_output jsonb, p_usage jsonb, p_error jsonb,
-                                p_window int)
+create function hot.finish_turn(p_turn uuid, p_attempt int, p_status text, p_reply jsonb, p_output jsonb, p_calls jsonb, p_error jsonb,
+                                p_bound text, p_window int, p_slots jsonb)
 returns jsonb language plpgsql as $$
 declare
   t turns;
   r replies := jsonb_populate_record(null::replies, p_reply);
   v_at timestamptz;
+  v_slots jsonb;
   v_dropped jsonb;
   v_events jsonb;
   v_active uuid;
   v_last_sequence bigint;
+  v_usage jsonb;
+  v_released jsonb;
   n turns;
 begin
   select c.active_turn_id into v_active from conversations c
@@ -86,13 +96,15 @@ begin
     return null;
   end if;
   v_at := clock_timestamp();
+  v_usage := hot.add_calls(t.usage, p_calls);
+  v_slots := coalesce(p_slots, t.slots);
   v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
   v_events := hot.store_events(t, v_dropped || jsonb_build_array(
     jsonb_build_object('type', 'reply.done', 'data', p_reply - 'trace'),
     jsonb_build_object('type', 'turn.' || p_status, 'data', jsonb_build_object('error', p_error)
       || case when p_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)), v_at);
-  update turns set status = p_status, output = p_output, usage = p_usage, error = p_error, finished_at = v_at, lease_until = null,
-         open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + jsonb_array_length(v_events),
+  update turns set status = p_status, slots = v_slots, output = p_output, usage = v_usage, error = p_error, bound = p_bound, finished_at = v_at,
+         lease_until = null, open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
          responding_at = coalesce(responding_at, v_at)
    where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
@@ -103,14 +115,23 @@ begin
                        'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code',
                        'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn)));
+  if t.superseded_by is not null then
+    if exists (select from turns s where s.id = t.superseded_by and s.on_busy = 'rollback') then
+      v_slots := null;
+      perform hot.forget_found(t);
+    end if;
+  end if;
   if v_active = p_turn then
     select * into n from turns
      where tenant_id = t.tenant_id and conversation_id = t.conversation_id and sent_at is null and ending is null
      order by sequence nulls first, seq limit 1 for no key update;
     update conversations
-       set active_turn_id = n.id, last_sequence = greatest(last_sequence, t.last_sequence), updated_at = v_at
+       set active_turn_id = n.id, last_sequence = greatest(last_sequence, t.last_sequence), updated_at = v_at,
+           usage = hot.add_usage(usage, v_usage), slots = coalesce(v_slots, slots)
      where tenant_id = t.tenant_id and id = t.conversation_id returning last_sequence into v_last_sequence;
     update turns set due_at = hot.due_at(n, v_last_sequence, v_at) where id = n.id;
   end if;
-  return jsonb_build_object('events', v_events, 'released', hot.release(t.tenant_id, p_window));
+  v_released := to_jsonb(hot.release(t.tenant_id, p_window));
+  perform hot.store_calls(t, p_calls, v_at);
+  return jsonb_build_object('events', v_events, 'released', v_released);
 end $$;

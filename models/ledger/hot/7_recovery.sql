@@ -22,7 +22,8 @@ create function hot.renew_held(p_held jsonb, p_lease_ms int) returns void langua
    where s.turn_id = free.turn_id and s.id = free.id
 $$;
 
--- Finds turns that nobody holds. Kind: plan, respond (the lease has run out), steps (a step's lease has run out; a parked
+-- Finds turns that nobody holds. Kind: plan, respond (the lease has run out, or no planner has taken a turn that is to be planned
+-- again), steps (a step's lease has run out; a parked
 -- step's time has come since the last compilation; or a step is ready and nobody has taken it for the grace, which doubles with
 -- each recovery; but on a busy queue that is only waiting, and so it is for a place within the turn's cap),
 -- effect (the turn was closed over a call with an effect, and that call's lease has run out).
@@ -31,6 +32,11 @@ language sql as $$
   select t.id, case t.status when 'planning' then 'plan' else 'respond' end
     from turns t
    where t.status in ('planning', 'responding') and t.lease_until < clock_timestamp()
+  union all
+  select t.id, 'plan'
+    from turns t
+   where t.status = 'planning' and t.lease_until is null
+     and t.sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
   union all
   select t.id, 'steps'
     from turns t
@@ -149,11 +155,13 @@ create function hot.take_over(p_turn uuid, p_lease_ms int) returns int language 
   returning t.attempt
 $$;
 
--- Gives a turn whose planner was lost back to the queue; false where it is held, or planned.
+-- Gives a turn whose planner was lost back to the queue; false where it is held, or planned. One that has a plan already stays in
+-- planning: a queued turn is one that nobody has begun, and takes further messages.
 create function hot.requeue(p_turn uuid) returns boolean language sql as $$
   with given_back as (
-    update turns t set status = 'queued', sent_at = clock_timestamp(), recoveries = t.recoveries + 1, lease_until = null
-     where t.id = p_turn and t.status = 'planning' and t.lease_until < clock_timestamp()
+    update turns t set status = case t.revision when 0 then 'queued' else 'planning' end, sent_at = clock_timestamp(),
+           recoveries = t.recoveries + 1, lease_until = null
+     where t.id = p_turn and t.status = 'planning' and coalesce(t.lease_until < clock_timestamp(), true)
     returning 1
   )
   select exists (select 1 from given_back)

@@ -1,65 +1,140 @@
 """From facts to a plan, in the form that the response format asks for."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from planner.llm.offline.rules import Domain, Rules, Skeleton
-from planner.llm.offline.understanding import Facts, substituted, understand
+from planner.llm.offline.prompt import Sent
+from planner.llm.offline.rules import Action, Domain, Rules, Skeleton
+from planner.llm.offline.understanding import mentioned, understand
+from planner.llm.offline.values import Facts, value_of
 from planner.llm.schema import JSON_TEXT
+
+_REFERENCE = re.compile(r'\\*"\$from\\*": *\\*"([A-Za-z0-9_-]+)')
 
 Offered = Mapping[str, dict[str, Any]]
 """Tool -> schema of its arguments."""
 
 
-def write_plan(messages: list[str], offered: Offered, rules: Rules) -> dict[str, Any] | None:
+def write_plan(sent: Sent, rules: Rules) -> dict[str, Any] | None:
     """Return a plan, or a plan that is a reply; None where no domain understands the last message."""
+    offered = sent.tools or {}
     for domain in rules.domains:
-        facts = understand(messages, domain, rules.manners)
+        facts = understand(sent.messages, domain, rules.manners, sent.slots, sent.slot_names)
         if facts is None or not any(step.tool in offered for step in domain.steps):
             continue
+        said = mentioned(sent.messages[-1], domain, rules.manners)
         for slot, question in domain.requires.items():
             if slot not in facts:
-                return direct(question, f"The message leaves the {slot} open.")
+                return direct(question, f"The message leaves the {slot} open.", said)
+        facts |= _recalled(sent.memory, domain)
         steps = _steps(domain, facts, offered)
-        if steps:
-            return _plan(domain.thought, steps, action=_action(domain, facts))
+        planned = dict.fromkeys((f"planned.{step['id']}" for step in steps), True)
+        hint = _fitting(domain.hints, facts | planned)
+        if steps or hint:
+            return _plan(domain.thought, steps, said, action=_fitting(domain.actions, facts), hint=hint)
     return None
 
 
-def direct(reply: str, thought: str) -> dict[str, Any]:
+def direct(reply: str, thought: str, said: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return a plan without steps, whose reply is the answer."""
-    return _plan(thought, [], reply=reply)
+    return _plan(thought, [], said or {}, reply=reply)
+
+
+def with_slots(plan: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return a plan that writes down the slots of these names, all of them, and no others."""
+    if not names:
+        return {key: value for key, value in plan.items() if key not in ("slots", "forget")}
+    return {**plan, "slots": {name: plan["slots"].get(name) for name in names}}
+
+
+def rest(plan: dict[str, Any], done: Mapping[str, str], at_most: int | None) -> dict[str, Any]:
+    """Return a plan without what has been done or has become impossible, cut to the first that can be made now."""
+    left = [step for step in plan["steps"] if step["id"] not in done and not _is_impossible(step, done)]
+    if at_most is not None:
+        left = [step for step in left if _waits_for(step) <= done.keys()][:at_most]
+    return {**plan, "steps": left}
+
+
+def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
+    """Return a plan that tells its phases: all the work is one. `steps`: those that have been done, too."""
+    phase = {
+        "id": "work",
+        "objective": plan["action"] or plan["thought"],
+        "success_metrics": ["each step has ended"],
+        "steps": steps,
+        "rationale": None,
+    }
+    left = [{**step, "phase": phase["id"], "assumes": []} for step in plan["steps"]]
+    head = {"assumptions": [], "phases": [phase] if steps else [], "current_phase": phase["id"] if left else "done"}
+    # The steps come last, as in the format: a reader of the growing text knows the phase by then.
+    return {**{key: value for key, value in plan.items() if key != "steps"}, **head, "steps": left}
+
+
+def _is_impossible(step: dict[str, Any], done: Mapping[str, str]) -> bool:
+    lost = {name for name, status in done.items() if status != "succeeded"}
+    return step["on_need_error"] != "run" and bool(_waits_for(step) & lost)
+
+
+def _waits_for(step: dict[str, Any]) -> set[str]:
+    # Free-form arguments are JSON text by now, with the references in it.
+    return {*step["needs"], *_REFERENCE.findall(json.dumps(step["args"]))}
 
 
 def _plan(
-    thought: str, steps: list[dict[str, Any]], *, action: str | None = None, reply: str | None = None
+    thought: str,
+    steps: list[dict[str, Any]],
+    said: Mapping[str, Any],
+    *,
+    action: str | None = None,
+    hint: str | None = None,
+    reply: str | None = None,
 ) -> dict[str, Any]:
     return {
         "thought": thought,
         "action": action,
         "confidence": 0.9,
-        "synthesis_hint": None,
+        "slots": said,
+        "forget": None,
+        "synthesis_hint": hint,
         "reply": reply,
         "steps": steps,
     }
 
 
-def _action(domain: Domain, facts: Facts) -> str:
-    fitting = (action.text for action in domain.actions if all(name in facts for name in action.conditions))
-    return next(fitting).format_map(facts)
+def _recalled(memory: list[dict[str, Any]], domain: Domain) -> Facts:
+    """Return the facts that the newest remembered results hold; what was cut short holds none."""
+    facts = {}
+    for name, source in domain.recalls.items():
+        tool, _, field = source.partition(":")
+        entries = [entry for entry in memory if entry["tool"] == tool]
+        newest = min(entries, key=lambda entry: entry["age_s"], default={"result": None})["result"]
+        if isinstance(newest, Mapping) and newest.get(field):
+            facts[name] = newest[field]
+    return facts
+
+
+def _fitting(actions: list[Action], facts: Facts) -> str | None:
+    """Return the first text whose conditions hold, filled in."""
+    fitting = (action.text for action in actions if all(name in facts for name in action.conditions))
+    text = next(fitting, None)
+    return text and text.format_map(facts)
 
 
 def _steps(domain: Domain, facts: Facts, offered: Offered) -> list[dict[str, Any]]:
     written: dict[str, list[str]] = {}
     steps = []
     for skeleton in domain.steps:
-        if skeleton.tool in offered and _applies(skeleton, facts):
-            ids = written[skeleton.id] = _ids(skeleton, facts)
-            args = {name: _value(value, facts, written) for name, value in skeleton.args.items()}
-            for place, name in enumerate(ids):
-                before = ids[place - 1 : place] if place and skeleton.in_sequence in facts else []
-                steps.append(_step(skeleton, name, _fit(args, offered[skeleton.tool]), before))
+        if skeleton.tool not in offered or not _applies(skeleton, facts):
+            continue
+        args = {name: value_of(value, facts, written) for name, value in skeleton.args.items()}
+        if any(args[name] is None for name in skeleton.must):
+            continue
+        ids = written[skeleton.id] = _ids(skeleton, facts)
+        for place, name in enumerate(ids):
+            before = ids[place - 1 : place] if place and skeleton.in_sequence in facts else []
+            steps.append(_step(skeleton, name, _fit(args, offered[skeleton.tool]), before))
     return steps
 
 
@@ -82,17 +157,6 @@ def _step(skeleton: Skeleton, name: str, args: Any, needs: list[str]) -> dict[st
         "needs": needs,
         "on_need_error": skeleton.on_need_error,
     }
-
-
-def _value(value: Any, facts: Facts, written: Mapping[str, list[str]]) -> Any:
-    """Return what stands for a value of the skeleton, None where nothing does."""
-    if isinstance(value, list):
-        return next((found for one in value if (found := _value(one, facts, written)) is not None), None)
-    if not isinstance(value, dict):
-        return substituted(value, facts)
-    if "$each" in value:
-        return [{"$from": name} for name in written.get(value["$each"], [])]
-    return value if value["$from"].split(".")[0] in written else None
 
 
 def _fit(args: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:

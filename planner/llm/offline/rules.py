@@ -25,9 +25,12 @@ Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 class Slot(Contract):
     """A value that a message may give."""
 
-    type: Literal["text", "integer"] = "text"
+    type: Literal["text", "integer", "integers", "choice", "money"] = "text"
     patterns: list[Pattern]
-    """Tried in order; the first group that took part in the match is the value."""
+    """Tried in order; the first group that took part in the match is the value. `integers`: all numbers in it. `money`
+    has the groups `amount`, `currency` and `about`, the latter two where they are said."""
+    values: dict[str, Any] = Field(default_factory=dict)
+    """`choice`: words in small letters -> value. `money`: words for currencies -> code, "" where none is said."""
     title: bool = False
     """Write it with capitals, as names are."""
     replaces: list[str] = Field(default_factory=list)
@@ -35,6 +38,8 @@ class Slot(Contract):
     defaults: list[Any] = Field(default_factory=list)
     """What stands in for it: literals, or `$slot`; the first that is known."""
     max: int | None = None
+    counts: dict[str, tuple[int, int]] = Field(default_factory=dict)
+    """Of `integers`: further facts, each with the bounds of the numbers that it counts."""
 
 
 class Action(Contract):
@@ -52,8 +57,10 @@ class Skeleton(Contract):
     conditions: list[str] = Field(default_factory=list, alias="if")
     unless: list[str] = Field(default_factory=list)
     args: dict[str, Any]
-    """Literals, `$slot`, `{$from: step.path}`, `{$each: step}` (all its repetitions), or a list of these: the first
-    that is known."""
+    """Literals, `$slot` or `$slot[0].field`, `{$from: step.path}`, `{$each: step}` (all its repetitions),
+    `{$list: […]}`, an object of these, or a list of them: the first that is known. `{slot}` in a path is filled in."""
+    must: list[str] = Field(default_factory=list)
+    """Arguments without which the step is not made."""
     repeat: str | None = None
     """A slot that says how often."""
     in_sequence: str | None = None
@@ -75,12 +82,18 @@ class Domain(Contract):
     wants: dict[str, Pattern]
     whole: dict[str, list[str]] = Field(default_factory=dict)
     """A want that stands for several."""
+    passing: list[str] = Field(default_factory=list)
+    """Wants that do not outlive their message: after it, what was wanted before is wanted again."""
+    recalls: dict[str, str] = Field(default_factory=dict)
+    """Facts from what the prompt remembers: `tool:field`, of the newest result of that tool."""
     needs: list[str] = Field(default_factory=list)
     """Wants of which one must be known; all where empty."""
     requires: dict[str, str] = Field(default_factory=dict)
     """Slots that must be known, each with the question for it."""
     thought: str
     actions: list[Action]
+    hints: list[Action] = Field(default_factory=list)
+    """The synthesis hint. Further facts here: `again`, the matter has come up before; `planned.STEP`."""
     steps: list[Skeleton]
 
 

@@ -1,13 +1,12 @@
 """From what the user wrote to facts: slots with their values, and wants. Later messages win over earlier ones."""
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from planner.llm.offline.rules import Domain, Manners, Slot
-
-Facts = dict[str, Any]
-"""Slot -> value, want -> True."""
+from planner.llm.offline.values import Facts, substituted
 
 
 @dataclass
@@ -16,32 +15,43 @@ class _Heard:
 
     slots: dict[str, Any] = field(default_factory=dict)
     wants: set[str] = field(default_factory=set)
+    passing: set[str] = field(default_factory=set)
+    """Wants of the last message that do not outlive it."""
 
 
-def understand(messages: list[str], domain: Domain, manners: Manners) -> Facts | None:
-    """Return the facts that the last message stands for, None where the domain does not understand it."""
+def understand(
+    messages: list[str], domain: Domain, manners: Manners, settled: Mapping[str, Any], slots: Collection[str]
+) -> Facts | None:
+    """Return the facts that the last message stands for, None where the domain does not understand it.
+
+    Of `slots` counts what is settled, whatever earlier messages said of them.
+    """
     heard = _Heard()
-    understood = False
-    for message in messages if domain.remembers else messages[-1:]:
-        understood = _listen(message, heard, domain, manners)
-    if not understood:
+    for message in messages[:-1] if domain.remembers else ():
+        _listen(message, heard, domain, manners)
+    again = {"again"} if heard.wants else set()
+    heard.slots = {name: value for name, value in heard.slots.items() if name not in slots}
+    heard.slots |= {name: value for name, value in settled.items() if name in domain.slots}
+    if not messages or not _listen(messages[-1], heard, domain, manners):
         return None
-    wants = heard.wants or set(domain.wants)
+    wants = heard.passing or heard.wants or set(domain.wants)
     if domain.needs and not wants & set(domain.needs):
         return None
-    return _with_defaults(heard.slots, domain) | dict.fromkeys(sorted(wants), True)
+    return _with_defaults(heard.slots, domain) | dict.fromkeys(sorted(wants | again), True)
 
 
 def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bool:
     """Take in one message; tell whether it said anything of this domain."""
-    found = {name: value for name, slot in domain.slots.items() if (value := _find(message, slot, manners)) is not None}
+    found = mentioned(message, domain, manners)
     wants = {name for name, pattern in domain.wants.items() if pattern.search(message)}
-    if not (wants or heard.wants or found.keys() & domain.requires.keys()):
+    if not (wants or heard.wants or (found | heard.slots).keys() & domain.requires.keys()):
         return False  # a number or a date before the matter has come up belongs to something else
     for name in found:
         for obsolete in domain.slots[name].replaces:
             heard.slots.pop(obsolete, None)
     heard.slots |= found
+    heard.passing = wants & set(domain.passing)
+    wants -= heard.passing
     unwanted = {name for name in wants if _is_unwanted(message, domain.wants[name], manners)}
     wants -= unwanted
     if not manners.only.search(message):
@@ -50,7 +60,13 @@ def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bo
         heard.wants = heard.wants | wants if manners.also.search(message) else wants
     heard.wants = (heard.wants or set(domain.wants)) - unwanted if unwanted else heard.wants
     # A domain that remembers understands "3 days" alone; in the others a value without a want says nothing.
-    return bool(wants or unwanted or (found and domain.remembers))
+    return bool(wants or heard.passing or unwanted or (found and domain.remembers))
+
+
+def mentioned(message: str, domain: Domain, manners: Manners) -> dict[str, Any]:
+    """Return the slots that a message gives a value."""
+    values = {name: _find(message, slot, manners) for name, slot in domain.slots.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _is_unwanted(message: str, want: re.Pattern[str], manners: Manners) -> bool:
@@ -60,11 +76,30 @@ def _is_unwanted(message: str, want: re.Pattern[str], manners: Manners) -> bool:
 def _find(message: str, slot: Slot, manners: Manners) -> Any:
     for pattern in slot.patterns:
         for match in pattern.finditer(message):
-            text = next((group for group in match.groups() if group), "").strip()
-            value = _number(text, slot, manners) if slot.type == "integer" else text.title() if slot.title else text
-            if value not in (None, ""):
+            value = _read(match, slot, manners)
+            if value not in (None, "", []):
                 return value
     return None
+
+
+def _read(match: re.Match[str], slot: Slot, manners: Manners) -> Any:
+    text = next((group for group in match.groups() if group), "").strip()
+    match slot.type:
+        case "integer":
+            return _number(text, slot, manners)
+        case "integers":
+            return [int(number) for number in re.findall("[0-9]{1,9}", text)]
+        case "choice":
+            return slot.values.get(text.lower())
+        case "money":
+            return _money(match.groupdict(), slot)
+    return text.title() if slot.title else text
+
+
+def _money(said: Mapping[str, str | None], slot: Slot) -> dict[str, Any]:
+    currency = slot.values.get((said["currency"] or "").lower())
+    operator = "~" if said.get("about") else "<="
+    return {"amount": int((said["amount"] or "").replace(",", "")), "currency": currency, "operator": operator}
 
 
 def _number(text: str, slot: Slot, manners: Manners) -> int | None:
@@ -79,9 +114,6 @@ def _with_defaults(slots: dict[str, Any], domain: Domain) -> Facts:
         for default in slot.defaults:
             if name not in facts and (value := substituted(default, facts)) is not None:
                 facts[name] = value
+        for count, (least, most) in slot.counts.items() if name in facts else ():
+            facts[count] = sum(least <= number <= most for number in facts[name])
     return facts
-
-
-def substituted(value: Any, facts: Facts) -> Any:
-    """Return what `$slot` stands for, None where that is not known; anything else as it is."""
-    return facts.get(value[1:]) if isinstance(value, str) and value.startswith("$") else value

@@ -1,11 +1,13 @@
-"""What the offline model writes: a plan as JSON, a report on results, or a direct reply."""
+"""What the offline model writes: a plan as JSON, a report, a judgement, a summary, a conclusion, or a direct reply."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 from jinja2 import TemplateError
 
-from planner.llm.offline.planning import direct, write_plan
+from planner.llm.offline.concluding import conclude
+from planner.llm.offline.planning import direct, rest, with_phases, with_slots, write_plan
 from planner.llm.offline.prompt import Sent
 from planner.llm.offline.rules import load_rules
 from planner.prompts import prompts_in
@@ -13,20 +15,42 @@ from planner.prompts import prompts_in
 
 def write(sent: Sent, prompts_dir: Path) -> str:
     """Return the answer to a request."""
+    if sent.draft is not None:
+        return json.dumps(_judge(sent.draft, sent.results or []), ensure_ascii=False)
     if sent.results is not None:
         return _report(sent, prompts_dir)
+    if sent.exchanges is not None:
+        inputs = {"summary": sent.summary, "exchanges": sent.exchanges}
+        return prompts_in(prompts_dir).render("offline/summary", **inputs).text
+    if sent.incoming is not None:
+        return json.dumps(conclude(sent.incoming, sent.knowledge), ensure_ascii=False)
     if sent.tools is None:
         return _reply(sent, prompts_dir)
     plan = None
     if sent.messages and not _courtesy(sent.messages[-1], prompts_dir):
-        plan = write_plan(sent.messages, sent.tools, load_rules(prompts_dir / "offline"))
-    if plan is None:
+        plan = write_plan(sent, load_rules(prompts_dir / "offline"))
+    steps = [step["id"] for step in plan["steps"]] if plan is not None else []
+    if plan is not None:
+        plan = rest(plan, sent.done, sent.at_most)
+    else:
         plan = direct(_reply(sent, prompts_dir), "None of the offline rules asks for a tool here.")
-    return json.dumps(plan, ensure_ascii=False)
+    plan = with_slots(plan, sent.slot_names)
+    return json.dumps(with_phases(plan, steps) if sent.is_phased else plan, ensure_ascii=False)
+
+
+def _judge(draft: str, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Object where the draft keeps silent about something that did not work."""
+    silent = [_words(step) for step in results if step["status"] != "succeeded" and _words(step) not in draft.lower()]
+    reasons = [f"It does not say what became of this: {words}." for words in silent]
+    return {"verdict": "revise" if reasons else "ok", "reasons": reasons, "fix": None}
+
+
+def _words(step: dict[str, Any]) -> str:
+    return str(step["tool"]).rsplit(".", 1)[-1].replace("_", " ")
 
 
 def _report(sent: Sent, prompts_dir: Path) -> str:
-    steps = [{**step, "what": step["tool"].rsplit(".", 1)[-1].replace("_", " ")} for step in sent.results or []]
+    steps = [{**step, "what": _words(step)} for step in sent.results or []]
     try:
         return prompts_in(prompts_dir).render("offline/report", steps=steps).text
     except TemplateError:  # results of another shape than the rules know

@@ -33,6 +33,25 @@ def says(text: str | None, *, finish: str | None = "stop", **message: Any) -> Be
     return behave
 
 
+def calls(arguments: str, *, finish: str | None = "tool_calls") -> Behaviour:
+    """Answer by calling the function that the request offers; a second call beside it is to be ignored."""
+
+    def call(index: int, piece: str) -> dict[str, Any]:
+        return {"index": index, "type": "function", "function": {"name": "plan", "arguments": piece}}
+
+    def behave(body: dict[str, Any]) -> Response:
+        if not body.get("stream"):
+            message = {"content": None, "tool_calls": [call(0, arguments), call(1, '{"other": 1}')]}
+            return _json({"model": "scripted", "choices": [{"message": message, "finish_reason": finish}]})
+        deltas = [{"tool_calls": [call(0, piece)]} for piece in ["", *_pieces(arguments)]]
+        deltas += [{"tool_calls": [call(1, '{"other": 1}')]}]
+        chunks: list[dict[str, Any]] = [{"choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
+        chunks += [{"choices": [{"delta": {}, "finish_reason": finish}]}] if finish else []
+        return _stream(chunks, done=finish is not None)
+
+    return behave
+
+
 def fails(status: int, message: str = "out of order", code: str | None = None, **headers: str) -> Behaviour:
     """Answer with an error object."""
     names = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -39,3 +39,10 @@ def test_what_cannot_be_read_or_stored_is_an_invalid_plan(text: str) -> None:
 def test_a_wrong_shape_is_left_to_validation(steps: object) -> None:
     """Decoding judges no shapes: whatever `steps` is, it comes through for the validator to name."""
     assert "steps" in decode(json.dumps({"steps": steps}), Registry())
+
+
+def test_a_tool_may_be_named_as_function_calling_wants_it(tools: Registry) -> None:
+    """`travel__lookup_weather` is `travel.lookup_weather`; a name that no tool has stays as it was written."""
+    plan = decode('{"steps": [{"tool": "travel__lookup_weather"}, {"tool": "travel__fly"}]}', tools)
+
+    assert [step["tool"] for step in plan["steps"]] == ["travel.lookup_weather", "travel__fly"]

@@ -9,12 +9,14 @@ import jsonschema_rs
 import pytest
 
 from models.contracts.plan import Plan
+from models.contracts.turn import Mode
 from models.settings import settings
 from planner.context import Exchange, PlanningContext
 from planner.drafting import Draft, draft, planning_messages
 from planner.llm.offline.server import create_app
 from planner.llm.openai import OpenAIModel
 from planner.llm.schema import plan_schema
+from planner.settling import merged
 
 Context = Callable[..., PlanningContext]
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
@@ -22,11 +24,18 @@ TRIP = ["travel.search_attractions", "travel.lookup_weather", "travel.search_hot
 
 
 def _last_plan(context: Context, llm: OpenAIModel, messages: list[str], **more: Any) -> Plan:
-    history = tuple(Exchange(message, "Fine.") for message in messages[:-1])
-    drafted: Draft = draft(context(messages[-1], history=history, **more), llm)
-    assert drafted.plan is not None, drafted.faults
-    assert not drafted.repaired
-    return drafted.plan
+    """Hold the conversation, each turn told of those before and of what they settled; return the last one's plan."""
+    state: dict[str, Any] = {}
+    plan = Plan(steps=[])
+    for number, message in enumerate(messages):
+        history = tuple(Exchange(earlier, "Fine.") for earlier in messages[:number])
+        asked = context(message, history=history, slots=state, **more)
+        drafted: Draft = draft(asked, llm)
+        assert drafted.plan is not None, drafted.faults
+        assert not drafted.repaired
+        plan = drafted.plan
+        state = merged(state, plan.slots or {}, plan.forget or [], asked.agent.slots)
+    return plan
 
 
 def _calls(plan: Plan) -> dict[str, dict[str, Any]]:
@@ -156,13 +165,17 @@ def test_only_offered_tools_are_used(context: Context, offline: OpenAIModel) -> 
     assert [step.tool for step in drafted.plan.steps] == ["travel.lookup_weather"]
 
 
-def test_its_plans_obey_the_schema_to_the_letter(context: Context, offline: OpenAIModel) -> None:
+@pytest.mark.parametrize("message", [KYOTO, "thanks"])
+@pytest.mark.parametrize("mode", ["auto", "adaptive"])
+def test_its_plans_obey_the_schema_to_the_letter(
+    context: Context, offline: OpenAIModel, mode: Mode, message: str
+) -> None:
     """What it writes is valid in strict mode, before any decoding."""
-    asked = context(KYOTO)
+    asked = context(message, mode=mode)
     messages, _ = planning_messages(asked)
-    schema = plan_schema(asked.tools)
+    schema = plan_schema(asked.tools, None, asked.agent, phased=mode == "adaptive")
 
-    answer = offline.generate(messages, schema=schema)
+    answer = offline.generate(messages, purpose="plan", schema=schema)
 
     jsonschema_rs.validator_for(schema).validate(json.loads(answer.text))
 
@@ -173,8 +186,9 @@ def test_streaming_gives_the_same_answer_in_pieces(context: Context, offline: Op
     messages, _ = planning_messages(asked)
     pieces: list[str] = []
 
-    streamed = offline.stream(messages, pieces.append, schema=plan_schema(asked.tools))
-    whole = offline.generate(messages, schema=plan_schema(asked.tools))
+    schema = plan_schema(asked.tools, None, asked.agent)
+    streamed = offline.stream(messages, pieces.append, purpose="plan", schema=schema)
+    whole = offline.generate(messages, purpose="plan", schema=schema)
 
     assert len(pieces) > 5
     assert "".join(pieces) == streamed.text == whole.text

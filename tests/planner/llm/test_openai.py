@@ -17,7 +17,7 @@ def test_an_answer_has_text_usage_and_the_endpoints_name(script: Script, llm: Op
     """An answer comes with its text, its tokens and the name of who answered; its price is not known."""
     script.behaviours = [says("good day")]
 
-    answer = llm.generate(HELLO, model="some-model")
+    answer = llm.generate(HELLO, purpose="plan", model="some-model")
 
     assert (answer.text, answer.model, answer.finish_reason) == ("good day", "scripted", "stop")
     assert (answer.usage.llm_calls, answer.usage.prompt_tokens, answer.usage.completion_tokens) == (1, 11, 7)
@@ -30,7 +30,7 @@ def test_a_stream_hands_on_every_piece_and_its_usage(script: Script, llm: OpenAI
     script.behaviours = [says("a somewhat longer answer, in pieces")]
     pieces: list[str] = []
 
-    answer = llm.stream(HELLO, pieces.append)
+    answer = llm.stream(HELLO, pieces.append, purpose="plan")
 
     assert len(pieces) > 1
     assert "".join(pieces) == answer.text == "a somewhat longer answer, in pieces"
@@ -43,7 +43,7 @@ def test_retry_after_is_waited_for(script: Script, llm: OpenAIModel) -> None:
     script.behaviours = [fails(429, Retry_After="0.4"), says("now")]
     started = time.monotonic()
 
-    answer = llm.generate(HELLO)
+    answer = llm.generate(HELLO, purpose="plan")
 
     assert answer.text == "now"
     assert time.monotonic() - started >= 0.4
@@ -55,7 +55,7 @@ def test_a_wait_beyond_the_budget_is_not_begun(script: Script, llm: OpenAIModel)
     script.behaviours = [fails(429, Retry_After="60")]
 
     with pytest.raises(Unavailable) as caught:
-        llm.generate(HELLO, timeout_s=3)
+        llm.generate(HELLO, purpose="plan", timeout_s=3)
 
     assert (caught.value.code, caught.value.retry_after_s) == ("llm_rate_limited", 60)
     assert len(script.requests) == 1
@@ -66,7 +66,7 @@ def test_an_outage_is_tried_again_a_bounded_number_of_times(script: Script, llm:
     script.behaviours = [fails(500), fails(502), fails(503), says("too late")]
 
     with pytest.raises(Unavailable, match="HTTP 503"):
-        llm.generate(HELLO)
+        llm.generate(HELLO, purpose="plan")
 
     assert len(script.requests) == 3
 
@@ -75,7 +75,7 @@ def test_an_outage_that_passes_is_not_noticed(script: Script, llm: OpenAIModel) 
     """One HTTP 500 and then an answer is an answer, streamed or not."""
     script.behaviours = [fails(500), says("back"), fails(500), says("again")]
 
-    answers = [llm.generate(HELLO).text, llm.stream(HELLO, lambda _: None).text]
+    answers = [llm.generate(HELLO, purpose="plan").text, llm.stream(HELLO, lambda _: None, purpose="plan").text]
 
     assert answers == ["back", "again"]
 
@@ -91,7 +91,7 @@ def test_what_will_not_pass_is_not_tried_again(
     script.behaviours = [fails(status, message, code)]
 
     with pytest.raises(Unavailable, match=message) as caught:
-        llm.generate(HELLO)
+        llm.generate(HELLO, purpose="plan")
 
     assert caught.value.code == "llm_rejected"
     assert len(script.requests) == 1
@@ -103,7 +103,7 @@ def test_silence_ends_at_the_timeout(script: Script, llm: OpenAIModel) -> None:
     started = time.monotonic()
 
     with pytest.raises(Unavailable) as caught:
-        llm.generate(HELLO, timeout_s=0.3)
+        llm.generate(HELLO, purpose="plan", timeout_s=0.3)
 
     assert caught.value.code == "llm_timeout"
     assert time.monotonic() - started < 2
@@ -113,7 +113,7 @@ def test_a_dripping_stream_ends_at_the_timeout(script: Script, llm: OpenAIModel)
     """A stream that never pauses long and never ends is cut when its time is over."""
     script.behaviours = [drips(script.released)]
 
-    answer = llm.stream(HELLO, lambda _: None, timeout_s=0.3)
+    answer = llm.stream(HELLO, lambda _: None, purpose="plan", timeout_s=0.3)
 
     assert answer.finish_reason == "cut"
     assert answer.text.startswith("and and")
@@ -123,7 +123,7 @@ def test_a_cut_stream_is_told_from_a_finished_one(script: Script, llm: OpenAIMod
     """A stream without an end keeps its words, is marked, and is not asked for again: they are out already."""
     script.behaviours = [says("half of the", finish=None)]
 
-    answer = llm.stream(HELLO, lambda _: None)
+    answer = llm.stream(HELLO, lambda _: None, purpose="plan")
 
     assert (answer.text, answer.finish_reason) == ("half of the", "cut")
     assert len(script.requests) == 1
@@ -133,7 +133,7 @@ def test_a_stream_that_never_begins_is_tried_again(script: Script, llm: OpenAIMo
     """A stream cut before its first word is asked for again."""
     script.behaviours = [says("", finish=None), says("here it is")]
 
-    answer = llm.stream(HELLO, lambda _: None)
+    answer = llm.stream(HELLO, lambda _: None, purpose="plan")
 
     assert answer.text == "here it is"
 
@@ -157,7 +157,7 @@ def test_every_kind_of_end_is_told_apart(
     """Empty, refused, too long, filtered: each has its own `finish_reason`, and a text that can be stored."""
     script.behaviours = [behaviour]  # type: ignore[list-item]
 
-    answer = llm.stream(HELLO, lambda _: None) if streamed else llm.generate(HELLO)
+    answer = llm.stream(HELLO, lambda _: None, purpose="plan") if streamed else llm.generate(HELLO, purpose="plan")
 
     assert (answer.text, answer.finish_reason) == (text, reason)
 
@@ -168,21 +168,9 @@ def test_what_is_no_answer_at_all_is_unavailable(script: Script, llm: OpenAIMode
     script.behaviours = [raw(content)] * 3
 
     with pytest.raises(Unavailable) as caught:
-        llm.generate(HELLO)
+        llm.generate(HELLO, purpose="plan")
 
     assert caught.value.code == "llm_failed"
-
-
-def test_an_endpoint_without_structured_output_is_asked_without(script: Script, llm: OpenAIModel) -> None:
-    """Where the response format is rejected, the prompt alone must do; that is remembered."""
-    script.behaviours = [fails(400, "unknown field response_format"), says("{}"), says("{}")]
-    schema = {"type": "object"}
-
-    llm.generate(HELLO, schema=schema)
-    llm.generate(HELLO, schema=schema)
-
-    assert ["response_format" in request for request in script.requests] == [True, False, False]
-    assert not llm.supports_structured_output
 
 
 def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: OpenAIModel) -> None:
@@ -193,7 +181,7 @@ def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: O
         raise ValueError("not ours")
 
     with pytest.raises(ValueError, match="not ours"):
-        llm.stream(HELLO, broken)
+        llm.stream(HELLO, broken, purpose="plan")
 
     assert len(script.requests) == 1
 
@@ -208,7 +196,7 @@ def test_available_says_whether_anybody_is_there(llm: OpenAIModel) -> None:
 
 def test_without_key_and_url_the_offline_model_answers(offline: OpenAIModel) -> None:
     """Without a key and a base URL the offline model answers, in this process, for nothing."""
-    answer = offline.generate(HELLO)
+    answer = offline.generate(HELLO, purpose="plan")
 
     assert (answer.model, answer.usage.cost) == ("offline", 0.0)
     assert offline.available()

@@ -9,8 +9,9 @@ import jsonschema_rs
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+from planner.concluding import Conclusion
 from planner.llm.decoding import decode
-from planner.llm.schema import JSON_TEXT, json_text_arguments, plan_schema
+from planner.llm.schema import JSON_TEXT, json_text_arguments, plan_schema, strict_schema
 from tools.registry import Registry, Tool
 
 FORBIDDEN = {"oneOf", "allOf", "not", "if", "then", "else", "default", "patternProperties", "prefixItems", "title"}
@@ -90,14 +91,34 @@ def _inside(schema: dict[str, Any]) -> Iterator[tuple[object, dict[str, Any]]]:
         yield "items", schema["items"]
 
 
+@pytest.mark.parametrize("phased", [False, True])
 @pytest.mark.parametrize("kind", ["shipped", "nasty", "none"])
-def test_the_schema_is_strict(tools: Registry, kind: str) -> None:
+def test_the_schema_is_strict(tools: Registry, kind: str, phased: bool) -> None:
     """Every object is closed, every property required, nothing free-form, at any depth."""
-    schema = plan_schema({"shipped": tools, "nasty": NASTY, "none": Registry()}[kind])
+    schema = plan_schema({"shipped": tools, "nasty": NASTY, "none": Registry()}[kind], phased=phased)
 
     assert list(_violations(schema)) == []
     assert schema["type"] == "object"
     jsonschema_rs.validator_for(schema)
+
+
+def test_a_models_own_schema_is_strict() -> None:
+    """So is what is made of a shape of ours, but for the name of the answer."""
+    schema = strict_schema(Conclusion, "context")
+
+    assert schema.pop("title") == "context"
+    assert list(_violations(schema)) == []
+
+
+def test_phases_are_asked_for_where_they_are_wanted(tools: Registry) -> None:
+    """Elsewhere the prompt stays as small as it was."""
+    plain, phased = plan_schema(tools), plan_schema(tools, phased=True)
+    steps = [schema["properties"]["steps"]["items"]["anyOf"][0]["properties"] for schema in (plain, phased)]
+
+    more = list(phased["properties"])[:-1][-3:]
+    assert more == ["assumptions", "phases", "current_phase"]
+    assert phased["properties"].keys() - plain["properties"].keys() == set(more)
+    assert steps[1].keys() - steps[0].keys() == {"phase", "assumes"}
 
 
 def test_thought_comes_before_steps_and_the_tool_first(tools: Registry) -> None:

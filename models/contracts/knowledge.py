@@ -1,0 +1,213 @@
+"""What a conversation knows: entities, facts about them, relationships, hypotheses, each with its source.
+
+A `Finding` is what somebody found out, as a tool or a language model tells it. With its source it becomes items of the
+knowledge graph: an entity, one fact for each attribute, one relationship for each link.
+"""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, FiniteFloat
+
+from models.contracts.base import Contract, Moment
+
+Trust = Literal["model", "outside", "tool"]
+"""Whose word it is, the least trusted first: a language model concluded it from a result, a tool passes on what others
+say, a tool knows it itself."""
+
+TRUST: tuple[Trust, ...] = ("model", "outside", "tool")
+
+Rule = Literal["agreed", "corroboration", "trust", "recency", "unresolved"]
+"""What decided between the values of an attribute. `agreed`: there is one value only."""
+
+Kind = Literal["entity", "fact", "relationship", "hypothesis", "lesson"]
+"""What an item is. A lesson says what was learned from one revision of a plan, and how."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Word = Annotated[str, Field(min_length=1, max_length=50)]
+Value = Annotated[str, Field(max_length=1_000)] | bool | int | FiniteFloat
+Confidence = Annotated[float, Field(ge=0, le=1)]
+
+
+class Link(Contract):
+    """A relationship from the thing that a finding is about to another one."""
+
+    kind: Word
+    """What relates them, such as `has_attraction`."""
+    type: Word
+    """Type of the other thing."""
+    name: Name
+    """Name of the other thing."""
+    attributes: dict[Word, Value] = Field(default_factory=dict, max_length=10)
+
+
+class Finding(Contract):
+    """What was found out about one thing. What may have several values is said by links, not by attributes."""
+
+    type: Word
+    """What it is, in one word: city, hotel, attraction."""
+    name: Name
+    """What people call it. The same type and name, whatever the case and the accents, is the same entity."""
+    attributes: dict[Word, Value] = Field(default_factory=dict, max_length=30)
+    """One value each."""
+    links: list[Link] = Field(default_factory=list, max_length=50)
+    path: str = Field("", max_length=200)
+    """Where in the result this stands, such as `days[0]`; empty for the whole."""
+    origin: str | None = Field(None, max_length=200)
+    """Who says so, where that is not the tool: two findings of one origin do not corroborate each other."""
+    trust: Trust = "tool"
+    confidence: Confidence = 1.0
+
+
+class Source(Contract):
+    """Where an item comes from."""
+
+    turn: str
+    step: str
+    path: str
+    tool: str
+    origin: str
+    """Who says so: the tool, unless it named somebody else."""
+    trust: Trust
+    at: Moment
+    """When it was learned."""
+
+
+class Entity(Contract):
+    """A thing that the conversation knows of."""
+
+    id: str
+    """Made of type and name, such as `city:kyoto`."""
+    type: str
+    name: str
+    source: Source
+    """Its last mention."""
+
+
+class Fact(Contract):
+    """One value of an attribute, as one source says it."""
+
+    subject: str
+    """Id of the entity."""
+    attribute: str
+    value: Value
+    confidence: Confidence
+    source: Source
+
+
+class Relationship(Contract):
+    """How two entities belong together."""
+
+    start: str
+    kind: str
+    end: str
+    attributes: dict[str, Value]
+    confidence: Confidence
+    source: Source
+
+
+class Hypothesis(Contract):
+    """Something that may be so."""
+
+    id: str
+    text: str
+    confidence: Confidence
+    supports: list[str]
+    """Ids of the entities that speak for it."""
+    contradicts: list[str]
+    """Ids of the entities that speak against it."""
+    source: Source
+
+
+class Lesson(Contract):
+    """What was learned from the results of one revision of a plan, and how. Its being there means: learned."""
+
+    steps: list[str]
+    """The steps whose results were read."""
+    new_facts: int
+    """Facts that were not known before."""
+    contradicted: dict[str, str]
+    """Assumption that does not hold -> why."""
+    trace: dict[str, object]
+    """Language model, prompts, and what was wrong with its answer."""
+
+
+Item = Entity | Fact | Relationship | Hypothesis
+
+
+class ItemKey(NamedTuple):
+    """What makes an item the same item."""
+
+    kind: Kind
+    id: str
+
+
+class FactView(Contract):
+    """A value of an attribute, with its source."""
+
+    value: Value
+    confidence: Confidence
+    source: Source
+
+
+class AttributeView(Contract):
+    """What is believed of an attribute."""
+
+    name: str
+    value: Value | None
+    """None where the sources disagree and no rule decides."""
+    rule: Rule
+    """What decided."""
+    facts: list[FactView]
+    """Every source, those of the believed value first."""
+
+
+class RelationshipView(Contract):
+    """A relationship, with its score."""
+
+    kind: str
+    to: str
+    """Id of the other entity."""
+    attributes: dict[str, Value]
+    confidence: Confidence
+    score: float
+    source: Source
+
+
+class EntityView(Contract):
+    """A thing that the conversation knows of, with what is known about it."""
+
+    id: str
+    type: str
+    name: str
+    score: float
+    """Relevance to the last message times recency, from 0 to 1."""
+    source: Source
+    """Its last mention."""
+    attributes: list[AttributeView]
+    relationships: list[RelationshipView]
+    """Those that start here."""
+
+
+class ContradictionView(Contract):
+    """Sources that disagree about an attribute, and how that was resolved."""
+
+    subject: str
+    attribute: str
+    rule: Rule
+    """What decided; `unresolved` where nothing did."""
+    value: Value | None
+    """The value that is believed."""
+    facts: list[FactView]
+    """Both sides, those of the believed value first."""
+
+
+class KnowledgePage(Contract):
+    """What a conversation knows: a page of its entities, in the order of their ids."""
+
+    items: list[EntityView]
+    contradictions: list[ContradictionView]
+    """Of the entities on this page."""
+    hypotheses: list[Hypothesis]
+    """All of them."""
+    next_cursor: str | None
+    """Hand it back as `cursor` for the next page; None at the end."""

@@ -1,0 +1,117 @@
+-- Memory: what a conversation holds from turn to turn. (In PL/pgSQL, so that a connection plans each statement once.)
+
+-- Takes the right to change what a conversation remembers; the caller holds the turn's lock. The conversation's active turn is not
+-- alone with it: a call with an effect may end after its turn has. Two who change several rows in another order would be a deadlock.
+create function hot.lock_memory(p_turn turns) returns void language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', 'memory', p_turn.tenant_id, p_turn.conversation_id), 0));
+end $$;
+
+-- Remembers results of steps that were recorded just now and whose tools are remembered: of p_finished those with `remember`,
+-- {tool, args, for_s}. What has run out goes. What was read while a call with an effect was under way does not hold. The caller holds
+-- the turn's lock.
+create function hot.remember(p_turn turns, p_finished jsonb, p_at timestamptz) returns void language plpgsql as $$
+begin
+  perform hot.lock_memory(p_turn);
+  delete from memory m
+   where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.expires_at <= p_at;
+  insert into memory as m (tenant_id, conversation_id, tool, input_hash, args, result, turn_id, step_id, holds, at, expires_at)
+  select distinct on (e.remember ->> 'tool', e.input_hash)
+         p_turn.tenant_id, p_turn.conversation_id, e.remember ->> 'tool', e.input_hash, e.remember -> 'args', e.result, p_turn.id, e.id,
+         not exists (select from steps w where w.turn_id = p_turn.id and w.effect <> 'read' and w.started_at is not null
+                                           and (w.finished_at is null or w.finished_at >= s.started_at)),
+         p_at, p_at + make_interval(secs => (e.remember ->> 'for_s')::float)
+    from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, input_hash text, remember jsonb)
+    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = e.attempt and s.finished_at = p_at
+   where e.status = 'succeeded' and jsonb_typeof(e.remember) = 'object'
+  on conflict (tenant_id, conversation_id, tool, input_hash) do update
+     set args = excluded.args, result = excluded.result, turn_id = excluded.turn_id, step_id = excluded.step_id,
+         holds = excluded.holds, at = excluded.at, expires_at = excluded.expires_at;
+end $$;
+
+-- Lets nothing hold any more that a conversation has found so far: a call with an effect has ended, and may have changed it. The
+-- reply may still speak of it. The caller holds the turn's lock.
+create function hot.doubt_memory(p_turn turns) returns void language plpgsql as $$
+begin
+  perform hot.lock_memory(p_turn);
+  update memory m set holds = false where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.holds;
+end $$;
+
+-- Forgets what a turn has found, because it was rolled back. The caller holds the turn's lock.
+create function hot.forget_found(p_turn turns) returns void language plpgsql as $$
+begin
+  perform hot.lock_memory(p_turn);
+  delete from memory m where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.turn_id = p_turn.id;
+end $$;
+
+-- What of a conversation's memory has not run out, but for what a turn has found itself: the newest p_most, newest first. With
+-- p_in_doubt also what a call with an effect may have changed since.
+create function hot.fresh_memory(p_tenant uuid, p_conversation text, p_without uuid, p_most int, p_in_doubt boolean) returns jsonb language plpgsql stable as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+             'tool', m.tool, 'args', m.args, 'result', m.result, 'turn', m.turn_id, 'step', m.step_id,
+             'age_s', greatest(0, floor(extract(epoch from clock_timestamp() - m.at)))) order by m.at desc, m.tool, m.input_hash), '[]')
+      from (select * from memory x
+             where x.tenant_id = p_tenant and x.conversation_id = p_conversation and x.turn_id is distinct from p_without
+               and x.expires_at > clock_timestamp() and (x.holds or p_in_doubt)
+             order by x.at desc, x.tool, x.input_hash limit p_most) m);
+end $$;
+
+-- What the planner of a turn is told of its conversation, in one round trip. The history are the last p_most answered exchanges
+-- that the summary does not cover, oldest first. What came later and was planned was written before the turn; what came later and
+-- was only stopped is none of its past, nor what was rolled back.
+-- Null: there is no such turn. Out: {summary, history: [{message, reply}], memory}.
+create function hot.recall(p_turn uuid, p_most int, p_results int) returns jsonb language plpgsql stable as $$
+declare
+  t turns;
+  c conversations;
+begin
+  select * into t from turns where id = p_turn;
+  select * into c from conversations where tenant_id = t.tenant_id and id = t.conversation_id;
+  if not found then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'summary', c.summary,
+    'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, p_results, false),
+    'asked', (
+      select coalesce(jsonb_agg(jsonb_build_object('tool', s.tool, 'args', s.args, 'needs', s.result -> 'needs')
+                                order by s.revision, s.position), '[]')
+        from steps s join turns x on x.id = s.turn_id
+       where x.tenant_id = t.tenant_id and x.conversation_id = t.conversation_id and x.seq = t.seq - 1
+         and x.status = 'succeeded' and s.status = 'needs_input'),
+    'history', (
+      select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text) order by e.finished_at), '[]')
+        from (select x.message, r.text, x.finished_at
+                from turns x join replies r on r.turn_id = x.id
+               where x.tenant_id = t.tenant_id and x.conversation_id = t.conversation_id
+                 and x.seq > c.summary_seq and x.seq >= t.seq - p_most and (x.seq < t.seq or x.planning_at is not null)
+                 and not exists (select from turns s where s.id = x.superseded_by and s.on_busy = 'rollback')
+               order by x.seq desc limit p_most) e));
+end $$;
+
+-- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not final.
+-- Null: there is no such turn. Out: {tenant_id, conversation_id, agent, allowances, summary, summary_seq, history: [{seq, message, reply}]}.
+create function hot.unsummarised(p_turn uuid, p_most int) returns jsonb language plpgsql stable as $$
+declare
+  t turns;
+  c conversations;
+begin
+  select * into t from turns where id = p_turn;
+  select * into c from conversations where tenant_id = t.tenant_id and id = t.conversation_id;
+  if not found then
+    return null;
+  end if;
+  return jsonb_build_object(
+    'tenant_id', c.tenant_id, 'conversation_id', c.id, 'agent', t.agent, 'allowances', hot.allowances(t), 'summary', c.summary,
+    'summary_seq', c.summary_seq, 'history', (
+      select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text) order by e.seq), '[]')
+        from (select x.seq, x.message, r.text from turns x join replies r on r.turn_id = x.id
+               where x.tenant_id = c.tenant_id and x.conversation_id = c.id and x.seq > c.summary_seq
+                 and x.seq < coalesce((select min(o.seq) from turns o
+                                        where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.seq > c.summary_seq
+                                          and o.finished_at is null), x.seq + 1)
+                 and not exists (select from turns s where s.id = x.superseded_by and s.on_busy = 'rollback')
+               order by x.seq limit p_most) e));
+end $$;

@@ -1,0 +1,90 @@
+"""Memory: what a conversation holds from turn to turn: its last exchanges, a summary, results that still hold."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from models.contracts.usage import Allowance
+from models.ledger.usage import read_allowances
+from models.tables.memory import MemoryRow
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What the planner of a turn is told of its conversation."""
+
+    summary: str | None
+    history: list[dict[str, str]]
+    """`{message, reply}` of the last exchanges that the summary does not cover, oldest first."""
+    asked: list[dict[str, Any]]
+    """`{tool, args, needs}` of the calls for which the turn before asked the user something."""
+    memory: list[dict[str, Any]]
+    """Results that still hold, newest first: the fields of `planner.results.Remembered`."""
+
+
+@dataclass(frozen=True)
+class Unsummarised:
+    """The oldest exchanges of a conversation that its summary does not cover."""
+
+    tenant_id: UUID
+    conversation_id: str
+    agent: str
+    """Of the turn that was asked about."""
+    allowances: list[Allowance]
+    """What the tenant's budget bounds the language model's calls by."""
+    summary: str | None
+    summary_seq: int
+    """The last turn that the summary covers."""
+    history: list[dict[str, Any]]
+    """`{seq, message, reply}`, oldest first."""
+
+
+def recall(db: psycopg.Connection, turn_id: UUID, exchanges: int, results: int) -> Recalled | None:
+    """Return what a turn is planned with. None: there is no such turn."""
+    row = db.execute("SELECT hot.recall(%s, %s, %s)", (turn_id, exchanges, results), prepare=True).fetchone()
+    return Recalled(**row[0]) if row and row[0] is not None else None
+
+
+def find(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, tool: str, input_hash: str) -> Any:
+    """Return the result of the same call earlier in the conversation. None: there is none, or it has run out."""
+    row = db.execute(
+        "SELECT result FROM memory WHERE tenant_id = %s AND conversation_id = %s AND tool = %s AND input_hash = %s"
+        " AND holds AND expires_at > clock_timestamp()",
+        (tenant_id, conversation_id, tool, input_hash),
+        prepare=True,
+    ).fetchone()
+    return row[0] if row else None
+
+
+def of_conversation(db: Session, tenant_id: UUID, conversation_id: str) -> list[MemoryRow]:
+    """Return the results of a conversation that still hold, newest first."""
+    query = select(MemoryRow).where(
+        MemoryRow.tenant_id == tenant_id,
+        MemoryRow.conversation_id == conversation_id,
+        MemoryRow.holds,
+        MemoryRow.expires_at > func.clock_timestamp(),
+    )
+    return list(db.scalars(query.order_by(MemoryRow.at.desc(), MemoryRow.tool, MemoryRow.input_hash)))
+
+
+def unsummarised(db: psycopg.Connection, turn_id: UUID, most: int) -> Unsummarised | None:
+    """Return what the summary of a turn's conversation lacks, up to its first turn that is not final."""
+    row = db.execute("SELECT hot.unsummarised(%s, %s)", (turn_id, most)).fetchone()
+    if row is None or row[0] is None:
+        return None
+    found = row[0]
+    read = {"tenant_id": UUID(found["tenant_id"]), "allowances": read_allowances(found["allowances"])}
+    return Unsummarised(**{**found, **read})
+
+
+def summarise(db: psycopg.Connection, of: Unsummarised, summary: str, seq: int) -> bool:
+    """Keep a summary up to a turn. False: another one was kept meanwhile, or the conversation was erased."""
+    kept = db.execute(
+        "UPDATE conversations SET summary = %s, summary_seq = %s WHERE tenant_id = %s AND id = %s AND summary_seq = %s",
+        (summary, seq, of.tenant_id, of.conversation_id, of.summary_seq),
+    )
+    return kept.rowcount == 1

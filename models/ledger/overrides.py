@@ -1,0 +1,63 @@
+"""Overrides: a tenant's own prompts and agents. An append-only log per tenant: of each name the newest entry counts."""
+
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from models.errors import NotFound
+from models.tables.overrides import OverrideRow
+from models.tables.tenants import TenantRow
+
+
+def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) -> int:
+    """Add a text, or its removal where it is None; return the version that the tenant's overrides now have."""
+    # One writer at a time, so that whoever sees a version sees all those before it.
+    db.execute(select(TenantRow.id).where(TenantRow.id == tenant_id).with_for_update(key_share=True))
+    last = db.scalar(select(func.max(OverrideRow.version)).where(OverrideRow.tenant_id == tenant_id))
+    version = (last or 0) + 1
+    db.add(OverrideRow(tenant_id=tenant_id, version=version, name=name, text=text, created_by=by))
+    db.flush()
+    return version
+
+
+def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int]:
+    """Return a tenant's name and how many changes it has made: the cheap way to see that there is something new."""
+    row = db.execute(
+        "SELECT t.name, (SELECT coalesce(max(o.version), 0) FROM overrides o WHERE o.tenant_id = t.id)"
+        " FROM tenants t WHERE t.id = %s",
+        (tenant_id,),
+        prepare=True,
+    ).fetchone()
+    return row or ("", 0)
+
+
+def active(db: Session, tenant_id: UUID) -> dict[str, str]:
+    """Return the texts in effect, by name."""
+    newest = (
+        select(OverrideRow)
+        .where(OverrideRow.tenant_id == tenant_id)
+        .ext(distinct_on(OverrideRow.name))
+        .order_by(OverrideRow.name, OverrideRow.version.desc())
+    )
+    return {row.name: row.text for row in db.scalars(newest) if row.text is not None}
+
+
+def history(db: Session, tenant_id: UUID, name: str) -> list[OverrideRow]:
+    """Return the changes of a name, newest first."""
+    query = select(OverrideRow).where(OverrideRow.tenant_id == tenant_id, OverrideRow.name == name)
+    return list(db.scalars(query.order_by(OverrideRow.version.desc())))
+
+
+def at_version(db: Session, tenant_id: UUID, name: str, version: int) -> OverrideRow:
+    """Return the text that a version set.
+
+    Raises:
+        NotFound: that version changed something else, removed a text, or is not there.
+    """
+    row = db.get(OverrideRow, (tenant_id, version))
+    if row is None or row.name != name or row.text is None:
+        raise NotFound(f"version {version} of the tenant's overrides has no text of {name!r}")
+    return row

@@ -1,0 +1,124 @@
+"""Overriding: which texts of its own a tenant has in place of those under prompts/, as they are by now.
+
+They come from the ledger (`turnloom prompts set`) and from a folder per tenant in TURNLOOM_TENANT_PROMPTS_DIR; where
+both have a name, the ledger's counts. What was read is believed for two seconds; then one statement and a look at the
+folder tell whether anything is new. As long as nothing is, the same object is returned, so that what is made of it can
+be kept.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+from uuid import UUID
+
+from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Overrides
+from models.database import statement, transaction
+from models.ledger import overrides
+from models.logging import log
+from models.settings import settings
+
+_BELIEVED_S = 2.0
+_REMEMBERED = 1_000
+"""Tenants, per process."""
+
+
+class _File(NamedTuple):
+    path: Path
+    changed_at: int
+    size: int
+
+
+class _Stand(NamedTuple):
+    """What changes when anything does."""
+
+    version: int
+    folder: Path | None
+    files: tuple[_File, ...]
+
+
+class _Known(NamedTuple):
+    until: float
+    stand: _Stand
+    overrides: Overrides
+
+
+_known: OrderedDict[UUID, _Known] = OrderedDict()
+_lock = Lock()
+
+
+def overrides_of(tenant_id: UUID) -> Overrides:
+    """Return a tenant's own texts, not older than two seconds.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    known, now = _known.get(tenant_id), time.monotonic()
+    if known and known.until > now:
+        return known.overrides
+    stand = _stand(tenant_id)
+    found = known.overrides if known and known.stand == stand else _read(tenant_id, stand)
+    with _lock:
+        _known[tenant_id] = _Known(now + _BELIEVED_S, stand, found)
+        _known.move_to_end(tenant_id)
+        if len(_known) > _REMEMBERED:
+            _known.popitem(last=False)
+    return found
+
+
+def read_overrides(tenant_id: UUID) -> Overrides:
+    """Return a tenant's own texts as they are now."""
+    return _read(tenant_id, _stand(tenant_id))
+
+
+def _stand(tenant_id: UUID) -> _Stand:
+    with statement() as db:
+        name, version = overrides.stand(db, tenant_id)
+    folder = _folder(tenant_id, name)
+    return _Stand(version, folder, tuple(sorted(_listed(folder))) if folder else ())
+
+
+def _folder(tenant_id: UUID, name: str) -> Path | None:
+    """Return a tenant's folder, which is called by its id or its name."""
+    parent = settings().tenant_prompts_dir
+    if parent is None:
+        return None
+    folders = [parent / str(tenant_id)]
+    if name not in ("", ".", "..") and Path(name).name == name:
+        folders.append(parent / name)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _listed(folder: Path) -> Iterator[_File]:
+    for path in folder.rglob("*"):
+        if path.suffix in (".j2", ".yaml"):
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                continue  # removed since it was listed
+            yield _File(path, stat.st_mtime_ns, stat.st_size)
+
+
+def _read(tenant_id: UUID, stand: _Stand) -> Overrides:
+    texts = {}
+    for file in stand.files:
+        assert stand.folder is not None
+        text = _text(file.path)
+        if text is not None:
+            texts[file.path.relative_to(stand.folder).with_suffix("").as_posix()] = Override(text, "file")
+    if stand.version:
+        with transaction() as db:
+            texts |= {name: Override(text, "ledger") for name, text in overrides.active(db, tenant_id).items()}
+    return Overrides(texts) if texts else NO_OVERRIDES
+
+
+def _text(path: Path) -> str | None:
+    """Return what a file holds, as far as it can be used: who reads it refuses what is too long, and wrong bytes."""
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(LARGEST_TEXT + 1)
+    except OSError as error:
+        log.warning("override.unreadable", path=str(path), error=str(error))
+        return None

@@ -1,0 +1,25 @@
+"""Overrides: a tenant's own texts in place of what is shipped under prompts/."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import Row, created_now
+
+
+class OverrideRow(Row):
+    """One change. Rows are only ever added: of each name the newest one counts."""
+
+    __tablename__ = "overrides"
+
+    tenant_id: Mapped[UUID] = mapped_column(ForeignKey("tenants.id", ondelete="CASCADE"), primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    """Counts the tenant's changes, from 1."""
+    name: Mapped[str]
+    """What it stands in for: a path under prompts/ without its ending."""
+    text: Mapped[str | None]
+    """None: the tenant's own text was removed."""
+    created_by: Mapped[str]
+    created_at: Mapped[datetime] = created_now()

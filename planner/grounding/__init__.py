@@ -1,0 +1,11 @@
+"""Grounding: every figure of a reply has a source, or is not said.
+
+In: a text and what it was made from.  Out: for each figure its source, or why it has none. No language model is asked.
+"""
+
+from planner.grounding.checking import Grounding, Violation, check, withhold
+from planner.grounding.evidence import Evidence, Origin
+from planner.grounding.gathering import gather
+from planner.grounding.reading import prepare
+
+__all__ = ["Evidence", "Grounding", "Origin", "Violation", "check", "gather", "prepare", "withhold"]

@@ -1,0 +1,85 @@
+"""Check a text against its evidence."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from models.contracts.turn import Source
+from planner.grounding.evidence import Evidence, Place
+from planner.grounding.figures import PERSONAL, Figure, visible
+from planner.grounding.reading import figures
+
+STALE_S = 600
+"""A price is as good as this many seconds."""
+
+Reason = Literal["no_source", "personal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A piece of a text that must not be said."""
+
+    text: str
+    kind: str
+    reason: Reason
+    """`no_source`: nothing it was made from holds it. `personal`: it may be somebody else's."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """What a check found."""
+
+    sources: tuple[Source, ...]
+    violations: tuple[Violation, ...]
+    oldest_price_s: int = 0
+    """Age of the oldest price that is said and no longer good; 0 where all are."""
+
+
+def check(text: str, evidence: Evidence) -> Grounding:
+    """Trace every figure of a text to its source. The same text and evidence give the same answer."""
+    text, places = visible(text)
+    sources: dict[Source, None] = {}
+    violations = _private_values(text, evidence)
+    oldest_s = 0
+    for figure in figures(text):
+        place = evidence.place(figure.keys)
+        if place is None:
+            violations.append(_violation(figure, text))
+            continue
+        is_stale = figure.kind == "money" and place.age_s > STALE_S
+        oldest_s = max(oldest_s, place.age_s if is_stale else 0)
+        sources[_source(figure.text(text), place, is_stale)] = None
+    placed = [replace(found, start=places[found.start], end=places[found.end]) for found in violations]
+    return Grounding(tuple(sources), tuple(sorted(placed, key=lambda found: found.start)), oldest_s)
+
+
+def withhold(text: str, violations: Sequence[Violation]) -> str:
+    """Put an ellipsis where each violation stands."""
+    kept, end = "", 0
+    for violation in sorted(violations, key=lambda found: found.start):
+        if violation.end > end:
+            kept += f"{text[end : violation.start]}…" if violation.start >= end else ""
+            end = violation.end
+    return kept + text[end:]
+
+
+def _source(text: str, place: Place, is_stale: bool) -> Source:
+    return Source(text=text, step=place.step, path=place.path, turn=place.turn, stale=is_stale)
+
+
+def _violation(figure: Figure, text: str) -> Violation:
+    reason: Reason = "personal" if figure.kind in PERSONAL else "no_source"
+    return Violation(figure.text(text), figure.kind, reason, figure.start, figure.end)
+
+
+def _private_values(text: str, evidence: Evidence) -> list[Violation]:
+    """Find what results tell of other people, word for word."""
+    found: list[Violation] = []
+    for value in evidence.private():
+        pattern = r"\s+".join(map(re.escape, value.split()))
+        matches = re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE)
+        found += [Violation(match[0], "personal", "personal", match.start(), match.end()) for match in matches]
+    return found

@@ -1,0 +1,270 @@
+"""Evidence: what a reply may say, and where each piece of it comes from.
+
+In: the results of steps, and what the user has said.  Out: the place of a figure, by any of its keys. The first place
+of a key counts. What a result tells of other people is no evidence, and is kept to be looked for.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+from planner.grounding.days import implied
+from planner.grounding.figures import PERSONAL, Key, visible
+from planner.grounding.lexicon import words
+from planner.grounding.reading import figures, figures_of_many
+
+_READ_AT_MOST = 200_000
+"""Characters of text that are searched: beyond that nothing is evidence, so that a huge result costs no more."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_SPOKEN = re.compile(r"\d|@|://|www\.")
+"""What a text must hold to hold a figure worth finding in a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is known from."""
+
+    step: str
+    """The step's id; `message`: what the user said; `agent`: what its makers wrote."""
+    path: str
+    turn: str | None = None
+    """The earlier turn that the step was of; None for this one."""
+    age_s: int = 0
+    """Seconds since it was found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What is known of a value from where it stands."""
+
+    currencies: frozenset[str] = frozenset()
+    is_money: bool = False
+    is_private: bool = False
+    is_public: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a whole result is from, and which of its fields are special."""
+
+    step: str
+    turn: str | None = None
+    age_s: int = 0
+    public: frozenset[str] = frozenset()
+    """Fields with contacts that are for everybody."""
+    redact: frozenset[str] = frozenset()
+    """Fields that nobody may see."""
+
+
+class Evidence:
+    """What is known, by the keys of figures."""
+
+    def __init__(self, now: datetime) -> None:
+        """`now`, in the user's time zone: today's date may always be said, and a day without a year is the next one."""
+        self._now = now
+        self._places: dict[Key, Place] = {}
+        self._private: dict[str, None] = {}
+        self._said: list[str] = []
+        self._left = _READ_AT_MOST
+        self._origin = _SAID
+        self._put(("date", now.date()), "now")
+
+    def add_result(self, result: Any, origin: Origin, path: str = "") -> None:
+        """Take a tool's result, or the part of it that has this path."""
+        self._origin = origin
+        self._walk(result, path, _Scope())
+
+    def add_said(self, said: Any, path: str) -> None:
+        """Take what the user said, or what is known of the user."""
+        self._said += map(_plain, _texts(said))
+        self._origin = _SAID
+        self._walk(said, path, _Scope(is_public=True))
+
+    def add_authored(self, text: str, path: str) -> None:
+        """Take a text of those who made the agent: its persona, a template's own words."""
+        self._origin = _AUTHORED
+        for figure in figures_of_many(visible(text)[0]):
+            for key in figure.keys:
+                self._put(key, path)
+
+    def place(self, keys: tuple[Key, ...]) -> Place | None:
+        """Return where a figure with these keys is known from."""
+        return next((self._places[key] for key in keys if key in self._places), None)
+
+    def private(self) -> Iterator[str]:
+        """Yield what results tell of other people than the user, in small letters."""
+        said = " ".join(self._said)
+        return (value for value in self._private if value not in said)
+
+    def _walk(self, value: Any, path: str, scope: _Scope) -> None:
+        match value:
+            case dict():
+                self._walk_fields(value, path, scope)
+            case list():
+                found = _codes(value)
+                scope = replace(scope, currencies=found, is_money=True) if found else scope
+                for number, inner in enumerate(value):
+                    self._walk(inner, f"{path}[{number}]", scope)
+            case bool() | None:
+                pass
+            case _ if scope.is_private and not scope.is_public:
+                self._keep_private(str(value))
+            case int() | float():
+                self._number(Decimal(str(value)), path, scope)
+            case str():
+                self._text(value, path, scope)
+
+    def _walk_fields(self, fields: dict[str, Any], path: str, scope: _Scope) -> None:
+        """Walk an object. The currency of an amount stands beside it, in its name, or above."""
+        names = {key: _name(key) for key in fields}
+        beside = _codes(fields[key] for key, name in names.items() if name.is_currency)
+        is_any = bool(beside) and not any(name.is_money for name in names.values())
+        for key, inner in fields.items():
+            name = names[key]
+            inside = _Scope(
+                currencies=name.currencies or beside or scope.currencies,
+                is_money=(name.is_money or is_any or scope.is_money) and not name.is_count,
+                is_private=scope.is_private or name.is_private or key in self._origin.redact,
+                is_public=scope.is_public or key in self._origin.public,
+            )
+            there = f"{path}.{key}" if path else key
+            self._text(key, there, inside)
+            self._walk(inner, there, inside)
+
+    def _number(self, value: Decimal, path: str, scope: _Scope) -> None:
+        self._put(("number", abs(value)), path)
+        if scope.is_money:
+            for code in sorted(scope.currencies):
+                self._put(("money", abs(value), code), path)
+            self._put(("money", abs(value), None), path)
+
+    def _text(self, text: str, path: str, scope: _Scope) -> None:
+        if not _SPOKEN.search(text) or self._left < len(text):
+            return
+        self._left -= len(text)
+        if _NUMBER.fullmatch(text):
+            self._number(Decimal(text), path, scope)
+        elif day := _day(text):
+            self._put(("date", day), path)
+        else:
+            self._figures(text, path, scope)
+
+    def _figures(self, text: str, path: str, scope: _Scope) -> None:
+        if moment := _moment(text):
+            local = moment.astimezone(self._now.tzinfo)
+            self._put(("date", local.date()), path)
+            self._put(("time", local.hour, local.minute), path)
+        for figure in figures(visible(text)[0]):
+            if scope.is_public or figure.kind not in PERSONAL:
+                for key in figure.keys:
+                    self._put(key, path)
+
+    def _put(self, key: Key, path: str) -> None:
+        for implication in (key, *self._implied(key)):
+            if implication not in self._places:
+                self._places[implication] = Place(self._origin.step, path, self._origin.turn, self._origin.age_s)
+
+    def _implied(self, key: Key) -> tuple[Key, ...]:
+        match key:
+            case ("date", date() as day):
+                return implied(day)
+            case ("day", int() as month, int() as number) | ("weekday", int(), int() as month, int() as number):
+                coming = _next(month, number, self._now.date())
+                return implied(coming) if coming else ()
+            case ("money", value, str()):
+                return ("money", value, None), ("number", value)
+            case ("percent", value):
+                return (("number", value),)
+        return ()
+
+    def _keep_private(self, value: str) -> None:
+        if len(value) > 2:
+            self._private[_plain(value)] = None
+
+
+_SAID = Origin("message")
+_AUTHORED = Origin("agent")
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """What the name of a field says of its value."""
+
+    currencies: frozenset[str]
+    is_currency: bool
+    is_money: bool
+    is_count: bool
+    is_private: bool
+
+
+@lru_cache(maxsize=2048)
+def _name(key: str) -> _Name:
+    lexicon = words()
+    parts = set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower().split("_"))
+    currencies = _codes(part.upper() for part in parts)
+    return _Name(
+        currencies,
+        is_currency="currency" in parts,
+        is_money=bool(currencies) or not parts.isdisjoint(lexicon["money_fields"]),
+        is_count=not parts.isdisjoint(lexicon["count_fields"]),
+        is_private=key.lower() in lexicon["private_fields"],
+    )
+
+
+@lru_cache
+def _all_codes() -> frozenset[str]:
+    return frozenset(words()["codes"].split())
+
+
+def _codes(values: Iterable[Any]) -> frozenset[str]:
+    known = _all_codes()
+    return frozenset(value for value in values if isinstance(value, str) and value in known)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
+    elif value is not None:
+        yield str(value)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def _day(text: str) -> date | None:
+    """Return the day that a text is, where it is nothing else."""
+    if not (len(text) == 10 and text[4] == text[7] == "-"):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _moment(text: str) -> datetime | None:
+    """Return the moment that a text is, where it names its time zone."""
+    if not (16 < len(text) < 40 and text[4] == "-"):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _next(month: int, day: int, today: date) -> date | None:
+    """Return the next such day from today on; None for one that is in neither this year nor the next."""
+    for year in (today.year, today.year + 1):
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if found >= today:
+            return found
+    return None

@@ -1,0 +1,54 @@
+"""Gather the evidence for a reply: results first, then what earlier turns found out, then what the user said."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from planner.agents import AgentProfile
+from planner.context import Exchange
+from planner.grounding.evidence import Evidence, Origin
+from planner.results import Remembered, StepOutcome
+from tools.registry import Registry
+
+
+class Told(Protocol):
+    """What a planning call and a reply have in common: who answers whom, and what was said."""
+
+    @property
+    def agent(self) -> AgentProfile: ...
+    @property
+    def tools(self) -> Registry: ...
+    @property
+    def now(self) -> datetime: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def user(self) -> Mapping[str, Any]: ...
+    @property
+    def slots(self) -> Mapping[str, Any]: ...
+    @property
+    def history(self) -> Sequence[Exchange]: ...
+
+
+def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Remembered]) -> Evidence:
+    """Return what may be said. A figure that a result and the user both have comes from the result."""
+    evidence = Evidence(told.now)
+    for step in steps:
+        origin = _origin(told.tools, step.tool, step.id)
+        if step.status == "succeeded":
+            evidence.add_result(step.result, origin)
+        if step.needs:
+            evidence.add_result(dict(step.needs), origin, "needs")
+    for entry in sorted(remembered, key=lambda entry: entry.age_s):
+        evidence.add_result(entry.result, _origin(told.tools, entry.tool, entry.step, entry.turn, entry.age_s))
+    evidence.add_said(told.message, "message")
+    evidence.add_said(dict(told.slots), "slots")
+    evidence.add_said(dict(told.user), "user")
+    evidence.add_said([exchange.message for exchange in told.history], "history")
+    evidence.add_authored(told.agent.persona, "persona")
+    return evidence
+
+
+def _origin(tools: Registry, name: str, step: str, turn: str | None = None, age_s: int = 0) -> Origin:
+    tool = tools.tools.get(name)
+    return Origin(step, turn, age_s, tool.public if tool else frozenset(), tool.redact if tool else frozenset())

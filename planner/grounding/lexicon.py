@@ -1,0 +1,57 @@
+"""The words that figures are written with, by language: `words.yaml`, and dateparser's names of months and weekdays."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dateparser.languages import default_loader
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@lru_cache
+def words() -> dict[str, Any]:
+    """Return what `words.yaml` says."""
+    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text("utf-8"))
+    return loaded
+
+
+@lru_cache
+def months() -> dict[str, frozenset[int]]:
+    """Return the months that a name in small letters may mean, 1 to 12."""
+    unlike = set(words()["not_months"])
+    return {name: numbers for name, numbers in _named(_MONTHS, 1).items() if name not in unlike}
+
+
+@lru_cache
+def weekdays() -> dict[str, frozenset[int]]:
+    """Return the days of the week that a name in small letters may mean; Monday is 0."""
+    return {name: numbers for name, numbers in _named(_WEEKDAYS, 0).items() if len(name) > 2}
+
+
+@lru_cache
+def currencies() -> dict[str, frozenset[str]]:
+    """Return the ISO 4217 codes that each sign or code beside a figure may mean."""
+    signs = {sign: frozenset(codes.split()) for sign, codes in words()["currencies"].items()}
+    return {code: frozenset({code}) for code in words()["codes"].split()} | signs
+
+
+def either(texts: Iterable[str]) -> str:
+    """Return alternatives of a pattern, the longer ones first, so that none hides another."""
+    return "|".join(sorted(texts, key=lambda text: (-len(text), text)))
+
+
+def _named(keys: tuple[str, ...], first: int) -> dict[str, frozenset[int]]:
+    named: dict[str, set[int]] = {}
+    for language in words()["languages"]:
+        info = default_loader.get_locale(language).info
+        for number, key in enumerate(keys, first):
+            for name in info[key]:
+                named.setdefault(name.lower(), set()).add(number)
+    return {name: frozenset(numbers) for name, numbers in named.items()}

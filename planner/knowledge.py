@@ -1,0 +1,251 @@
+"""The knowledge graph of a conversation: what it holds, how more comes in, and what is believed where sources disagree.
+
+An attribute has one value; what may be several is a relationship. Nothing that a source said is overwritten by another
+source. What is believed follows from what was said and not from the order in which it came in.
+"""
+
+import json
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from models.contracts.knowledge import (
+    TRUST,
+    Entity,
+    Fact,
+    Finding,
+    Hypothesis,
+    Item,
+    ItemKey,
+    Relationship,
+    Rule,
+    Source,
+    Value,
+)
+
+Kind = TypeVar("Kind", Entity, Fact, Relationship, Hypothesis)
+
+_FACTS_PER_ATTRIBUTE = 8
+"""Sources kept of one attribute: the most trusted, then the newest."""
+_ID_LENGTH = 80
+_NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
+_CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What is believed of an attribute, and why."""
+
+    subject: str
+    attribute: str
+    rule: Rule
+    facts: tuple[Fact, ...]
+    """Every source, those of the believed value first."""
+
+    @property
+    def value(self) -> Value | None:
+        """The believed value; None where no rule decides."""
+        return None if self.rule == "unresolved" else self.facts[0].value
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a conversation knows. Never changed: more knowledge is another graph."""
+
+    items: Mapping[ItemKey, Item] = field(default_factory=dict)
+
+    @cached_property
+    def entities(self) -> dict[str, Entity]:
+        """The entities by id, in the order of their ids."""
+        return {item.id: item for item in self._of(Entity)}
+
+    @cached_property
+    def relationships(self) -> list[Relationship]:
+        """The relationships, in a fixed order."""
+        return list(self._of(Relationship))
+
+    @cached_property
+    def hypotheses(self) -> list[Hypothesis]:
+        """The hypotheses, in the order of their ids."""
+        return list(self._of(Hypothesis))
+
+    @cached_property
+    def beliefs(self) -> dict[str, dict[str, Belief]]:
+        """What is believed: entity -> attribute -> belief."""
+        facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+        for fact in self._of(Fact):
+            facts[fact.subject, fact.attribute].append(fact)
+        found: dict[str, dict[str, Belief]] = defaultdict(dict)
+        for (subject, attribute), said in facts.items():
+            found[subject][attribute] = believe(said)
+        return dict(found)
+
+    def relationships_of(self, entity: str) -> list[Relationship]:
+        """Return the relationships that start at an entity."""
+        return self._starting.get(entity, [])
+
+    @property
+    def contradictions(self) -> list[Belief]:
+        """Attributes whose sources disagree."""
+        beliefs = (belief for attributes in self.beliefs.values() for belief in attributes.values())
+        return [belief for belief in beliefs if belief.rule != "agreed"]
+
+    def get_entity(self, name: str) -> Entity | None:
+        """Return the entity of that id, or the only one of that name."""
+        if name in self.entities:
+            return self.entities[name]
+        wanted = word(name)
+        named = [entity for entity in self.entities.values() if word(entity.name) == wanted]
+        return named[0] if len(named) == 1 else None
+
+    @cached_property
+    def _starting(self) -> dict[str, list[Relationship]]:
+        found: dict[str, list[Relationship]] = defaultdict(list)
+        for edge in self.relationships:
+            found[edge.start].append(edge)
+        return dict(found)
+
+    def _of(self, kind: type[Kind]) -> Iterator[Kind]:
+        return (item for _, item in sorted(self.items.items()) if isinstance(item, kind))
+
+
+def update_context(knowledge: Knowledge, items: Iterable[Item]) -> Knowledge:
+    """Return the knowledge with these items in it. In whatever order items come in, the result is the same."""
+    merged = dict(knowledge.items)
+    for item in items:
+        key = key_of(item)
+        if key not in merged or _later(item) > _later(merged[key]):
+            merged[key] = item
+    return Knowledge(_bounded(merged))
+
+
+def recalled(items: Iterable[Item], undone: Container[str] = ()) -> Knowledge:
+    """Return what these items are as knowledge, without what only undone turns have said.
+
+    An entity that such a turn was the last to mention stays, where another one says something about it.
+    """
+    kept = {key_of(item): item for item in items if isinstance(item, Entity) or item.source.turn not in undone}
+    about = {name for item in kept.values() for name in _about(item)}
+    mentioned = [item for item in kept.values() if isinstance(item, Entity)]
+    entities = {one.id for one in mentioned if one.source.turn not in undone or one.id in about}
+    return Knowledge({key: item for key, item in kept.items() if _stands(item, entities)})
+
+
+def items_of(finding: Finding, source: Source) -> Iterator[Item]:
+    """Yield what a finding is in the graph: the entity, a fact for each attribute, what it is linked to."""
+    subject = entity_id(finding.type, finding.name)
+    yield Entity(id=subject, type=word(finding.type), name=finding.name, source=source)
+    for name, value in finding.attributes.items():
+        yield Fact(subject=subject, attribute=word(name), value=value, confidence=finding.confidence, source=source)
+    for link in finding.links:
+        end = entity_id(link.type, link.name)
+        yield Entity(id=end, type=word(link.type), name=link.name, source=source)
+        yield Relationship(
+            start=subject,
+            kind=word(link.kind),
+            end=end,
+            attributes=link.attributes,
+            confidence=finding.confidence,
+            source=source,
+        )
+
+
+def believe(facts: Iterable[Fact]) -> Belief:
+    """Decide between the values that sources give one attribute.
+
+    The first of these that differs decides: how many independent origins say so, the most trusted of them, the newest.
+    """
+    sides: dict[str, list[Fact]] = defaultdict(list)
+    for fact in sorted(facts, key=_later, reverse=True):
+        sides[comparable(fact.value)].append(fact)
+    ranked = sorted(sides.items(), key=lambda side: (_weight(side[1]), side[0]), reverse=True)
+    rule: Rule = "agreed"
+    if len(ranked) > 1:
+        first, second = (_weight(side) for _, side in ranked[:2])
+        differing = (name for name, ours, theirs in zip(_CRITERIA, first, second, strict=True) if ours != theirs)
+        rule = next(differing, "unresolved")
+    said = tuple(fact for _, side in ranked for fact in side)
+    return Belief(said[0].subject, said[0].attribute, rule, said)
+
+
+def comparable(value: Value) -> str:
+    """Return a value so that equal ones are the same text, whatever their case, spacing and way to write a number."""
+    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
+    if isinstance(value, bool) or not (isinstance(value, int | float) or _NUMBER.fullmatch(text)):
+        return text
+    return f"{Decimal(text.replace(',', '')).normalize():f}"
+
+
+def entity_id(kind: str, name: str) -> str:
+    """Return the id of an entity, such as `city:tel_aviv`."""
+    return f"{word(kind)}:{word(name)}"
+
+
+def word(text: str) -> str:
+    """Write a name as one word without case, accents and punctuation; a long one is cut and told apart by a digest."""
+    letters = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    joined = "_".join(re.findall(r"[^\W_]+", plain))
+    if 0 < len(joined) <= _ID_LENGTH:
+        return joined
+    return f"{joined[: _ID_LENGTH - 9]}_{sha256(text.encode()).hexdigest()[:8]}"
+
+
+def key_of(item: Item) -> ItemKey:
+    """Return what makes an item the same item: of facts also who said so, of the others only what is said."""
+    match item:
+        case Entity():
+            return ItemKey("entity", item.id)
+        case Fact(source=source):
+            said_by = f"{source.turn} {source.step} {source.trust}"
+            return ItemKey("fact", f"{item.subject} {item.attribute} {said_by}")
+        case Relationship():
+            return ItemKey("relationship", f"{item.start} {item.kind} {item.end}")
+        case Hypothesis():
+            return ItemKey("hypothesis", item.id)
+
+
+def _about(item: Item) -> tuple[str, ...]:
+    """Return the entities without which an item says nothing."""
+    match item:
+        case Fact():
+            return (item.subject,)
+        case Relationship():
+            return (item.start, item.end)
+    return ()
+
+
+def _stands(item: Item, entities: Container[str]) -> bool:
+    return item.id in entities if isinstance(item, Entity) else all(name in entities for name in _about(item))
+
+
+def _bounded(items: dict[ItemKey, Item]) -> dict[ItemKey, Item]:
+    facts: dict[tuple[str, str], list[tuple[Any, ItemKey]]] = defaultdict(list)
+    for key, item in items.items():
+        if isinstance(item, Fact):
+            rank = (TRUST.index(item.source.trust), _later(item))
+            facts[item.subject, item.attribute].append((rank, key))
+    for ranked in facts.values():
+        for _, key in sorted(ranked, reverse=True)[_FACTS_PER_ATTRIBUTE:]:
+            del items[key]
+    return items
+
+
+def _weight(side: Iterable[Fact]) -> tuple[Any, ...]:
+    """Return what counts between the sides of a contradiction, in the order of `_CRITERIA`."""
+    sources = [fact.source for fact in side]
+    origins = {source.origin for source in sources}
+    return len(origins), max(TRUST.index(source.trust) for source in sources), max(source.at for source in sources)
+
+
+def _later(item: Item) -> tuple[Any, ...]:
+    """Return what orders two versions of an item in time. Its text comes last, so that no two differ and are equal."""
+    source = item.source
+    text = json.dumps(item.model_dump(mode="json"), sort_keys=True)
+    return source.at, TRUST.index(source.trust), source.turn, source.step, text

@@ -1,0 +1,42 @@
+"""Values of a rule's arguments: what stands for them, once the facts are known."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+Facts = dict[str, Any]
+"""Slot -> value, want -> True."""
+
+
+def value_of(value: Any, facts: Facts, written: Mapping[str, list[str]]) -> Any:
+    """Return what stands for a value as in `Skeleton.args`, None where nothing does. `written`: the steps so far."""
+    if isinstance(value, list):
+        return next((found for one in value if (found := value_of(one, facts, written)) is not None), None)
+    if not isinstance(value, dict):
+        return substituted(value, facts)
+    if "$each" in value:
+        return [{"$from": name} for name in written.get(value["$each"], [])]
+    if "$from" in value:
+        reference = value["$from"].format_map(facts)
+        return {"$from": reference} if reference.split(".")[0] in written else None
+    items = value["$list"] if "$list" in value else value.values()
+    found = [value_of(item, facts, written) for item in items]
+    if None in found:
+        return None
+    return found if "$list" in value else dict(zip(value, found, strict=True))
+
+
+def substituted(value: Any, facts: Facts) -> Any:
+    """Return what `$slot` or `$slot[0].field` stands for, None where that is not known; anything else as it is."""
+    if not isinstance(value, str) or not value.startswith("$"):
+        return value
+    found: Any = facts
+    for part in re.findall(r"\w+", value.format_map(facts)):
+        found = _inside(found, part)
+    return found
+
+
+def _inside(value: Any, part: str) -> Any:
+    if isinstance(value, list):
+        return value[int(part)] if part.isdecimal() and int(part) < len(value) else None
+    return value.get(part) if isinstance(value, Mapping) else None

@@ -1,0 +1,78 @@
+"""Prices of language models: prices.yaml, and over it what TURNLOOM_LLM_PRICES says."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from pydantic import Field, TypeAdapter
+
+from models.contracts.base import Contract
+from models.contracts.turn import Usage
+from models.logging import log
+from models.settings import settings
+
+_SHIPPED = Path(__file__).with_name("prices.yaml")
+_VERSION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+_MILLION = 1_000_000
+
+
+class Price(Contract):
+    """What a language model costs, in US dollars per million tokens."""
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """Of prompt tokens that the endpoint had cached; the price of the others where absent."""
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+
+_PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price])
+
+
+def cost_of(model: str, usage: Usage) -> float | None:
+    """Return what a call cost; None where the model's price is not known."""
+    price = find_price(model, _prices(settings().llm_prices))
+    if price is None:
+        return None
+    cached = price.prompt if price.cached is None else price.cached
+    fresh_tokens = usage.prompt_tokens - usage.cached_tokens
+    spent = fresh_tokens * price.prompt + usage.cached_tokens * cached + usage.completion_tokens * price.completion
+    return spent / _MILLION
+
+
+def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
+    """Return the price under a model's name, or its name without a version, or the longest beginning of it."""
+    beginnings = (name for name in prices if name.endswith("*") and model.startswith(name[:-1]))
+    names = (model, _VERSION.sub("", model), max(beginnings, key=len, default=""))
+    return next((prices[name] for name in names if name in prices), None)
+
+
+@lru_cache
+def _prices(given: str | None) -> Mapping[str, Price]:
+    """Return the prices; the shipped ones where others cannot be read: no turn fails for that."""
+    try:
+        return load_prices(given)
+    except (OSError, ValueError) as error:
+        log.error("prices.unreadable", error=str(error))
+        return load_prices(None)
+
+
+def load_prices(given: str | None) -> Mapping[str, Price]:
+    """Return the shipped prices with others over them: a JSON object, or the path of a file, YAML or JSON.
+
+    Raises:
+        ValueError: what is given is neither.
+        OSError: there is no such file.
+    """
+    prices = _read(_SHIPPED.read_text("utf-8"))
+    if given is None:
+        return prices
+    return prices | _read(given if given.lstrip().startswith("{") else Path(given).read_text("utf-8"))
+
+
+def _read(text: str) -> dict[str, Price]:
+    try:
+        return _PRICES.validate_python(yaml.safe_load(text))
+    except yaml.YAMLError as error:
+        raise ValueError(f"prices are neither JSON nor YAML: {error}") from error

@@ -1,0 +1,122 @@
+"""Decide how a turn goes on when its steps have ended: plan again, or answer.
+
+One loop serves all modes. `direct` never plans again. `plan` and `auto` do when failures block the answer. `react` does
+after each step, `adaptive` after each phase, until the planner has nothing left to do or a bound is reached.
+
+In: how far a turn is.  Out: why to plan again, or why the answer is made now.  Pure.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from models.contracts.ended import EndedStep
+from models.contracts.turn import Again, Bound, Mode, Stop
+from planner.agents import AgentProfile
+
+_SHORTEST_ROUND_MS = 1_000
+"""With less time than this before its deadline a turn is answered with what there is."""
+_REPETITIONS = 3
+"""The same call so often means that the planner goes round in circles."""
+
+_IDLE_ROUNDS = 2
+"""After so many rounds in which nothing succeeded there is no use in another one."""
+
+_OPEN_ENDED: frozenset[Mode] = frozenset({"react", "adaptive"})
+_NOT_TO_REPEAT = frozenset({"REJECTED", "CANCELLED"})
+"""Failures that somebody wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a turn is."""
+
+    agent: AgentProfile
+    mode: Mode
+    revision: int
+    """Revisions of its plan so far."""
+    steps: Sequence[EndedStep]
+    submitted: bool
+    """Whether the plan was the caller's own."""
+    stop: Stop | None
+    fail_fast: bool
+    spent_ms: float
+    """Since its planning began."""
+    left_ms: float
+    """Until its deadline."""
+    cost: float | None
+    """Of its language model's calls so far; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What comes next."""
+
+    again: Again | None = None
+    """Why to plan again; None where the turn is to be answered."""
+    bound: Bound | None = None
+    """What keeps it from planning again."""
+
+
+def next_move(progress: Progress) -> Move:
+    """Return how the turn goes on."""
+    reason = _reason(progress)
+    if reason is None:
+        return Move()
+    bound = _bound(progress, reason)
+    return Move(bound=bound) if bound else Move(again=reason)
+
+
+def _reason(progress: Progress) -> Again | None:
+    last = [step for step in progress.steps if step.revision == progress.revision]
+    if progress.stop or progress.submitted or not last or any(map(_needs_people, progress.steps)):
+        return None
+    if progress.mode in _OPEN_ENDED:
+        return None if progress.fail_fast and any(step.status == "failed" for step in last) else "observe"
+    return "blocked" if not progress.fail_fast and _is_blocked(last) else None
+
+
+def _needs_people(step: EndedStep) -> bool:
+    """Whether the user, an operator or an approver has the next word."""
+    was_unwanted = step.status == "failed" and (step.error or {}).get("code") in _NOT_TO_REPEAT
+    return was_unwanted or step.status in ("needs_input", "unknown")
+
+
+def _is_blocked(steps: Sequence[EndedStep]) -> bool:
+    """Tell whether a failure keeps back all that the plan leads to: no step succeeded that no other one needs."""
+    if not any(step.status == "failed" and step.critical for step in steps):
+        return False
+    needed = {need for step in steps for need in step.needs}
+    return not any(step.status == "succeeded" for step in steps if step.id not in needed)
+
+
+def _bound(progress: Progress, reason: Again) -> Bound | None:
+    agent = progress.agent
+    rounds = 1 + agent.max_replans if reason == "blocked" else agent.max_rounds
+    if progress.revision >= rounds:
+        return "rounds"
+    if progress.left_ms < _SHORTEST_ROUND_MS or progress.spent_ms > agent.max_duration_s * 1000:
+        return "time"
+    if agent.max_cost is not None and (progress.cost or 0.0) >= agent.max_cost:
+        return "cost"
+    if reason != "observe":
+        return None
+    return "repetition" if _repeats(progress.steps) else "no_progress" if _stands_still(progress) else None
+
+
+def _repeats(steps: Sequence[EndedStep]) -> bool:
+    calls = Counter(call_of(step.tool, step.args) for step in steps)
+    return max(calls.values(), default=0) >= _REPETITIONS
+
+
+def _stands_still(progress: Progress) -> bool:
+    """Tell whether two rounds have passed without a step that succeeded: so nothing new was found out either."""
+    recent = [step for step in progress.steps if step.revision > progress.revision - _IDLE_ROUNDS]
+    return progress.revision >= _IDLE_ROUNDS and not any(step.status == "succeeded" for step in recent)
+
+
+def call_of(tool: str, args: Any) -> str:
+    """Return a call as text: the same for the same tool and arguments."""
+    return f"{tool} {json.dumps(args, sort_keys=True, default=str)}"

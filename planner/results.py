@@ -1,0 +1,49 @@
+"""Results: how the steps of a turn ended, as planner and responder are told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.contracts.plan import StepStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """How one step ended."""
+
+    id: str
+    tool: str
+    args: Mapping[str, Any]
+    """As in the plan: with references."""
+    status: StepStatus
+    result: Any = None
+    error: Mapping[str, Any] | None = None
+    """`{code, message}` of a failed step."""
+    needs: Mapping[str, bool | list[Any]] | None = None
+    """What a step that ended `needs_input` asks of the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """A result of an earlier turn of the conversation that still holds."""
+
+    tool: str
+    args: Mapping[str, Any]
+    """With which the call was made: without references."""
+    result: Any
+    turn: str
+    """The turn's id."""
+    step: str
+    age_s: int
+    """Seconds since the call."""
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as prompts and readers see it."""
+        return {
+            "tool": self.tool,
+            "args": self.args,
+            "result": self.result,
+            "turn": self.turn,
+            "step": self.step,
+            "age_s": self.age_s,
+        }

@@ -1,0 +1,48 @@
+"""Speak while a text is written: hand on whole sentences, each after its check.
+
+The first one that fails is held back, and all after it: what has been handed on is never unsaid by this text.
+"""
+
+import re
+
+from planner.context import PlanningContext
+from planner.grounding import Evidence, check, gather
+from planner.llm.protocol import OnDelta
+
+_SENTENCE = re.compile(r"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[\"'\u2019\u201d)\]»]*\s+|[。\uff01\uff1f]\s*|\n+")
+"""Where a sentence ends. Not after a digit or a single letter and a full stop, as in dates and initials."""
+
+
+class Sentences:
+    """Takes the pieces of a text, hands on its sentences."""
+
+    def __init__(self, evidence: Evidence | None, on_delta: OnDelta) -> None:
+        """Without evidence nothing is checked."""
+        self._evidence = evidence
+        self._on_delta = on_delta
+        self._waiting = ""
+        self._is_held = False
+
+    def __call__(self, piece: str) -> None:
+        self._waiting += piece
+        ends = [match.end() for match in _SENTENCE.finditer(self._waiting)]
+        if ends:
+            self._release(ends[-1])
+
+    def finish(self) -> None:
+        """Hand on what is left: the text is whole."""
+        self._release(len(self._waiting))
+
+    def _release(self, end: int) -> None:
+        sentences, self._waiting = self._waiting[:end], self._waiting[end:]
+        if self._evidence is not None:
+            self._is_held = self._is_held or bool(check(sentences, self._evidence).violations)
+        if sentences and not self._is_held:
+            self._on_delta(sentences)
+
+
+def direct_sentences(context: PlanningContext, on_delta: OnDelta) -> Sentences:
+    """Return what a direct answer is spoken through."""
+    if context.agent.grounding == "results" and not context.memory:
+        return Sentences(None, on_delta)
+    return Sentences(gather(context, context.done, context.memory), on_delta)

@@ -1,0 +1,150 @@
+"""Wording: which template writes a reply, what it is given, and what the language model is told where none fits."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from models.contracts.artifact import Artifact
+from models.contracts.turn import Usage
+from planner.context import history_messages
+from planner.grounding import Violation
+from planner.llm.protocol import Message
+from planner.outcome import Outcome
+from planner.results import StepOutcome
+from planner.voice import voice
+
+NO_USAGE = Usage(cost=0.0)
+LAST_RESORT = "responding/results"
+"""The template that fits every outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A text that may become the reply."""
+
+    text: str
+    written_by: str
+    """`template:NAME@VERSION`, `llm:NAME`, or `planner`."""
+    prompts: tuple[str, ...] = ()
+    """`name@version` of everything rendered for it."""
+    usage: Usage = NO_USAGE
+
+    @property
+    def is_templated(self) -> bool:
+        """Whether a template wrote it: a second try would write the same."""
+        return self.written_by.startswith("template:")
+
+
+def template_for(outcome: Outcome) -> str | None:
+    """Name the template that fits, None where the language model is to write."""
+    if outcome.stop in ("cancelled", "superseded"):
+        return f"responding/{outcome.stop}"
+    if any(step.status == "needs_input" for step in outcome.steps):
+        return "responding/question"
+    if _hint_fits(outcome):
+        return f"responding/{outcome.synthesis_hint}"
+    if outcome.formatted() is not None:
+        return "responding/itinerary"
+    if outcome.stop:
+        return "responding/late"
+    nothing = not any(step.status == "succeeded" for step in outcome.steps)
+    return LAST_RESORT if outcome.submitted or nothing or outcome.agent.responder == "template" else None
+
+
+def fill_template(outcome: Outcome, template: str, artifacts: Sequence[Artifact]) -> Draft:
+    """Write the reply from a template."""
+    render = outcome.prompts.render
+    went_wrong = [_problem(step) for step in outcome.steps if _went_wrong(step)]
+    problems = render("fragments/problems", steps=went_wrong, bound=outcome.bound)
+    question, formatted = outcome.question(), outcome.formatted()
+    text = render(
+        template,
+        action=outcome.action,
+        steps=[shown(step) for step in outcome.steps],
+        results=outcome.results(),
+        slots=dict(outcome.slots),
+        problems=problems.text,
+        output=formatted.result if formatted else None,
+        question=question.model_dump() if question else None,
+        artifacts=[{"kind": artifact.kind, "title": artifact.title} for artifact in artifacts],
+        locale=outcome.user.get("locale"),
+    )
+    return Draft(text=text.text, written_by=f"template:{text.source}", prompts=(text.source, problems.source))
+
+
+def responding_messages(outcome: Outcome) -> tuple[list[Message], tuple[str, ...]]:
+    """Return the prompt of a responding call, and `name@version` of its parts."""
+    render = outcome.prompts.render
+    inputs, spoken = voice(outcome.agent, outcome.prompts, outcome.user)
+    system = render("system/responding", **inputs)
+    steps = [{key: value for key, value in shown(step).items() if key != "label"} for step in outcome.steps]
+    results = render(
+        "fragments/results", message=outcome.message, action=outcome.action, steps=steps, bound=outcome.bound
+    )
+    messages: list[Message] = [
+        {"role": "system", "content": system.text},
+        *history_messages(outcome.history, outcome.prompts),
+        {"role": "user", "content": results.text},
+    ]
+    return messages, tuple(part.source for part in (system, *spoken, results))
+
+
+def rewriting_messages(
+    outcome: Outcome, draft: Draft, violations: Sequence[Violation]
+) -> tuple[list[Message], tuple[str, ...]]:
+    """Return the prompt of a second try: the first one, and what must not stand in it."""
+    messages, prompts = responding_messages(outcome)
+    named = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in violations]
+    regenerate = outcome.prompts.render("responding/regenerate", violations=named)
+    messages += [{"role": "assistant", "content": draft.text}, {"role": "user", "content": regenerate.text}]
+    return messages, (*prompts, regenerate.source)
+
+
+def revising_messages(
+    outcome: Outcome, draft: Draft, judgement: Mapping[str, Any]
+) -> tuple[list[Message], tuple[str, ...]]:
+    """Return the prompt of a second try: the first one, and what a critic has against it."""
+    messages, prompts = responding_messages(outcome)
+    revise = outcome.prompts.render("responding/revise", **judgement)
+    messages += [{"role": "assistant", "content": draft.text}, {"role": "user", "content": revise.text}]
+    return messages, (*prompts, revise.source)
+
+
+def authored(outcome: Outcome, draft: Draft) -> str:
+    """Return the words of the template that wrote a draft: its makers may say what no result holds."""
+    if not draft.is_templated:
+        return ""
+    name = draft.written_by.removeprefix("template:").partition("@")[0]
+    return re.sub(r"\{[{%#].*?[#%}]\}", " ", outcome.prompts.in_effect(name).text, flags=re.DOTALL)
+
+
+def _hint_fits(outcome: Outcome) -> bool:
+    """Tell whether the template that the plan asked for is there, and what it is made from, too."""
+    hint, formatter = outcome.synthesis_hint, outcome.agent.formatter
+    if hint not in outcome.agent.hints or not outcome.prompts.has(f"responding/{hint}"):
+        return False
+    if formatter is not None and hint == formatter.hint:
+        return outcome.formatted() is not None
+    return not outcome.steps or any(step.status == "succeeded" for step in outcome.steps)
+
+
+def _went_wrong(step: StepOutcome) -> bool:
+    return step.status in ("running", "failed", "skipped", "cancelled", "unknown")
+
+
+def _problem(step: StepOutcome) -> dict[str, Any]:
+    code = (step.error or {}).get("code") if step.status == "failed" else None
+    return {"label": _label(step), "status": step.status, "code": code}
+
+
+def shown(step: StepOutcome) -> dict[str, Any]:
+    """Return a step as templates and language models see it."""
+    code = (step.error or {}).get("code")
+    seen = {"label": _label(step), "tool": step.tool, "status": step.status, "result": step.result}
+    return seen | ({"error": code} if code else {})
+
+
+def _label(step: StepOutcome) -> str:
+    """Say a tool's name in words: `travel.lookup_weather` is "lookup weather"."""
+    return step.tool.rsplit(".", 1)[-1].replace("_", " ")

@@ -1,0 +1,143 @@
+"""Mode adaptive on real workers: phases, what is learned between them, and what a wrong assumption undoes."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, post, sim_lines, wait_step
+from tests.journeys.speaking import Speaker, says, speaker, written
+from workers.embedded import Stack, StackOptions
+
+KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+LOOK = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Kyoto"}, "needs": []}
+PHASES = [
+    {"id": "look", "objective": "See how it is", "success_metrics": ["known"], "steps": ["w"]},
+    {"id": "act", "objective": "Act on it", "success_metrics": ["done"], "steps": []},
+]
+
+
+@pytest.fixture(scope="module")
+def model(clean_environment: None) -> Iterator[Speaker]:
+    with speaker() as speaking:
+        speaking.gate.set()
+        yield speaking
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("adaptive") / "sim.log"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def asking(model: Speaker, log: Path) -> Iterator[httpx2.Client]:
+    """A stack that asks this language model."""
+    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_SIM_LOG": str(log)}
+    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
+        headers = {"Authorization": f"Bearer {stack.dev_key}"}
+        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
+            yield client
+
+
+def ask(api: httpx2.Client, *answers: str) -> dict[str, Any]:
+    return finished(api, post(api, says(*answers), agent="generic", mode="adaptive")["turn_id"])
+
+
+def phased(current: str, *steps: dict[str, Any], assumptions: tuple[dict[str, Any], ...] = ()) -> str:
+    """The text of a plan in phases."""
+    plan = json.loads(written(*steps))
+    head = {"assumptions": assumptions, "phases": PHASES, "current_phase": current}
+    return json.dumps({**head, **plan})
+
+
+def later(name: str, *needs: str, **more: Any) -> dict[str, Any]:
+    return wait_step(name, *needs, phase="act", **more)
+
+
+def known_of(api: httpx2.Client, turn: dict[str, Any]) -> dict[str, Any]:
+    answer = api.get(f"/v1/conversations/{turn['conversation_id']}/knowledge")
+    assert answer.status_code == 200, answer.text
+    page: dict[str, Any] = answer.json()
+    return page
+
+
+def test_only_the_current_phase_runs_and_the_next_is_planned_with_what_came(
+    asking: httpx2.Client, model: Speaker, log: Path
+) -> None:
+    """Steps of a later phase wait; the planner is shown them with what is known, and repeats what is still wanted."""
+    plan = phased("look", LOOK, later("b"), later("c", "b"))
+
+    turn = ask(asking, plan, phased("act", later("b")), phased("done"))
+
+    assert turn["status"] == "succeeded"
+    assert [(step["id"], step["status"]) for step in turn["steps"]] == [("w", "succeeded"), ("b", "succeeded")]
+    assert [[step["id"] for step in plan["steps"]] for plan in turn["plans"]] == [["w", "b", "c"], ["b"], []]
+    assert [line for line in sim_lines(log, turn["turn_id"]) if line[0] == "S"] == [("S", "b")]
+    asked = model.prompts[-2]
+    assert "wait for their phase" in asked
+    assert '"id": "city:kyoto"' in asked
+
+
+def test_a_contradicted_assumption_replans_only_what_rests_on_it(
+    asking: httpx2.Client, model: Speaker, log: Path
+) -> None:
+    """What does not rest on it runs as it was planned, whatever the planner writes; what does never runs."""
+    wrong = {
+        "id": "x",
+        "text": "It is in Europe.",
+        "subject": "Kyoto",
+        "attribute": "time_zone",
+        "value": "Europe/Rome",
+    }
+    steps = [LOOK, later("kept", ms=7), later("doomed", assumes=["x"]), later("after", "doomed")]
+
+    turn = ask(
+        asking,
+        phased("look", *steps, assumptions=(wrong,)),
+        phased("act", later("kept", ms=1), later("instead")),
+        phased("done"),
+    )
+
+    ran = {step["id"]: step for step in turn["steps"]}
+    assert turn["status"] == "succeeded"
+    assert set(ran) == {"w", "kept", "instead"}
+    assert ran["kept"]["args"]["ms"] == 7
+    assert {line for line in sim_lines(log, turn["turn_id"]) if line[0] == "S"} == {("S", "kept"), ("S", "instead")}
+    found = {"x": "time_zone of Kyoto is Asia/Tokyo, not Europe/Rome"}
+    assert found["x"] in model.prompts[-2]
+    assert (
+        asking.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()["plans"][1]["trace"]["lesson"]["contradicted"]
+        == found
+    )
+
+
+def test_the_offline_model_learns_about_a_trip(api: httpx2.Client) -> None:
+    """A trip in mode adaptive leaves sights, weather and hotels behind, each with its step, and no contradiction."""
+    turn = finished(api, post(api, KYOTO, agent="travel", mode="adaptive")["turn_id"])
+
+    page = known_of(api, turn)
+    kinds = {item["type"] for item in page["items"]}
+    castle = next(item for item in page["items"] if item["type"] == "attraction")
+    assert turn["status"] == "succeeded"
+    assert {"city", "weather", "attraction", "hotel"} <= kinds
+    assert castle["source"]["step"] == "attractions"
+    assert page["contradictions"] == []
+    assert turn["usage"]["llm_calls"] >= 3
+
+
+def test_what_a_conversation_knows_is_told_to_its_next_turn(asking: httpx2.Client, model: Speaker) -> None:
+    """The first plan of another message is made with it."""
+    first = ask(asking, phased("look", LOOK), phased("done"))
+    message = says(phased("look", wait_step("a")), phased("done"))
+
+    conversation = first["conversation_id"]
+    second = post(asking, message, agent="generic", mode="adaptive", conversation_id=conversation)
+    finished(asking, second["turn_id"])
+
+    assert '"id": "city:kyoto"' in model.prompts[-2]
+    assert known_of(asking, first)["items"][0]["id"] == "city:kyoto"

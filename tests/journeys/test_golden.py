@@ -1,0 +1,88 @@
+"""The golden conversations that are shipped pass on the offline model; `turnloom eval` tells those that do not."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from models.settings import ROOT
+from workers.cli import main
+from workers.cli.client import Api
+from workers.embedded import Stack
+from workers.golden.conversations import Golden, load_golden
+from workers.golden.holding import hold
+
+FILES = sorted((ROOT / "prompts" / "golden").glob("*.yaml"))
+SHIPPED = load_golden(FILES)
+
+WRONG = """
+agent: generic
+conversations:
+  - name: good
+    about: It passes.
+    turns: [{say: "Hello!", expect: {tools: []}}]
+  - name: wrong
+    about: It asks for a tool that nobody would call, and never comes to its second message.
+    turns:
+      - {say: "Hello!", expect: {tools: [sim.burn]}}
+      - {say: "Thanks!", expect: {tools: []}}
+"""
+
+
+def evaluate(stack: Stack, *arguments: str) -> Result:
+    """Run `turnloom eval` against the stack's API."""
+    return CliRunner().invoke(main, ["eval", "--url", stack.url, "--key", stack.dev_key, *arguments])
+
+
+@pytest.mark.parametrize("golden", SHIPPED, ids=lambda golden: f"{golden.agent}-{golden.name}")
+def test_a_golden_conversation(stack: Stack, golden: Golden) -> None:
+    """Tools, arguments, order, slots, artifacts, grounding, questions and calls are as the file says."""
+    with Api(stack.url, stack.dev_key) as api:
+        assert hold(api, golden).difference is None
+
+
+def test_there_are_enough_of_them() -> None:
+    """At least twenty, over the agents that can be asked something, each under a name of its own."""
+    names = [(golden.agent, golden.name) for golden in SHIPPED]
+
+    assert len(names) >= 20
+    assert len(set(names)) == len(names)
+    assert {agent for agent, _ in names} >= {"generic", "hotel", "travel"}
+
+
+def test_eval_tells_what_was_not_as_expected(stack: Stack, tmp_path: Path) -> None:
+    """It names the conversation, the message and the first difference, and exits with 1; what follows is not sent."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(WRONG)
+
+    shown = evaluate(stack, "--file", str(file))
+    told = json.loads(evaluate(stack, "--file", str(file), "--json", "--repeat", "2").stdout)
+
+    assert shown.exit_code == 1
+    assert "passed generic/good" in shown.stdout
+    assert "failed generic/wrong turn 1 ('Hello!'): tools: [], expected ['sim.burn']" in shown.stdout
+    assert "1 of 2 conversations passed" in shown.stdout
+    total = told["total"]
+    assert (total["conversations"], total["passed"], total["turns"], total["llm_calls"]) == (4, 2, 4, 4)
+    assert 0 < total["p50_ms"] <= total["p95_ms"]
+    assert total["prompt_tokens"] > 0
+    assert total["cost"] == 0.0
+    assert [line["passed"] for line in told["conversations"]] == [True, False] * 2
+
+
+def test_eval_exits_with_0_where_all_pass(stack: Stack) -> None:
+    """An agent's conversations alone."""
+    shown = evaluate(stack, "--agent", "generic")
+
+    assert shown.exit_code == 0, shown.output
+    assert "travel/" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("--agent", "nobody"), 1), (("--base-url", "http://127.0.0.1:1/v1"), 2), (("--file", "none"), 2)],
+)
+def test_eval_refuses_what_it_cannot_do(stack: Stack, arguments: tuple[str, ...], code: int) -> None:
+    """An agent without conversations, a language model for an API that has one, a file that is not there."""
+    assert evaluate(stack, *arguments).exit_code == code

@@ -1,0 +1,90 @@
+"""An invented price, on the whole road: nobody hears it, and the reply says where its own figures are from."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, post
+from tests.journeys.speaking import written
+from tests.planner.llm.scripted import Script, says, scripted_server
+from workers.embedded import Stack, StackOptions
+
+QUOTE = {"id": "quote", "tool": "sim.echo", "args": {"value": {"price": 940, "currency": "ILS"}}, "needs": []}
+INVENTED = "I asked the hotel. The room is ₪915 for the night. Shall I book it?"
+TRUE = "I asked the hotel. The room is ₪940 for the night. Shall I book it?"
+
+
+class Writer:
+    """A model that plans as it was told to, and writes the replies that it was told to, one after the other."""
+
+    def __init__(self, script: Script) -> None:
+        self.plan = written(QUOTE)
+        self.replies: list[str] = []
+        self.asked = 0
+        script.otherwise = self._answer
+
+    def _answer(self, body: dict[str, Any]) -> Any:
+        if "response_format" in body:
+            return says(self.plan)(body)
+        self.asked += 1
+        return says(self.replies[min(self.asked, len(self.replies)) - 1])(body)
+
+
+@pytest.fixture(scope="module")
+def stack(clean_environment: None) -> Iterator[tuple[Writer, httpx2.Client]]:
+    with scripted_server() as script:
+        writer = Writer(script)
+        options = StackOptions(data_dir=None, port=0, settings={"OPENAI_BASE_URL": script.url})
+        with Stack(options) as running:
+            headers = {"Authorization": f"Bearer {running.dev_key}"}
+            with httpx2.Client(base_url=running.url, headers=headers, timeout=40) as api:
+                yield writer, api
+
+
+def _events(api: httpx2.Client, turn_id: str) -> list[tuple[str, dict[str, Any]]]:
+    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
+    kinds = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    return list(zip(kinds, data, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("replies", "asked"),
+    [([TRUE], 1), ([INVENTED, TRUE], 2), ([INVENTED, INVENTED], 2)],
+    ids=["true", "corrected", "templated"],
+)
+def test_no_event_holds_an_invented_price(stack: tuple[Writer, httpx2.Client], replies: list[str], asked: int) -> None:
+    """Readers hear sentences that passed, then the whole reply; one more try is made, then the template writes."""
+    writer, api = stack
+    writer.plan, writer.replies, writer.asked = written(QUOTE), replies, 0
+
+    turn = finished(api, post(api, "What does the room cost?", agent="generic")["turn_id"])
+
+    events = _events(api, turn["turn_id"])
+    heard = "".join(data["text"] for kind, data in events if kind == "reply.delta")
+    done = next(data for kind, data in events if kind == "reply.done")
+    assert "915" not in json.dumps([turn, events])
+    assert heard == (TRUE if replies == [TRUE] else "I asked the hotel. ")
+    assert writer.asked == asked
+    assert done["text"] == turn["reply"]["text"]
+    assert "940" in done["text"]
+    assert turn["reply"]["grounded"] is True
+    assert ("quote", "value.price") in {(source["step"], source["path"]) for source in turn["reply"]["sources"]}
+
+
+def test_the_formatter_runs_though_no_step_calls_it(stack: tuple[Writer, httpx2.Client]) -> None:
+    """A plan that asks for an itinerary and forgets to have it made is answered with one, without another call."""
+    writer, api = stack
+    sights = {"id": "sights", "tool": "travel.search_attractions", "args": {"city": "Kyoto", "limit": 6}, "needs": []}
+    writer.plan, writer.asked = json.dumps({**json.loads(written(sights)), "synthesis_hint": "itinerary"}), 0
+
+    turn = finished(api, post(api, "Two days in Kyoto, please", agent="travel")["turn_id"])
+
+    assert [step["id"] for step in turn["steps"]] == ["sights"]
+    assert len(turn["output"]["days"]) == 3
+    assert turn["reply"]["artifacts"][0]["kind"] == "itinerary"
+    assert turn["reply"]["text"].startswith("Here is your 3-day plan.")
+    assert writer.asked == 0

@@ -1,0 +1,172 @@
+"""Whole conversations with the hotel agent on the embedded stack: dates, prices, changes, comparisons, links."""
+
+import hashlib
+import hmac
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, post
+from workers.embedded import Stack
+
+FRIDAY = 4
+
+
+def talk(api: httpx2.Client, *messages: str) -> list[dict[str, Any]]:
+    """Hold a conversation; return its turns, all succeeded and without a figure that has no source."""
+    conversation = f"hotel-{uuid4()}"
+    turns = [say(api, message, conversation) for message in messages]
+    assert [turn["status"] for turn in turns] == ["succeeded"] * len(turns), [turn["reply"] for turn in turns]
+    assert [turn["reply"]["grounded"] for turn in turns] == [True] * len(turns)
+    return turns
+
+
+def say(api: httpx2.Client, message: str, conversation: str) -> dict[str, Any]:
+    return finished(api, post(api, message, agent="hotel", conversation_id=conversation)["turn_id"])
+
+
+def results(turn: dict[str, Any]) -> dict[str, Any]:
+    return {step["tool"]: step["result"] for step in turn["steps"]}
+
+
+def kinds(turn: dict[str, Any]) -> list[str]:
+    return [artifact["kind"] for artifact in turn["reply"]["artifacts"]]
+
+
+def next_weekend() -> tuple[str, str]:
+    """Friday and Saturday of the next week, where the hotel is."""
+    today = datetime.now(ZoneInfo("Asia/Jerusalem")).date()
+    friday = today + timedelta(days=7 - today.weekday() + FRIDAY)
+    return friday.isoformat(), (friday + timedelta(days=1)).isoformat()
+
+
+def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) -> None:
+    """Each turn changes one thing and keeps the rest; the link is for the option that was shown first."""
+    first, second, third = talk(
+        api,
+        "A room next weekend for 2 adults and a child of 5",
+        "make it 3 adults, under 900 ILS",
+        "send me the link for the first one",
+    )
+
+    check_in, check_out = next_weekend()
+    shown, changed = results(first)["pms.get_availability"], results(second)["pms.get_availability"]
+    link = results(third)["pms.generate_booking_link"]
+    assert (shown["check_in"], shown["check_out"]) == (check_in, check_out)
+    assert (shown["adults"], shown["children"], shown["babies"]) == (2, 1, 0)
+    assert [turn["synthesis_hint"] for turn in (first, second, third)] == [
+        "present_best_two_options", "show_updated_options", "send_link_with_summary",
+    ]  # fmt: skip
+    assert (changed["check_in"], changed["adults"], changed["children"]) == (check_in, 3, 1)
+    assert changed["options"]
+    assert max(option["price_total"] for option in changed["options"]) <= 900
+    assert changed["over_budget"] > 0
+    assert link["option"] == changed["options"][0]
+    assert [kinds(turn) for turn in (first, second)] == [["table"]] * 2
+    assert "link" in kinds(third)
+    assert all(turn["usage"]["llm_calls"] == 1 for turn in (first, second, third))
+    signed, _, signature = link["url"].partition("?")[2].rpartition("&signature=")
+    secret = stack.environment["TURNLOOM_LINK_SECRET"]
+    assert signature == hmac.new(secret.encode(), signed.encode(), hashlib.sha256).hexdigest()
+    assert datetime.fromisoformat(link["expires_at"]) > datetime.now(UTC)
+
+
+def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) -> None:
+    """The best two stand first, the reply names them without repeating the table, and every figure has its source."""
+    (turn,) = talk(api, "A room next weekend for 2 adults and a child of 5")
+
+    table = turn["reply"]["artifacts"][0]["data"]
+    text = turn["reply"]["text"]
+    prices = [row[table["columns"].index("Price")] for row in table["rows"]]
+    assert table["preview"] == 2
+    assert prices == sorted(prices)
+    assert all(row[0] in text for row in table["rows"][:2])
+    assert not any(f"{price:g}" in text for price in prices)
+    assert "If you meant" in text  # Saturday to Sunday
+    assert turn["reply"]["grounded"] is True
+    assert {source["path"] for source in turn["reply"]["sources"]} >= {"check_in", "check_out"}
+
+
+def test_without_dates_one_question_offers_two_weekends(api: httpx2.Client) -> None:
+    """The answer to it is enough to go on: guests and wishes are not asked again."""
+    conversation = f"hotel-{uuid4()}"
+    asked = say(api, "I need a room with breakfast for 3 adults", conversation)
+    answered = say(api, asked["reply"]["question"]["choices"]["dates"][1], conversation)
+
+    (question,) = asked["reply"]["question"]["choices"].values()
+    assert len(question) == 2
+    assert all(choice in asked["reply"]["text"] for choice in question)
+    assert asked["reply"]["text"].count("?") == 1
+    found = results(answered)["pms.get_availability"]
+    assert (found["adults"], found["nights"]) == (3, 1)
+    assert {option["board_code"] for option in found["options"]} == {"BB"}
+
+
+def test_two_options_are_compared(api: httpx2.Client) -> None:
+    """Side by side, from the hotel's own system, with what was settled before."""
+    first, second = talk(
+        api, "A room next weekend for 2 adults and a child of 5", "what is the difference between those two?"
+    )
+
+    shown = results(first)["pms.get_availability"]["options"]
+    compared = results(second)["pms.compare_options"]["options"]
+    assert [option["price_total"] for option in compared] == [option["price_total"] for option in shown[:2]]
+    assert "comparison" in kinds(second)
+    assert second["reply"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [("Do you have a sea view?", ["Sea View Double", "Sea Suite"]), ("can we bring a dog?", ["assistance dogs"])],
+)
+def test_questions_about_the_house_are_answered_by_the_house(
+    api: httpx2.Client, question: str, words: list[str]
+) -> None:
+    """By a template, from the hotel's own answers and rooms."""
+    (turn,) = talk(api, question)
+
+    assert turn["synthesis_hint"] == "answer_amenity_question"
+    assert all(word in turn["reply"]["text"] for word in words)
+
+
+def test_a_link_to_nothing_that_was_shown_asks_which(api: httpx2.Client) -> None:
+    """An option beyond the list is not guessed."""
+    first, second = talk(
+        api,
+        "A room on 31 December, room only, for 3 adults and children aged 4 and 7, under 850 ILS",
+        "send me the link for the second one",
+    )
+
+    assert len(results(first)["pms.get_availability"]["options"]) == 1
+    assert second["steps"] == []
+    assert second["reply"]["artifacts"] == []
+    assert second["reply"]["text"].count("?") == 1
+
+
+def test_a_hotel_plan_can_be_posted(api: httpx2.Client) -> None:
+    """The plan of the interface's own example, with the hotel's id, on dates that are sold out but for families."""
+    steps = [
+        {"id": "dates", "tool": "dates.resolve_hint", "args": {"hint": "31 December"}},
+        {"id": "rooms", "tool": "pms.get_room_types", "args": {"hotel_id": "demo"}},
+        {"id": "avail", "tool": "pms.get_availability", "args": {
+            "hotel_id": "demo", "check_in": {"$from": "dates.check_in"}, "check_out": {"$from": "dates.check_out"},
+            "adults": 2}},
+    ]  # fmt: skip
+
+    turn = finished(api, post(api, plan={"steps": steps}, agent="hotel")["turn_id"])
+
+    found = results(turn)["pms.get_availability"]
+    assert turn["status"] == "succeeded", json.dumps(turn["steps"])
+    assert {option["room_type_code"] for option in found["options"]} == {"FAM"}
+    assert set(found["sold_out"]) == {
+        "Accessible Double",
+        "Classic Double",
+        "Classic Twin",
+        "Sea Suite",
+        "Sea View Double",
+    }

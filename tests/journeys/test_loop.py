@@ -1,0 +1,149 @@
+"""The loop on real workers: plan, run, observe, and plan again."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, kinds, post, sim_lines, wait_step
+from tests.journeys.speaking import Speaker, says, speaker, written
+from workers.embedded import Stack, StackOptions
+
+KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+
+
+@pytest.fixture(scope="module")
+def model(clean_environment: None) -> Iterator[Speaker]:
+    with speaker() as speaking:
+        speaking.gate.set()
+        yield speaking
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("loop") / "sim.log"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def asking(model: Speaker, log: Path) -> Iterator[httpx2.Client]:
+    """A stack that asks this language model."""
+    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_SIM_LOG": str(log)}
+    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
+        headers = {"Authorization": f"Bearer {stack.dev_key}"}
+        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
+            yield client
+
+
+def ask(api: httpx2.Client, *answers: str, **request: Any) -> dict[str, Any]:
+    return finished(api, post(api, says(*answers), agent="generic", **request)["turn_id"])
+
+
+def echo(name: str, value: Any) -> dict[str, Any]:
+    return {"id": name, "tool": "sim.echo", "args": {"value": value}, "needs": []}
+
+
+def test_react_makes_one_step_at_a_time_from_what_came(asking: httpx2.Client, model: Speaker, log: Path) -> None:
+    """Each revision is told what came, refers to it, and the last one is the answer. No step runs twice."""
+    second = {"id": "b", "tool": "sim.wait", "args": {"ms": {"$from": "a.ms"}, "payload": None}, "needs": []}
+
+    turn = ask(asking, written(wait_step("a")), written(second), written(reply="Both are done."), mode="react")
+
+    assert (turn["status"], turn["reply"]["text"]) == ("succeeded", "Both are done.")
+    assert [[step["id"] for step in plan["steps"]] for plan in turn["plans"]] == [["a"], ["b"], []]
+    assert sim_lines(log, turn["turn_id"]) == [("S", "a"), ("E", "a"), ("S", "b"), ("E", "b")]
+    assert kinds(asking, turn["turn_id"]).count("plan.revised") == 2
+    assert turn["usage"]["llm_calls"] == 3
+    assert '"status": "succeeded"' in model.prompts[-1]
+
+
+def test_a_step_of_before_may_be_listed_again_and_does_not_run_again(asking: httpx2.Client, log: Path) -> None:
+    """A revision that repeats the whole plan runs what is new in it."""
+    whole = written(wait_step("a"), wait_step("b", "a"))
+
+    turn = ask(asking, written(wait_step("a")), whole, written(), mode="adaptive")
+
+    assert [step["id"] for step in turn["steps"]] == ["a", "b"]
+    assert [line for line in sim_lines(log, turn["turn_id"]) if line[0] == "S"] == [("S", "a"), ("S", "b")]
+
+
+def test_two_steps_at_once_are_refused_in_react(asking: httpx2.Client) -> None:
+    """The repair turn names the fault, and its one step counts."""
+    turn = ask(asking, written(wait_step("a"), wait_step("b")), written(wait_step("c")), mode="react")
+
+    assert turn["plans"][0]["steps"][0]["id"] == "c"
+
+
+def test_going_round_in_circles_ends_with_a_summary(asking: httpx2.Client) -> None:
+    """The third identical call is the last one, and the reply is made from what there is."""
+    turns = [written(echo(name, "same")) for name in "abcdef"]
+
+    turn = ask(asking, *turns, mode="react")
+
+    assert turn["status"] == "succeeded"
+    assert [step["id"] for step in turn["steps"]] == ["a", "b", "c"]
+    assert turn["reply"]["text"] == "Done."
+
+
+def test_a_failure_that_blocks_the_answer_is_planned_around(asking: httpx2.Client, model: Speaker) -> None:
+    """The planner sees the failure once, and finds another way."""
+    failing = {"id": "a", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}, "needs": []}
+
+    turn = ask(asking, written(failing), written(echo("b", "instead")))
+
+    assert turn["status"] == "succeeded"
+    assert [(step["id"], step["status"]) for step in turn["steps"]] == [("a", "failed"), ("b", "succeeded")]
+    assert "What failed keeps the answer back" in model.prompts[-1]
+
+
+def test_a_second_failure_is_answered(asking: httpx2.Client) -> None:
+    """The rounds are bounded, and the reply says what went wrong."""
+    failing = {"tool": "sim.fail", "args": {"code": "NOT_FOUND"}, "needs": []}
+
+    turn = ask(asking, written({**failing, "id": "a"}), written({**failing, "id": "b"}))
+
+    assert turn["status"] == "failed"
+    assert [step["id"] for step in turn["steps"]] == ["a", "b"]
+    assert len(turn["plans"]) == 2
+    assert turn["reply"]["text"]
+
+
+def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Path) -> None:
+    """The same write under another id is refused, twice: the reply is made from what there is."""
+    write = {"tool": "sim.write", "args": {"value": 1}, "needs": []}
+
+    turn = ask(asking, written({**write, "id": "a"}), written({**write, "id": "b"}), mode="react")
+
+    assert turn["status"] == "succeeded"
+    assert sim_lines(log, turn["turn_id"]) == [("S", "a"), ("E", "a")]
+
+
+@pytest.mark.parametrize("mode", ["react", "adaptive"])
+def test_the_offline_model_works_in_rounds(api: httpx2.Client, mode: str) -> None:
+    """A trip planned step by step has the same steps as one planned at once."""
+    turn = finished(api, post(api, KYOTO, agent="travel", mode=mode)["turn_id"])
+
+    assert turn["status"] == "succeeded"
+    assert [step["tool"].split(".")[1] for step in turn["steps"]][-1] == "format_itinerary"
+    assert all(step["status"] == "succeeded" for step in turn["steps"])
+    assert len(turn["plans"]) == (5 if mode == "react" else 2)
+    assert json.dumps(turn["output"])
+
+
+def test_the_answer_to_a_question_goes_on_from_there(asking: httpx2.Client, model: Speaker) -> None:
+    """A tool that lacks something asks one question with choices; the next turn is told which call asked."""
+    unclear = {"id": "d", "tool": "dates.resolve_hint", "args": {"hint": "some time", "timezone": None}, "needs": []}
+    clear = {**unclear, "args": {"hint": "tomorrow", "timezone": None}}
+
+    first = ask(asking, written(unclear), conversation_id="asked")
+    second = ask(asking, written(clear), conversation_id="asked")
+
+    question = first["reply"]["question"]
+    assert (question["fields"], len(question["choices"]["hint"])) == (["hint"], 2)
+    assert second["steps"][0]["status"] == "succeeded"
+    told = model.prompts[-1].split("<asked>")[1].split("</asked>")[0]
+    assert json.loads(told)[0]["tool"] == "dates.resolve_hint"

@@ -1,0 +1,66 @@
+"""What a conversation holds from turn to turn, on the embedded stack: settled slots, and results that still hold."""
+
+from typing import Any
+
+import httpx2
+
+from tests.journeys.following import finished, post
+
+KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+
+
+def _said(api: httpx2.Client, conversation: str, message: str) -> dict[str, Any]:
+    accepted = post(api, message, agent="travel", conversation_id=conversation)
+    return finished(api, accepted["turn_id"])
+
+
+def _memory(api: httpx2.Client, conversation: str) -> dict[str, Any]:
+    answer = api.get(f"/v1/conversations/{conversation}/memory")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _cached(turn: dict[str, Any]) -> dict[str, str | None]:
+    return {step["tool"]: step["cache"] for step in turn["steps"]}
+
+
+def test_what_is_remembered_is_not_fetched_again(api: httpx2.Client) -> None:
+    """A call that was made before in the conversation has its result at once; one that differs is made."""
+    first = _said(api, "remembering", KYOTO)
+    second = _said(api, "remembering", "Make it 3 days")
+    elsewhere = _said(api, "remembering-2", KYOTO)
+
+    assert set(_cached(first).values()) == {None}
+    assert _cached(second) == {
+        "travel.search_attractions": "memory",
+        "travel.lookup_weather": None,
+        "travel.search_hotels": None,
+        "travel.format_itinerary": None,
+    }
+    assert second["status"] == "succeeded"
+    assert second["steps"][0]["result"] == first["steps"][0]["result"]
+    assert set(_cached(elsewhere).values()) == {None}
+
+
+def test_a_message_changes_one_slot_and_keeps_the_rest(api: httpx2.Client) -> None:
+    """What was settled stays until a message says otherwise, and dates that a tool resolved are settled too."""
+    _said(api, "settling", "Hotels in Rome next weekend for 2 nights")
+    before = _memory(api, "settling")["slots"]
+    _said(api, "settling", "make it 3 nights")
+    after = _memory(api, "settling")["slots"]
+
+    assert before["city"] == "Rome"
+    assert before["start"]
+    assert after == {**before, "nights": 3}
+
+
+def test_erasure_takes_what_was_remembered(api: httpx2.Client) -> None:
+    """Nothing of an erased conversation's state, results or summary is left."""
+    _said(api, "erasing", "Weather in Berlin for 2 days")
+    remembered = _memory(api, "erasing")["results"]
+    api.delete("/v1/conversations/erasing").raise_for_status()
+
+    assert remembered
+    left = _memory(api, "erasing")
+    assert (left["slots"], left["results"], left["summary"]) == ({"travellers": 2}, [], None)

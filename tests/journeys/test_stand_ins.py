@@ -1,0 +1,157 @@
+"""Where the language model fails, is unsure, or is not to be heard: playbooks, the critic and hooks on real workers."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, kinds, post, run
+from tests.journeys.speaking import MESSAGE
+from tests.planner.llm.scripted import Script, fails, says, scripted_server
+from workers.embedded import Stack, StackOptions
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SETTLED = {"thought": "t", "slots": {"city": "Kyoto", "nights": 2}, "reply": "Kyoto it is.", "steps": []}
+WAIT = {"id": "a", "tool": "sim.wait", "args": {"ms": 1}, "needs": []}
+UNSURE = {"thought": "t", "action": "Wait", "confidence": 0.4, "reply": None, "steps": [WAIT]}
+LOOK_UP = [
+    {"id": "sights", "tool": "travel.search_attractions", "args": {"city": "Osaka", "limit": 5}, "needs": []},
+    {"id": "weather", "tool": "travel.lookup_weather", "args": {"city": "Osaka", "days": 2}, "needs": []},
+]
+JOINED = {"city": "Osaka", "days": 2, "attractions": {"$from": "sights.results"}, "weather": {"$from": "weather.days"}}
+FORMAT = {"id": "trip", "tool": "travel.format_itinerary", "args": JOINED, "needs": [], "on_need_error": "run"}
+TRIP = {"thought": "t", "action": "Plan a trip", "reply": None, "steps": [*LOOK_UP, FORMAT]}
+WRITTEN_ANEW = re.compile(r"<reasons>")
+
+
+def _speak(body: dict[str, Any]) -> Any:
+    """Answer as the message says."""
+    contents = [message["content"] for message in body["messages"]]
+    message = json.loads([found for content in contents for found in MESSAGE.findall(content)][-1])
+    form = body.get("response_format", {}).get("json_schema", {}).get("name")
+    if message == "unsure" and form == "judgement":
+        return says(json.dumps({"verdict": "revise", "reasons": ["It is too short."], "fix": None}))(body)
+    if message == "unsure" and form is None:
+        return says("I have waited for you." if WRITTEN_ANEW.search(contents[-1]) else "Waited.")(body)
+    answers = {"nonsense": "Let me think about that."}
+    answers |= {name: json.dumps(plan) for name, plan in (("settle", SETTLED), ("unsure", UNSURE), ("trip", TRIP))}
+    return says(answers[message])(body) if message in answers else fails(401, "no such key")(body)
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[Script]:
+    """A language model that does as the message says."""
+    with scripted_server() as script:
+        script.otherwise = _speak
+        yield script
+
+
+@pytest.fixture(scope="module")
+def stack(script: Script) -> Iterator[Stack]:
+    """Every process, with that language model, and with hooks."""
+    settings = {
+        "OPENAI_BASE_URL": script.url,
+        "TURNLOOM_HOOKS": '["tests.journeys.house_rules"]',
+        "PYTHONPATH": str(ROOT),
+    }
+    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as started:
+        yield started
+
+
+def _turn(api: httpx2.Client, message: str, conversation: str, agent: str = "travel") -> dict[str, Any]:
+    return finished(api, post(api, message, conversation_id=conversation, agent=agent)["turn_id"])
+
+
+def _trace(api: httpx2.Client, turn: dict[str, Any]) -> dict[str, Any]:
+    trace: dict[str, Any] = api.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()
+    return trace
+
+
+@pytest.mark.parametrize(("message", "code"), [("out", "llm_rejected"), ("nonsense", "invalid_plan")])
+def test_a_playbook_stands_in_for_a_plan(api: httpx2.Client, script: Script, message: str, code: str) -> None:
+    """What the conversation has settled fills a playbook; the reply says that the message itself was not worked on."""
+    _turn(api, "settle", f"trip-{message}")
+    before = len(script.requests)
+
+    turn = _turn(api, message, f"trip-{message}")
+
+    assert turn["status"] == "succeeded"
+    assert turn["reply"]["text"].startswith("I could not work on your message itself just now")
+    assert {step["tool"] for step in turn["steps"]} == {
+        "travel.search_attractions", "travel.lookup_weather", "travel.search_hotels", "travel.format_itinerary",
+    }  # fmt: skip
+    assert turn["output"]["days"]
+    assert len(script.requests) - before == (1 if message == "out" else 2)
+    trace = _trace(api, turn)
+    assert "responding/stood_in@1" in trace["reply"]["prompts"]
+    (plan,) = trace["plans"]
+    assert (plan["source"], plan["trace"]["failure"]["code"]) == ("playbook", code)
+    assert "playbooks/trip_overview@1" in plan["trace"]["prompts"]
+    assert plan["trace"].get("text") == ("Let me think about that." if message == "nonsense" else None)
+
+
+def test_where_nothing_is_known_the_failure_is_explained(api: httpx2.Client) -> None:
+    """Without slots no playbook fits: the turn fails cleanly, and what the model wrote is in the trace."""
+    turn = _turn(api, "nonsense", "nothing-settled")
+
+    assert (turn["status"], turn["error"]["code"]) == ("failed", "invalid_plan")
+    assert "could not work out" in turn["reply"]["text"]
+    reply = _trace(api, turn)["reply"]
+    assert reply["text"] == "Let me think about that."
+    assert [fault["code"] for fault in reply["faults"]] == ["not_json"]
+
+
+def test_an_unsure_plan_has_its_reply_looked_over(api: httpx2.Client) -> None:
+    """The critic is a call of its own in the account, its verdict and cost are in the trace, and it is heard once."""
+    turn = _turn(api, "unsure", "doubt", agent="generic")
+
+    assert turn["reply"]["text"] == "I have waited for you."
+    trace = _trace(api, turn)
+    assert [call["purpose"] for call in trace["llm_calls"]] == ["plan", "reply", "critic", "reply"]
+    assert (trace["reply"]["critic"]["verdict"], trace["reply"]["critic"]["completion_tokens"]) == ("revise", 7)
+    assert turn["usage"]["llm_calls"] == 4
+
+
+def test_a_hook_stops_a_tool(api: httpx2.Client) -> None:
+    """The vetoed step fails with REJECTED, the rest goes on, and the turn's events say who said no."""
+    steps = [{"id": word, "tool": "sim.echo", "args": {"value": word}} for word in ("forbidden", "broken", "secret")]
+
+    turn = run(api, steps)
+
+    found = {step["id"]: step for step in turn["steps"]}
+    assert {name: step["status"] for name, step in found.items()} == {
+        "forbidden": "failed", "broken": "succeeded", "secret": "succeeded",
+    }  # fmt: skip
+    assert found["forbidden"]["error"]["code"] == "REJECTED"
+    assert found["secret"]["result"] == {"value": "(hidden)"}
+    told = [kind for kind in kinds(api, turn["turn_id"]) if kind.startswith("hook.")]
+    assert sorted(told) == ["hook.failed", "hook.vetoed"]
+
+
+def test_a_hook_stops_a_call_of_the_language_model(api: httpx2.Client, script: Script) -> None:
+    """A vetoed planning call is never made; its reason is the reply."""
+    before = len(script.requests)
+
+    turn = _turn(api, "closed", "shut", agent="generic")
+
+    assert (turn["status"], turn["reply"]["text"]) == ("succeeded", "We are closed today.")
+    assert len(script.requests) == before
+    assert "hook.vetoed" in kinds(api, turn["turn_id"])
+
+
+def test_a_trip_without_its_weather_says_so(api: httpx2.Client) -> None:
+    """With the provider down, `best_effort` still brings the itinerary and what is missing in it; `fail_fast` ends."""
+    best = finished(api, post(api, "trip", agent="travel")["turn_id"])
+    fast = finished(api, post(api, "trip", agent="travel", on_error="fail_fast")["turn_id"])
+
+    assert (best["status"], fast["status"]) == ("succeeded", "failed")
+    assert {step["id"]: step["status"] for step in best["steps"]}["weather"] == "failed"
+    assert len(best["output"]["days"]) == 2
+    assert "weather" in best["reply"]["text"].lower()
+    assert len(best["plans"]) == len(fast["plans"]) == 1
+    assert fast["reply"]["text"]

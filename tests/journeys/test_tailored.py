@@ -1,0 +1,108 @@
+"""A tenant's own prompts and agents on the whole road: they count within seconds, and every trace names them."""
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import httpx2
+import pytest
+from click.testing import CliRunner
+
+from models.database import close_connections
+from models.settings import settings
+from tests.facts import wait_for
+from tests.journeys.following import finished, post, run
+from workers.cli import main
+from workers.embedded import Stack
+
+ECHO = [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]
+OWN_RESULTS = (
+    "---\nname: responding/results\nversion: 1\ninputs: [steps]\n---\n"
+    "The guild has spoken: {% for step in steps %}{{ step.result | tojson }}{% endfor %}"
+)
+OWN_AGENT = "persona: You are the guild's own planner.\n"
+Cli = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def cli(stack: Stack) -> Iterator[Cli]:
+    """Run `turnloom ARGUMENTS` on the stack's database; return what it prints."""
+
+    def call(*arguments: str, text: str = "") -> str:
+        done = CliRunner().invoke(main, arguments, input=text)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.environment.items():
+            patch.setenv(name, value)
+        settings.cache_clear()
+        yield call
+        close_connections()
+    settings.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def guild(stack: Stack, cli: Cli) -> Iterator[httpx2.Client]:
+    """A client of a tenant of its own."""
+    cli("tenant", "create", "guild")
+    scopes = "turns:read,turns:write,plans:submit"
+    key = json.loads(cli("key", "create", "--tenant", "guild", "--scopes", scopes, "--json"))["key"]
+    with httpx2.Client(base_url=stack.url, headers={"X-Api-Key": key}, timeout=40) as client:
+        yield client
+
+
+def digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:8]
+
+
+def test_own_template_writes_the_reply(guild: httpx2.Client, api: httpx2.Client, cli: Cli) -> None:
+    """From seconds after it was set until seconds after it was removed, and for no other tenant."""
+
+    def says(client: httpx2.Client) -> str:
+        text: str = run(client, ECHO)["reply"]["text"]
+        return text
+
+    shipped = says(guild)
+    cli("prompts", "set", "responding/results", "-", "--tenant", "guild", text=OWN_RESULTS)
+    wait_for(lambda: says(guild) == 'The guild has spoken: {"value": "hi"}')
+    turn = run(guild, ECHO)
+    others = says(api)
+    cli("prompts", "remove", "responding/results", "--tenant", "guild")
+    wait_for(lambda: says(guild) == shipped)
+
+    trace = guild.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()
+    assert trace["reply"]["written_by"] == f"template:responding/results@1+{digest(OWN_RESULTS)}"
+    assert others == shipped
+    assert api.get(f"/v1/turns/{turn['turn_id']}/trace.json").status_code == 404
+
+
+def test_trace_names_every_version(guild: httpx2.Client, cli: Cli) -> None:
+    """Of the agent and of each prompt, in planning and in the reply; the catalogue shows the tenant's agent."""
+    cli("agents", "set", "travel", "-", "--tenant", "guild", text=OWN_AGENT)
+
+    own = f"agents/travel@2+{digest(OWN_AGENT)}"
+
+    def trace_of(turn: dict[str, Any]) -> Any:
+        return guild.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()
+
+    def ask() -> dict[str, Any]:
+        return finished(guild, post(guild, "Check the weather in Kyoto", agent="travel")["turn_id"])
+
+    def listed() -> str:
+        agents = {item["name"]: item["source"] for item in guild.get("/v1/agents").json()["items"]}
+        return str(agents["travel"])
+
+    wait_for(lambda: listed() == own)
+    # Each process sees a change within seconds, for itself.
+    wait_for(lambda: all(trace_of(turn)["reply"]["agent"] == own for turn in (ask(), ask(), ask())))
+    turn = ask()
+    trace = trace_of(turn)
+
+    (plan,) = trace["plans"]
+    assert plan["trace"]["agent"] == trace["reply"]["agent"] == own
+    assert {name.partition("@")[0] for name in plan["trace"]["prompts"]} >= {"system/planning", "styles/default"}
+    assert all("@" in name and "+" not in name for name in plan["trace"]["prompts"])
+    assert [call["purpose"] for call in trace["llm_calls"]][:1] == ["plan"]
+    assert [step["tool"] for step in trace["steps"]] == [step["tool"] for step in turn["steps"]]

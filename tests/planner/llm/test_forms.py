@@ -1,0 +1,212 @@
+"""How an answer is bound to a schema: the best form that the endpoint takes, against one that refuses by script."""
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from models.errors import Unavailable
+from planner.concluding import conclusion_schema
+from planner.context import PlanningContext
+from planner.critic import critic_schema
+from planner.drafting import draft, planning_messages
+from planner.llm.openai import OpenAIModel
+from planner.llm.protocol import Message
+from planner.llm.schema import plan_schema
+from planner.prompts import shipped
+from planner.streaming import WrittenStep
+from tests.planner.llm.scripted import Behaviour, Script, calls, fails, says
+
+HELLO: list[Message] = [{"role": "user", "content": "hello, in JSON"}]
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}}
+ANSWER = json.dumps({"city": "Kyoto", "steps": ["one", "two"]})
+
+NO_SCHEMA = fails(400, "This model does not support response format `json_schema`.")
+NO_TOOLS = fails(400, "registry.example/gemma does not support tools")
+NO_JSON = fails(422, "unknown field: response_format")
+
+
+def _ask(llm: OpenAIModel, model: str | None = None, *, streamed: bool = False) -> str:
+    if streamed:
+        pieces: list[str] = []
+        answer = llm.stream(HELLO, pieces.append, purpose="plan", model=model, schema=SCHEMA)
+        assert "".join(pieces) == answer.text
+        return answer.text
+    return llm.generate(HELLO, purpose="plan", model=model, schema=SCHEMA).text
+
+
+def _form(request: dict[str, Any]) -> str:
+    if "tools" in request:
+        return "function"
+    return request["response_format"]["type"] if "response_format" in request else "text"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("behaviours", "forms"),
+    [
+        ([says(ANSWER)], ["json_schema"]),
+        ([NO_SCHEMA, calls(ANSWER)], ["json_schema", "function"]),
+        ([NO_SCHEMA, says(ANSWER)], ["json_schema", "function"]),
+        ([NO_SCHEMA, NO_TOOLS, says(ANSWER)], ["json_schema", "function", "json_object"]),
+        ([NO_SCHEMA, NO_TOOLS, NO_JSON, says(ANSWER)], ["json_schema", "function", "json_object", "text"]),
+        ([NO_SCHEMA, fails(500), calls(ANSWER)], ["json_schema", "function", "function"]),
+    ],
+    ids=["schema", "function", "function-answered-in-text", "json", "text", "outage-between"],
+)
+def test_the_best_form_that_is_not_refused_is_asked_for(
+    script: Script, llm: OpenAIModel, behaviours: list[Behaviour], forms: list[str], *, streamed: bool
+) -> None:
+    """A form that is refused gives way to the next; the answer is the same, whole or streamed."""
+    script.behaviours = list(behaviours)
+
+    text = _ask(llm, streamed=streamed)
+
+    assert text == ANSWER
+    assert [_form(request) for request in script.requests] == forms
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Invalid schema for response_format 'plan'"),
+        (400, "failed to parse grammar"),
+        (404, "No endpoints found that support structured outputs"),
+        (422, "extra fields: response_format"),
+        (501, "json_schema is not implemented"),
+    ],
+)
+def test_endpoints_refuse_a_schema_in_many_words(script: Script, llm: OpenAIModel, status: int, message: str) -> None:
+    """Whatever status and words a server has for it, the next form is tried."""
+    script.behaviours = [fails(status, message), calls(ANSWER)]
+
+    assert _ask(llm) == ANSWER
+
+
+def test_the_function_takes_the_schema_as_its_parameters(script: Script, llm: OpenAIModel) -> None:
+    """One function named `plan` is offered and must be called; nothing about it is strict."""
+    script.behaviours = [NO_SCHEMA, calls(ANSWER)]
+
+    _ask(llm)
+
+    (tool,) = script.requests[1]["tools"]
+    assert tool == {"type": "function", "function": {"name": "plan", "parameters": SCHEMA}}
+    assert script.requests[1]["tool_choice"] == {"type": "function", "function": {"name": "plan"}}
+    assert "response_format" not in script.requests[1]
+
+
+def test_what_one_model_takes_is_remembered_for_it_alone(script: Script, llm: OpenAIModel) -> None:
+    """The second call begins with the form that was found; another model of the same endpoint begins with the best."""
+    script.behaviours = [NO_SCHEMA, NO_TOOLS, *[says(ANSWER)] * 3]
+
+    for model in ("small", "small", "large"):
+        _ask(llm, model)
+
+    asked = [(request["model"], _form(request)) for request in script.requests]
+    assert asked[2:] == [("small", "json_object"), ("small", "json_object"), ("large", "json_schema")]
+    assert llm.supports_structured_output
+
+
+def test_the_port_tells_what_the_default_model_takes(script: Script, llm: OpenAIModel) -> None:
+    """The two properties follow what the endpoint has refused."""
+    seen = [(llm.supports_structured_output, llm.supports_function_calling)]
+    for behaviours in ([NO_SCHEMA, calls(ANSWER)], [NO_TOOLS, says(ANSWER)]):
+        script.behaviours = list(behaviours)
+        _ask(llm)
+        seen.append((llm.supports_structured_output, llm.supports_function_calling))
+
+    assert seen == [(True, True), (False, True), (False, False)]
+
+
+def test_the_best_form_is_tried_again_after_a_while(
+    script: Script, llm: OpenAIModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An endpoint that was upgraded is noticed within ten minutes, without a restart."""
+    now = [1000.0]
+    monkeypatch.setattr("planner.llm.forms.time", SimpleNamespace(monotonic=lambda: now[0]))
+    script.behaviours = [NO_SCHEMA, *[calls(ANSWER)] * 2, says(ANSWER)]
+
+    for pause_s in (590, 20, 0):
+        _ask(llm)
+        now[0] += pause_s
+
+    assert [_form(request) for request in script.requests] == ["json_schema", "function", "function", "json_schema"]
+
+
+def test_a_form_that_led_nowhere_is_not_remembered(script: Script, llm: OpenAIModel) -> None:
+    """Where every form is refused, the reason reaches the caller and the next call begins with the best again."""
+    script.behaviours = [NO_SCHEMA, NO_TOOLS, NO_JSON, fails(400, "no tools, no schema, nothing"), says(ANSWER)]
+
+    with pytest.raises(Unavailable, match="nothing") as caught:
+        _ask(llm)
+
+    assert caught.value.code == "llm_rejected"
+    assert _ask(llm) == ANSWER
+    assert _form(script.requests[-1]) == "json_schema"
+
+
+def test_a_call_without_a_schema_binds_nothing(script: Script, llm: OpenAIModel) -> None:
+    """What is to be prose is asked for as prose, and a rejection of it is not taken for one of a form."""
+    script.behaviours = [says("hello"), fails(400, "response_format is what we dislike")]
+
+    answer = llm.generate(HELLO, purpose="reply")
+
+    assert answer.text == "hello"
+    with pytest.raises(Unavailable):
+        llm.generate(HELLO, purpose="reply")
+    assert [_form(request) for request in script.requests] == ["text", "text"]
+
+
+def test_arguments_that_end_in_the_middle_are_cut(script: Script, llm: OpenAIModel) -> None:
+    """A streamed call that breaks off keeps what came and is marked."""
+    script.behaviours = [NO_SCHEMA, calls(ANSWER[:14], finish=None)]
+
+    answer = llm.stream(HELLO, lambda _: None, purpose="plan", schema=SCHEMA)
+
+    assert (answer.text, answer.finish_reason) == (ANSWER[:14], "cut")
+
+
+def test_arguments_may_come_as_an_object(script: Script, llm: OpenAIModel) -> None:
+    """Some compatible servers send the arguments themselves instead of their text."""
+    script.behaviours = [NO_SCHEMA, says(None, tool_calls=[{"function": {"name": "plan", "arguments": {"a": 1}}}])]
+
+    assert json.loads(_ask(llm)) == {"a": 1}
+
+
+@pytest.mark.parametrize("mode", ["auto", "react", "adaptive"])
+def test_the_planning_prompt_alone_says_what_a_plan_holds(context: Callable[..., PlanningContext], mode: str) -> None:
+    """Where a model takes no schema, the prompt names every field that the schema has."""
+    asked = context("A trip to Rome", mode=mode)
+
+    system = planning_messages(asked)[0][0]["content"]
+
+    schema = plan_schema(asked.offered, None, asked.agent, phased=mode == "adaptive")
+    step = schema["properties"]["steps"]["items"]["anyOf"][0]
+    assert [name for name in (*schema["properties"], *step["properties"]) if f'"{name}"' not in system] == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "schema"), [("system/critic", critic_schema()), ("system/context", conclusion_schema())]
+)
+def test_other_prompts_say_it_too(prompt: str, schema: dict[str, Any]) -> None:
+    """So does the prompt of each other call whose answer is JSON."""
+    text = shipped().in_effect(prompt).text
+
+    assert [name for name in schema["properties"] if f'"{name}"' not in text] == []
+
+
+def test_steps_are_told_from_a_function_call_while_it_is_written(
+    script: Script, llm: OpenAIModel, context: Callable[..., PlanningContext]
+) -> None:
+    """A plan that comes as arguments of a function is read as it grows, like any other."""
+    weather = {"tool": "travel__lookup_weather", "id": "w", "args": {"city": "Rome", "start": None}, "needs": []}
+    script.behaviours = [NO_SCHEMA, calls(json.dumps({"thought": "t", "reply": None, "steps": [weather]}))]
+    told: list[WrittenStep] = []
+
+    drafted = draft(context("Weather in Rome?"), llm, on_step=told.append)
+
+    assert drafted.plan is not None
+    assert [step.early for step in told] == drafted.plan.steps
+    assert drafted.plan.steps[0].tool == "travel.lookup_weather"

@@ -1,0 +1,90 @@
+"""The loop: when a turn is planned again, and what keeps it from that."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.contracts.ended import EndedStep
+from models.contracts.plan import StepStatus
+from models.contracts.turn import Mode
+from planner.agents import AgentProfile, load_agents
+from planner.loop import Move, Progress, next_move
+
+GENERIC = load_agents(Path("prompts/agents")).get("generic")
+
+
+def ended(name: str, status: StepStatus = "succeeded", *needs: str, **fields: Any) -> EndedStep:
+    code = fields.pop("code", "UPSTREAM_5XX")
+    error = {"code": code, "message": "no"} if status == "failed" else None
+    made = EndedStep(name, "sim.echo", {"value": name}, "read", list(needs), status, True, 1, None, error)
+    return replace(made, **fields)
+
+
+def progress(*steps: EndedStep, mode: Mode = "plan", **fields: Any) -> Progress:
+    made = Progress(
+        agent=GENERIC, mode=mode, revision=1, steps=steps, submitted=False, stop=None, fail_fast=False,
+        spent_ms=10, left_ms=60_000, cost=0.0,
+    )  # fmt: skip
+    return replace(made, **fields)
+
+
+FAILED = ended("a", "failed")
+DONE = ended("a")
+
+
+@pytest.mark.parametrize(
+    ("mode", "steps", "fields", "move"),
+    [
+        ("plan", [DONE], {}, Move()),
+        ("plan", [FAILED], {}, Move(again="blocked")),
+        ("auto", [FAILED], {}, Move(again="blocked")),
+        ("direct", [], {}, Move()),
+        # Something that the plan led to is there: the answer says what is missing.
+        ("plan", [FAILED, ended("b")], {}, Move()),
+        # What succeeded was only on the way to what failed.
+        ("plan", [ended("b"), ended("a", "failed", "b")], {}, Move(again="blocked")),
+        ("plan", [FAILED, ended("b", "skipped", "a")], {}, Move(again="blocked")),
+        ("plan", [replace(FAILED, critical=False)], {}, Move()),
+        ("plan", [FAILED], {"fail_fast": True}, Move()),
+        ("plan", [FAILED], {"submitted": True}, Move()),
+        ("plan", [FAILED], {"stop": "late"}, Move()),
+        ("plan", [FAILED], {"revision": 2}, Move()),
+        ("plan", [FAILED, ended("b", "failed", revision=2)], {"revision": 2}, Move(bound="rounds")),
+        ("plan", [ended("a", "failed", code="REJECTED")], {}, Move()),
+        ("plan", [ended("a", "unknown"), ended("b", "failed")], {}, Move()),
+        ("plan", [ended("a", "needs_input"), ended("b", "failed")], {}, Move()),
+        ("plan", [FAILED], {"left_ms": 500}, Move(bound="time")),
+        ("react", [DONE], {}, Move(again="observe")),
+        ("react", [FAILED], {}, Move(again="observe")),
+        ("adaptive", [DONE], {}, Move(again="observe")),
+        ("react", [FAILED], {"fail_fast": True}, Move()),
+        ("react", [ended("a", "needs_input")], {}, Move()),
+        # A revision without steps says that nothing is left to do.
+        ("react", [DONE], {"revision": 2}, Move()),
+        ("react", [DONE], {"spent_ms": 700_000}, Move(bound="time")),
+        ("react", [replace(DONE, revision=8)], {"revision": 8}, Move(bound="rounds")),
+        ("react", [FAILED, ended("b", "failed", revision=2)], {"revision": 2}, Move(bound="no_progress")),
+        ("react", [DONE, ended("b", "failed", revision=2)], {"revision": 2}, Move(again="observe")),
+    ],
+)
+def test_the_rules(mode: Mode, steps: list[EndedStep], fields: dict[str, Any], move: Move) -> None:
+    """Each rule decides as it says."""
+    assert next_move(progress(*steps, mode=mode, **fields)) == move
+
+
+def test_the_same_call_a_third_time_ends_the_loop() -> None:
+    """Other ids do not hide that the planner goes round in circles."""
+    twice = [ended("a", args={"value": 1}), ended("b", args={"value": 1})]
+
+    assert next_move(progress(*twice, mode="react")) == Move(again="observe")
+    assert next_move(progress(*twice, ended("c", args={"value": 1}), mode="react")) == Move(bound="repetition")
+
+
+@pytest.mark.parametrize(("cost", "move"), [(0.2, Move(bound="cost")), (0.1, Move("observe")), (None, Move("observe"))])
+def test_what_a_turn_may_cost_bounds_it(cost: float | None, move: Move) -> None:
+    """A cost that is not known is no bound."""
+    agent = AgentProfile.model_validate(GENERIC.model_dump() | {"max_cost": 0.15})
+
+    assert next_move(progress(DONE, mode="react", agent=agent, cost=cost)) == move

@@ -1,0 +1,47 @@
+"""The demo hotel on a Friday in November, and stays to ask it for."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+import time_machine
+
+from models.contracts.envelope import Envelope
+from models.database import transaction
+from models.ledger import inventory
+from models.ledger.inventory import Stay
+from models.settings import settings
+from tests.tools.conftest import TENANT
+from tools.hotel.catalogue import DEMO, read_catalogue
+
+STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}
+FAMILY = {**STAY, "adults": 2, "children": 1}
+SUITE = {**STAY, "room_type_code": "SUI", "rate_code": "ILS", "board_code": "BB"}
+CHOICES = [
+    {"room_type_code": "STD", "board_code": "RO", "rate_code": "ILS"},
+    {"room_type_code": "SEA", "board_code": "BB", "rate_code": "ILS-NR"},
+]
+
+
+@pytest.fixture
+def demo_hotel(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The demo hotel on that day, with a secret to sign links."""
+    monkeypatch.setenv("TURNLOOM_LINK_SECRET", "s3cret")
+    settings.cache_clear()
+    with transaction() as db:
+        inventory.load(db, None, read_catalogue(DEMO))
+    with time_machine.travel(datetime(2026, 11, 20, 9, tzinfo=UTC), tick=True):
+        yield
+
+
+def data(envelope: Envelope) -> Any:
+    assert envelope.ok, envelope
+    return envelope.data
+
+
+def take_the_suite() -> None:
+    with transaction() as db:
+        (hotel,) = inventory.hotels_of(db, TENANT)
+        stay = Stay(check_in=date(2027, 5, 4), check_out=date(2027, 5, 5), adults=2)
+        assert inventory.hold(db, TENANT, hotel, "SUI", stay)

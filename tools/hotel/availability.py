@@ -1,0 +1,162 @@
+"""`pms.get_availability`: what can be booked for a stay, and what it costs."""
+
+from collections.abc import Collection
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from models.contracts.artifact import Table, TableArtifact
+from models.contracts.base import Contract
+from models.errors import NeedsInput, ToolFailed
+from models.ledger.inventory import Hotel, RoomType
+from tools.context import ToolContext
+from tools.hotel.stays import QUOTE_GOOD_S, Amount, Option, Party, StayQuery, as_number, option_of, party_of, read_stay
+from tools.hotel.systems import open_hotel
+from tools.hotel.terms import find_terms, known_terms, name_of
+from tools.registry import tool
+
+ALL = "*ALL*"
+BEST = 2
+"""How many options are shown at once; the rest on demand."""
+
+_ABOUT = Decimal("1.1")
+
+
+class Budget(Contract):
+    """What the whole stay may cost."""
+
+    amount: Amount = Field(gt=0)
+    """In units of the currency, for all nights and guests together."""
+    currency: Literal["USD", "EUR", "ILS"]
+    """ISO 4217 code."""
+    operator: Literal["<=", "~"] = "<="
+    """`<=`: no more than that. `~`: about that, up to a tenth more."""
+
+
+class AvailabilityQuery(StayQuery):
+    """Which rooms, when, for whom, for how much."""
+
+    room_type_filter: str = Field(ALL, min_length=1, max_length=200)
+    """Code of a room type, or words for what the room must have, such as "double bed with sea view"; *ALL* for any."""
+    board_filter: str = Field(ALL, min_length=1, max_length=100)
+    """Code of a board (RO, BB, HB, FB), or words for it such as "breakfast"; *ALL* for any."""
+    rate_code: str | None = Field(None, min_length=1, max_length=32)
+    """Code of a rate; left out: all rates in the budget's currency, or in the hotel's own."""
+    budget: Budget | None = None
+    """What the stay may cost, where the user named a limit."""
+
+
+class Availability(Party):
+    """What can be booked: the lowest price first, of equal ones the cancellable."""
+
+    options: list[Option]
+    """None where nothing is free or fits."""
+    budget: Budget | None = None
+    """The limit that was applied."""
+    over_budget: int
+    """Options that are free and fit, but cost more than the limit."""
+    sold_out: list[str]
+    """Names of rooms that would suit but are taken."""
+
+
+def _table(found: Availability) -> TableArtifact | None:
+    if not found.options:
+        return None
+    rows: list[list[str | int | float | bool | None]] = [
+        [
+            option.room_name,
+            name_of(option.board_code),
+            as_number(option.price_total),
+            option.currency,
+            "yes" if option.cancellable else "no",
+            option.quota,
+        ]
+        for option in found.options
+    ]
+    columns = ["Room", "Board", "Price", "Currency", "Free cancellation", "Rooms left"]
+    title = f"Rooms from {found.check_in} to {found.check_out}"
+    return TableArtifact(title=title, data=Table(columns=columns, rows=rows, preview=BEST))
+
+
+@tool(
+    "pms.get_availability",
+    effect="read",
+    remember_s=QUOTE_GOOD_S,
+    artifact=_table,
+    errors=("NOT_FOUND", "VALIDATION_ERROR"),
+)
+def get_availability(query: AvailabilityQuery, context: ToolContext) -> Availability:
+    """Find rooms that are free for a stay, with the price of the whole stay, the best option first.
+
+    Raises:
+        NeedsInput: dates, hotel or currency are for the user to say.
+        ToolFailed: NOT_FOUND for a hotel or rate, VALIDATION_ERROR for dates, rooms or boards that make no sense.
+    """
+    system = open_hotel(query.hotel_id, context)
+    stay = read_stay(query, system.hotel)
+    rate_codes, boards = _rate_codes(query, system.hotel), _boards(query.board_filter)
+    rooms = {room.code: room for room in system.room_types()}
+    suits = _suitable(query.room_type_filter, rooms.values())
+    fitting = [
+        quote
+        for quote in system.quotes(stay, rate_codes)
+        if quote.room_type in suits
+        and rooms[quote.room_type].sleeps >= stay.adults + stay.children
+        and (boards is None or quote.board in boards)
+    ]
+    free = [quote for quote in fitting if quote.free > 0]
+    free.sort(key=lambda quote: (quote.price, not quote.cancellable))
+    affordable = [quote for quote in free if query.budget is None or quote.price <= _limit(query.budget)]
+    taken = {quote.room_type for quote in fitting} - {quote.room_type for quote in free}
+    return Availability.model_validate(
+        {
+            **party_of(query, stay),
+            "options": [option_of(quote, rooms) for quote in affordable],
+            "budget": query.budget,
+            "over_budget": len(free) - len(affordable),
+            "sold_out": [rooms[code].name for code in sorted(taken)],
+        }
+    )
+
+
+def _limit(budget: Budget) -> Decimal:
+    return budget.amount * (_ABOUT if budget.operator == "~" else 1)
+
+
+def _rate_codes(query: AvailabilityQuery, hotel: Hotel) -> list[str]:
+    """Return the rates to look at: one by its code, or all in one currency, so that prices can be compared."""
+    wanted = query.rate_code
+    if wanted is not None and wanted not in hotel.rates:
+        raise ToolFailed(f"there is no rate {wanted!r}; there are: {', '.join(sorted(hotel.rates))}", code="NOT_FOUND")
+    currency = query.budget.currency if query.budget else hotel.rates[wanted] if wanted else hotel.currency
+    codes = [code for code, its in hotel.rates.items() if its == currency and wanted in (None, code)]
+    if not codes:
+        raise NeedsInput({"currency": sorted(set(hotel.rates.values()))})
+    return codes
+
+
+def _boards(said: str) -> set[str] | None:
+    """Return the boards meant, None for any."""
+    if said == ALL:
+        return None
+    return set(_terms(said, "boards"))
+
+
+def _suitable(said: str, rooms: Collection[RoomType]) -> set[str]:
+    """Return the codes of the room types meant: one by its code or name, or all that have what is said."""
+    if said == ALL:
+        return {room.code for room in rooms}
+    named = {room.code for room in rooms if said.casefold() in (room.code.casefold(), room.name.casefold())}
+    if named:
+        return named
+    wanted = set(_terms(said, "amenities", "beds"))
+    return {room.code for room in rooms if wanted <= room.features}
+
+
+def _terms(said: str, *kinds: str) -> list[str]:
+    found = find_terms(said, *kinds)
+    if not found:
+        known = ", ".join(code for kind in kinds for code in known_terms(kind))
+        raise ToolFailed(f"{said!r} names nothing we know; known: {known}", code="VALIDATION_ERROR")
+    return found

@@ -1,0 +1,212 @@
+"""A hotel's catalogue as a file: what it lets and at which prices, on days of every year.
+
+In: YAML such as data/demo.yaml.  Out: rows for the inventory. Money is Decimal from the file to the table.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import available_timezones
+
+import yaml
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+
+from models.contracts.base import Contract
+from models.errors import Invalid
+from models.ledger.inventory import Catalogue
+
+DEMO = Path(__file__).parent / "data" / "demo.yaml"
+"""The hotel of those who have none of their own."""
+
+_A_LEAP_YEAR = date(2024, 1, 1)
+
+Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]
+Currency = Annotated[str, Field(pattern="^[A-Z]{3}$")]
+Price = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=2)]
+BedKind = Literal["double", "single", "bunk", "sofa"]
+
+
+def _days(text: Any) -> Any:
+    """Read `MM-DD` or `MM-DD/MM-DD` as whole parts of a year: one that goes past its end is two."""
+    if not isinstance(text, str):
+        return text
+    first, _, last = text.partition("/")
+    starts, ends = _month_day(first), _month_day(last or first)
+    return [(starts, ends)] if starts <= ends else [(starts, 1231), (101, ends)]
+
+
+def _month_day(text: str) -> int:
+    day = date.fromisoformat(f"{_A_LEAP_YEAR.year}-{text.strip()}")
+    return day.month * 100 + day.day
+
+
+def _known_timezone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError("not an IANA time zone; write one such as Asia/Jerusalem")
+    return name
+
+
+Days = Annotated[list[tuple[int, int]], BeforeValidator(_days)]
+
+
+class Bed(Contract):
+    """Beds of one kind."""
+
+    kind: BedKind
+    count: int = Field(ge=1, le=20)
+    """How many of them."""
+
+
+class _Board(Contract):
+    """What a board adds to a night, for each adult and each child."""
+
+    adult: Price
+    child: Price
+
+
+class _Rate(Contract):
+    currency: Currency
+    cancellable: bool
+    factor: Decimal = Field(Decimal(1), gt=0, le=1000)
+    """What the prices of the file are multiplied with, and rounded to whole units."""
+
+
+class _RoomType(Contract):
+    code: Code
+    name: str
+    beds: list[Bed]
+    sleeps: int = Field(ge=1, le=50)
+    included: int = Field(2, ge=1, le=50)
+    rooms: int = Field(ge=0, le=10_000)
+    boards: list[Code] | None = None
+    """All of the hotel's where absent."""
+    amenities: list[Code]
+    prices: dict[str, Price]
+    extra_adult: Price
+    child: Price
+
+
+class _Allotment(Contract):
+    room_types: list[Code]
+    days: Days
+    rooms: int = Field(ge=0, le=10_000)
+
+
+class _Answer(Contract):
+    topic: Code
+    question: str
+    answer: str
+
+
+class _File(Contract):
+    id: Code
+    name: str
+    timezone: Annotated[str, AfterValidator(_known_timezone)]
+    currency: Currency
+    booking_url: str = Field(pattern=r"^https://[^?#\s]+$")
+    longest_stay_nights: int = Field(30, ge=1, le=365)
+    seasons: dict[str, list[Days]]
+    boards: dict[Code, _Board]
+    rates: dict[Code, _Rate]
+    room_types: list[_RoomType] = Field(min_length=1)
+    allotments: list[_Allotment] = Field(default_factory=list)
+    faq: list[_Answer] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def every_day_has_one_season(self) -> Self:
+        """Refuse a year with a day in no season, or in two."""
+        days = [_A_LEAP_YEAR + timedelta(days=number) for number in range(366)]
+        found = Counter(day for _, first, last in _parts(self.seasons) for day in days if first <= _number(day) <= last)
+        for day in days:
+            if found[day] != 1:
+                raise ValueError(f"{day:%m-%d} lies in {found[day]} seasons; each day of the year needs exactly one")
+        return self
+
+    @model_validator(mode="after")
+    def names_are_known(self) -> Self:
+        """Refuse what refers to a room type, board, season or currency that the file does not have."""
+        codes = {room.code for room in self.room_types}
+        if len(codes) != len(self.room_types):
+            raise ValueError("two room types have the same code")
+        if self.currency not in {rate.currency for rate in self.rates.values()}:
+            raise ValueError(f"no rate is in the hotel's own currency {self.currency}")
+        for room in self.room_types:
+            if room.prices.keys() != self.seasons.keys() or set(room.boards or ()) - self.boards.keys():
+                raise ValueError(f"room type {room.code}: needs a price for each season, and only the file's boards")
+        unknown = {code for allotment in self.allotments for code in allotment.room_types} - codes
+        if unknown:
+            raise ValueError(f"allotments name unknown room types: {', '.join(sorted(unknown))}")
+        return self
+
+
+def read_catalogue(path: Path) -> Catalogue:
+    """Read a hotel's file.
+
+    Raises:
+        Invalid: it is no such file; the message names each fault.
+    """
+    text = path.read_bytes()
+    try:
+        file = _File.model_validate(yaml.safe_load(text))
+    except (ValidationError, yaml.YAMLError) as error:
+        raise Invalid(f"{path.name} describes no hotel: {error}") from error
+    return Catalogue(
+        hotel=_hotel(file, hashlib.sha256(text).hexdigest()),
+        room_types=[_room_type(room, file) for room in file.room_types],
+        seasons=[{"season": name, "starts": first, "ends": last} for name, first, last in _parts(file.seasons)],
+        rates=[rate for room in file.room_types for rate in _rates(room, file)],
+        allotments=[
+            {"room_type": code, "starts": first, "ends": last, "rooms": allotment.rooms}
+            for allotment in file.allotments
+            for code in allotment.room_types
+            for first, last in allotment.days
+        ],
+    )
+
+
+def _hotel(file: _File, digest: str) -> dict[str, Any]:
+    own = file.model_dump(include={"id", "name", "timezone", "currency", "booking_url", "longest_stay_nights", "faq"})
+    return own | {"digest": digest}
+
+
+def _room_type(room: _RoomType, file: _File) -> dict[str, Any]:
+    own = room.model_dump(include={"code", "name", "beds", "sleeps", "included", "amenities", "rooms"})
+    return own | {"boards": room.boards or list(file.boards)}
+
+
+def _rates(room: _RoomType, file: _File) -> Iterator[dict[str, Any]]:
+    """Yield a row for each season, board and rate. A board costs each guest what it adds."""
+    for season, price in room.prices.items():
+        for board in room.boards or file.boards:
+            adds = file.boards[board]
+            for code, rate in file.rates.items():
+                yield {
+                    "room_type": room.code,
+                    "season": season,
+                    "board": board,
+                    "rate_code": code,
+                    "currency": rate.currency,
+                    "cancellable": rate.cancellable,
+                    "price": _whole((price + room.included * adds.adult) * rate.factor),
+                    "extra_adult": _whole((room.extra_adult + adds.adult) * rate.factor),
+                    "child": _whole((room.child + adds.child) * rate.factor),
+                }
+
+
+def _whole(amount: Decimal) -> Decimal:
+    return amount.quantize(Decimal(1), ROUND_HALF_UP)
+
+
+def _parts(seasons: dict[str, list[Days]]) -> Iterator[tuple[str, int, int]]:
+    for name, parts in seasons.items():
+        for days in parts:
+            for first, last in days:
+                yield name, first, last
+
+
+def _number(day: date) -> int:
+    return day.month * 100 + day.day

@@ -1,0 +1,126 @@
+"""`pms.compare_options`: a few options of one stay side by side."""
+
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from models.contracts.artifact import Comparison, ComparisonArtifact
+from models.errors import ToolFailed
+from models.ledger.inventory import Quote
+from tools.context import ToolContext
+from tools.hotel.catalogue import Bed
+from tools.hotel.stays import QUOTE_GOOD_S, Option, Party, StayQuery, option_of, party_of, read_stay
+from tools.hotel.systems import open_hotel
+from tools.hotel.terms import name_of
+from tools.registry import tool
+
+Criterion = Literal["price", "board", "beds", "amenities", "cancellation", "guests"]
+
+
+class Choice(BaseModel):
+    """An option by its three codes."""
+
+    # What availability returned can be handed on as it is.
+    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+
+    room_type_code: str
+    """Code of the room type."""
+    board_code: str
+    """Code of the board."""
+    rate_code: str
+    """Code of the rate."""
+
+
+class ComparisonQuery(StayQuery):
+    """Which options of which stay."""
+
+    choices: list[Choice] = Field(min_length=2, max_length=4)
+    """The options, as availability returned them."""
+    criteria: list[Criterion] = Field(default_factory=list)
+    """What to compare; everything where empty."""
+
+
+class ComparedOption(Option):
+    """An option with what its room is like."""
+
+    beds: list[Bed]
+    """Its beds."""
+    sleeps: int
+    """Guests from two years on, at most."""
+    amenities: list[str]
+    """Codes of what it has."""
+
+
+class ComparedOptions(Party):
+    """Options side by side."""
+
+    options: list[ComparedOption]
+    """In the order of the choices."""
+    criteria: list[Criterion]
+    """What was compared."""
+
+
+def _comparison(found: ComparedOptions) -> ComparisonArtifact:
+    options = [
+        {"name": option.room_name} | {criterion: _value(option, criterion) for criterion in found.criteria}
+        for option in found.options
+    ]
+    title = " or ".join(dict.fromkeys(option.room_name for option in found.options))
+    return ComparisonArtifact(title=title, data=Comparison(criteria=list(found.criteria), options=options))
+
+
+@tool(
+    "pms.compare_options",
+    effect="read",
+    remember_s=QUOTE_GOOD_S,
+    artifact=_comparison,
+    errors=("NOT_FOUND", "VALIDATION_ERROR"),
+)
+def compare_options(query: ComparisonQuery, context: ToolContext) -> ComparedOptions:
+    """Compare two to four options of a stay: price, board, beds, amenities, cancellation.
+
+    Raises:
+        NeedsInput: dates or hotel are for the user to say.
+        ToolFailed: NOT_FOUND for a hotel or option, VALIDATION_ERROR for dates that make no sense.
+    """
+    system = open_hotel(query.hotel_id, context)
+    stay = read_stay(query, system.hotel)
+    rooms = {room.code: room for room in system.room_types()}
+    quotes = system.quotes(stay, sorted({choice.rate_code for choice in query.choices}))
+    chosen = [find_quote(quotes, choice) for choice in query.choices]
+    options = [
+        {
+            **option_of(quote, rooms),
+            "beds": rooms[quote.room_type].beds,
+            "sleeps": rooms[quote.room_type].sleeps,
+            "amenities": list(rooms[quote.room_type].amenities),
+        }
+        for quote in chosen
+    ]
+    criteria = query.criteria or get_args(Criterion)
+    return ComparedOptions.model_validate({**party_of(query, stay), "options": options, "criteria": criteria})
+
+
+def find_quote(quotes: list[Quote], choice: Choice) -> Quote:
+    """Return the quote of an option.
+
+    Raises:
+        ToolFailed: NOT_FOUND, no such room, board and rate.
+    """
+    wanted = (choice.room_type_code, choice.board_code, choice.rate_code)
+    for quote in quotes:
+        if (quote.room_type, quote.board, quote.rate_code) == wanted:
+            return quote
+    raise ToolFailed(f"there is no room {wanted[0]!r} with board {wanted[1]!r} at rate {wanted[2]!r}", code="NOT_FOUND")
+
+
+def _value(option: ComparedOption, criterion: Criterion) -> Any:
+    values: dict[Criterion, Any] = {
+        "price": f"{option.price_total} {option.currency}",
+        "board": name_of(option.board_code),
+        "beds": ", ".join(f"{bed.count} {name_of(bed.kind)}" for bed in option.beds),
+        "amenities": ", ".join(name_of(code) for code in option.amenities),
+        "cancellation": "free" if option.cancellable else "not refunded",
+        "guests": option.sleeps,
+    }
+    return values[criterion]

@@ -1,0 +1,57 @@
+"""`faq.get_rooms_and_pricing`: what the hotel answers to common questions."""
+
+from pydantic import Field
+
+from models.contracts.base import Contract
+from tools.context import ToolContext
+from tools.hotel.stays import HotelId
+from tools.hotel.systems import open_hotel
+from tools.hotel.terms import find_terms, name_of
+from tools.registry import tool
+
+
+class FaqQuery(Contract):
+    """What the question is about."""
+
+    topic: str | None = Field(None, min_length=1, max_length=200)
+    """A word or two, such as "sea view", "parking" or "cancellation"; left out: all topics."""
+    hotel_id: HotelId = None
+    """Id of the hotel; leave it out where there is only one."""
+
+
+class Answer(Contract):
+    """One answer of the hotel."""
+
+    topic: str
+    """Code of the topic."""
+    question: str
+    """The question, as guests ask it."""
+    answer: str
+    """What the hotel says."""
+
+
+class Faq(Contract):
+    """What the hotel says about a topic."""
+
+    topics: list[str]
+    """Names of the topics that were understood; none where the words name nothing we know."""
+    answers: list[Answer]
+    """What the hotel says about them; without a topic, everything."""
+    rooms: list[str]
+    """Names of the rooms that have what was asked for."""
+
+
+@tool("faq.get_rooms_and_pricing", effect="read", remember_s=3_600, errors=("NOT_FOUND",))
+def get_rooms_and_pricing(query: FaqQuery, context: ToolContext) -> Faq:
+    """Answer a common question about the hotel: rooms, amenities, boards, prices in general, house rules."""
+    system = open_hotel(query.hotel_id, context)
+    answers = [Answer.model_validate(answer) for answer in system.hotel.faq]
+    if query.topic is None:
+        return Faq(topics=[], answers=answers, rooms=[])
+    features = set(find_terms(query.topic, "amenities", "beds"))
+    topics = list(dict.fromkeys([*find_terms(query.topic, "topics", "amenities"), *sorted(features)]))
+    return Faq(
+        topics=[name_of(code) for code in topics],
+        answers=[answer for answer in answers if answer.topic in topics],
+        rooms=[room.name for room in system.room_types() if features and features <= room.features],
+    )

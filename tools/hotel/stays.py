@@ -1,0 +1,151 @@
+"""What the tools are asked about a stay, and what they say of it."""
+
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import Field, PlainSerializer, WithJsonSchema
+
+from models.contracts.base import Contract
+from models.errors import NeedsInput, ToolFailed
+from models.ledger.inventory import Hotel, Quote, RoomType, Stay
+
+QUOTE_GOOD_S = 600
+"""For how long a price is remembered: then it is asked for again."""
+
+HotelId = Annotated[str | None, Field(max_length=64)]
+"""A hotel's id. None: the only one there is."""
+
+_FRIDAY = 4
+
+
+def as_number(amount: Decimal) -> int | float:
+    """Return money as a number of JSON: a whole amount without decimals."""
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+Amount = Annotated[
+    Decimal,
+    PlainSerializer(as_number, when_used="json"),
+    WithJsonSchema({"type": "number"}),
+    Field(allow_inf_nan=False),
+]
+"""Money: exact inside, a number in JSON."""
+
+
+class StayQuery(Contract):
+    """Who wants to stay, and when."""
+
+    hotel_id: HotelId = None
+    """Id of the hotel; leave it out where there is only one."""
+    check_in: date | None = None
+    """Day of arrival, ISO 8601. Without dates the user is asked to choose between two."""
+    check_out: date | None = None
+    """Day of departure, ISO 8601."""
+    adults: int = Field(2, ge=1, le=50)
+    """Guests of 18 and more."""
+    children: int = Field(0, ge=0, le=50)
+    """Guests from 2 to 17."""
+    babies: int = Field(0, ge=0, le=50)
+    """Guests under 2."""
+
+
+class Party(Contract):
+    """The stay that an answer is about."""
+
+    check_in: date
+    """Day of arrival."""
+    check_out: date
+    """Day of departure."""
+    nights: int
+    """Number of nights."""
+    adults: int
+    """Guests of 18 and more."""
+    children: int
+    """Guests from 2 to 17."""
+    babies: int
+    """Guests under 2."""
+
+
+class Option(Contract):
+    """A room that can be booked for a stay."""
+
+    room_type_code: str
+    """Code of the room type."""
+    room_name: str
+    """Its name for guests."""
+    board_code: str
+    """RO: room only, BB: breakfast, HB: half board, FB: full board."""
+    rate_code: str
+    """Code of the rate."""
+    price_total: Amount
+    """Price of the whole stay for all guests."""
+    currency: str
+    """ISO 4217 code of the price."""
+    cancellable: bool
+    """Whether it can be cancelled free of charge."""
+    quota: int
+    """Rooms that are free for the whole stay."""
+
+
+def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
+    """Return the stay that is asked about, in the hotel's own time zone.
+
+    Raises:
+        NeedsInput: dates are missing; there are two to choose from.
+        ToolFailed: VALIDATION_ERROR, dates that are past, reversed or too far apart.
+    """
+    today = datetime.now(ZoneInfo(hotel.timezone)).date()
+    if query.check_in is None:
+        raise NeedsInput({"dates": [_in_words(day, day + timedelta(days=1)) for day in _coming_weekend(today)]})
+    if query.check_out is None:
+        raise NeedsInput({"check_out": [str(query.check_in + timedelta(days=nights)) for nights in (1, 2)]})
+    nights = (query.check_out - query.check_in).days
+    fault = None
+    if query.check_in < today:
+        fault = f"{query.check_in} is past; today is {today}"
+    elif nights < 1:
+        fault = f"the departure {query.check_out} is not after the arrival {query.check_in}"
+    elif nights > hotel.longest_stay_nights:
+        fault = f"{nights} nights are more than the {hotel.longest_stay_nights} that can be booked at once"
+    if fault:
+        raise ToolFailed(fault, code="VALIDATION_ERROR")
+    return Stay(check_in=query.check_in, check_out=query.check_out, adults=query.adults, children=query.children)
+
+
+def party_of(query: StayQuery, stay: Stay) -> dict[str, object]:
+    """Return the fields of `Party`."""
+    return {
+        "check_in": stay.check_in,
+        "check_out": stay.check_out,
+        "nights": stay.nights,
+        "adults": stay.adults,
+        "children": stay.children,
+        "babies": query.babies,
+    }
+
+
+def option_of(quote: Quote, rooms: Mapping[str, RoomType]) -> dict[str, object]:
+    """Return the fields of `Option`."""
+    return {
+        "room_type_code": quote.room_type,
+        "room_name": rooms[quote.room_type].name,
+        "board_code": quote.board,
+        "rate_code": quote.rate_code,
+        "price_total": quote.price,
+        "currency": quote.currency,
+        "cancellable": quote.cancellable,
+        "quota": max(0, quote.free),
+    }
+
+
+def _coming_weekend(today: date) -> list[date]:
+    """Return the next Friday that has not passed, and the Saturday after it: people mean one or the other."""
+    friday = today + timedelta(days=(_FRIDAY - today.weekday()) % 7)
+    return [friday, friday + timedelta(days=1)]
+
+
+def _in_words(first: date, last: date) -> str:
+    return " to ".join(f"{day:%a} {day.day} {day:%b %Y}" for day in (first, last))

@@ -1,0 +1,57 @@
+"""What people call beds, boards and amenities, from data/terms.yaml: words to codes, and codes to words."""
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+_FILE = Path(__file__).parent / "data" / "terms.yaml"
+
+
+class _Index(NamedTuple):
+    codes: dict[str, str]
+    """Phrase -> code."""
+    pattern: re.Pattern[str]
+    """Finds any of the phrases, the longest first, also in the plural."""
+
+
+def find_terms(text: str, *kinds: str) -> list[str]:
+    """Return the codes of these kinds (`boards`, `beds`, `amenities`, `topics`) that a text names, in its order."""
+    index = _index(kinds)
+    return list(dict.fromkeys(index.codes[match[1]] for match in index.pattern.finditer(_plain(text))))
+
+
+def known_terms(kind: str) -> Collection[str]:
+    """Return the codes of a kind."""
+    return _terms()[kind].keys()
+
+
+def name_of(code: str) -> str:
+    """Return the words for a code: the first that people know it by, or the code itself as words."""
+    return next((kind[code][0] for kind in _terms().values() if code in kind), code.replace("_", " "))
+
+
+@lru_cache
+def _terms() -> dict[str, dict[str, list[str]]]:
+    read: dict[str, dict[str, list[str]]] = yaml.safe_load(_FILE.read_text("utf-8"))
+    return read
+
+
+@lru_cache
+def _index(kinds: tuple[str, ...]) -> _Index:
+    codes = {
+        _plain(phrase): code
+        for kind in reversed(kinds)
+        for code, phrases in _terms()[kind].items()
+        for phrase in (code, *phrases)
+    }
+    longest_first = sorted(codes, key=lambda phrase: (-len(phrase), phrase))
+    return _Index(codes, re.compile(rf"(?<!\w)({'|'.join(map(re.escape, longest_first))})(?:e?s)?(?!\w)"))
+
+
+def _plain(text: str) -> str:
+    """Write a text in small letters, with single blanks for whatever may stand between words."""
+    return " ".join(re.sub(r"[_\-\u2010-\u2015]", " ", text.casefold()).split())

@@ -1,0 +1,69 @@
+"""Traces: with which prompts, agents and language models a turn was planned and answered."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from apiflask import APIBlueprint
+from flask import Response
+
+from models.contracts.base import Contract
+from models.contracts.trace import CallTrace, PlanTrace, StepTrace, TurnTrace
+from models.database import snapshot
+from models.ledger import plans, steps, turns, usage
+from models.tables.base import Row
+from models.tables.plans import PlanRow
+from models.tables.replies import ReplyRow
+from models.tables.steps import StepRow
+from models.tables.turns import TurnRow
+from models.tables.usage import LlmCallRow
+from web.auth import caller, requires
+from web.bodies import json_response
+from web.views import step_cache
+
+_Contract = TypeVar("_Contract", bound=Contract)
+
+blueprint = APIBlueprint("traces", __name__, url_prefix="/v1/turns", tag="Turns")
+
+
+@blueprint.get("/<turn_id>/trace.json")
+@requires("turns:read")
+@blueprint.output(TurnTrace, description="How the turn's plans and reply came about")
+@blueprint.doc(operation_id="get_turn_trace")
+def trace(turn_id: str) -> Response:
+    """Tell which versions of prompts and agents, and which language models, a turn was planned and answered with."""
+    with snapshot() as db:
+        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
+        reply = turns.get_reply(db, turn.id)
+        calls = usage.calls_of(db, turn.tenant_id, turn.id)
+        return json_response(turn_trace(turn, plans.of_turn(db, turn.id), reply, steps.of_turn(db, turn.id), calls))
+
+
+def turn_trace(
+    turn: TurnRow,
+    plans: Sequence[PlanRow],
+    reply: ReplyRow | None,
+    steps: Sequence[StepRow],
+    calls: Sequence[LlmCallRow],
+) -> TurnTrace:
+    """Return what the ledger knows about how a turn came about."""
+    return TurnTrace(
+        turn_id=str(turn.id),
+        plans=[_read(PlanTrace, row) for row in plans],
+        reply=reply.trace if reply else None,
+        steps=[
+            StepTrace(
+                id=row.id,
+                tool=row.tool,
+                status=row.status,
+                attempt=row.attempt,
+                cache=step_cache(row),
+                input_hash=row.input_hash,
+            )
+            for row in steps
+        ],
+        llm_calls=[_read(CallTrace, row) for row in calls],
+    )
+
+
+def _read(kind: type[_Contract], row: Row) -> _Contract:
+    return kind.model_validate({name: getattr(row, name) for name in kind.model_fields})

@@ -1,0 +1,60 @@
+"""Usage: what a tenant's turns have spent on language models."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Self
+
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import Field, model_validator
+
+from models.contracts.base import Contract
+from models.contracts.usage import GroupBy, UsageReport
+from models.database import snapshot
+from models.ledger import usage as ledger
+from web.auth import caller, requires
+from web.bodies import json_response
+
+_USUAL_DAYS = 30
+_MOST_DAYS = 3660
+
+blueprint = APIBlueprint("usage", __name__, url_prefix="/v1", tag="Usage")
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+class UsageQuery(Contract):
+    """Which days, and how they are summed up."""
+
+    to: date = Field(default_factory=_today)
+    """Last day (UTC); today where absent."""
+    start: date = Field(default_factory=lambda given: given["to"] - timedelta(days=_USUAL_DAYS - 1), alias="from")
+    """First day (UTC); the 30 days that end with the last one where absent."""
+    group_by: GroupBy = "day"
+    limit: int = Field(100, ge=1, le=1000)
+    """Lines, at most."""
+
+    @model_validator(mode="after")
+    def days_are_in_order(self) -> Self:
+        """Refuse a period that ends before it begins, or is longer than ten years."""
+        if not 0 <= (self.to - self.start).days < _MOST_DAYS:
+            raise ValueError("`from` must not be after `to`, nor more than ten years before it")
+        return self
+
+
+@blueprint.get("/usage")
+@requires("admin")
+@blueprint.input(UsageQuery, location="query")
+@blueprint.output(UsageReport)
+@blueprint.doc(operation_id="get_usage")
+def usage(query_data: UsageQuery) -> Response:
+    """Show what the tenant's turns have spent on language models, by day, agent, language model or conversation.
+
+    A turn counts for the day (UTC) on which it was received. Calls of language models whose price is not known are
+    counted in `unpriced_calls` and in no cost.
+    """
+    tenant_id, start, end = caller().tenant_id, query_data.start, query_data.to
+    with snapshot() as db:
+        report = ledger.report(db, tenant_id, start, end, query_data.group_by, query_data.limit)
+    return json_response(report)

@@ -1,0 +1,70 @@
+"""Recall: gather what a planning call is told about a turn and its conversation."""
+
+from datetime import datetime
+from typing import cast
+from zoneinfo import ZoneInfo
+
+from models.contracts.turn import Mode
+from models.database import statement
+from models.ledger import memory, replies
+from models.ledger.turns import ClaimedTurn
+from planner.agents import AgentProfile
+from planner.context import Exchange, PlanningContext
+from planner.packing import wants_summary
+from planner.playbooks import NO_PLAYBOOKS
+from planner.results import Remembered, StepOutcome
+from tools.registry import Registry
+from workers.dispatch import send
+from workers.outcomes import step_outcome
+from workers.parts import tailored
+
+_PLANNING_S = 120.0
+"""Time for a draft, its repair and their retries."""
+_EXCHANGES = 24
+"""Earlier turns that are read word by word, at most; packing chooses from them."""
+_RESULTS = 20
+"""Results of earlier turns that are read, at most."""
+
+
+def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
+    """Return what the planner is told.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    with statement() as db:
+        recalled = memory.recall(db, turn.id, _EXCHANGES, _RESULTS)
+    assert recalled is not None  # the turn is ours
+    history = [Exchange(**exchange) for exchange in recalled.history]
+    if wants_summary(history, agent):
+        send("summarise", turn.id, queue="plan")
+    mode, tailor = cast("Mode", turn.mode or agent.mode), tailored(turn.tenant_id)
+    return PlanningContext(
+        agent=agent,
+        tools=tools,
+        message=turn.message,
+        mode=mode,
+        now=datetime.now(ZoneInfo(turn.person.get("timezone") or "UTC")),
+        timeout_s=min(turn.left_ms / 1000, _PLANNING_S),
+        prompts=tailor.prompts,
+        # The other modes plan a part at a time; a playbook is a whole.
+        playbooks=tailor.playbooks.for_agent(agent.name, tools) if mode in ("auto", "plan") else NO_PLAYBOOKS,
+        user=turn.person,
+        history=history,
+        summary=recalled.summary,
+        slots=turn.slots,
+        asked=recalled.asked,
+        memory=[Remembered(**entry) for entry in recalled.memory],
+        revision=turn.revision,
+        again=turn.again,
+        done=_done(turn),
+    )
+
+
+def _done(turn: ClaimedTurn) -> list[StepOutcome]:
+    """Return how the steps of the plan's earlier revisions ended."""
+    if turn.revision == 0:
+        return []
+    with statement() as db:
+        material = replies.gather(db, turn.id)
+    return [step_outcome(step) for step in material.steps] if material else []
