@@ -7,6 +7,7 @@ from typing import Any
 
 from models.contracts.turn import Usage
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.wrapping import Wrapping
 from tools.hooks import OnNote, Veto, consult, hooks, storable
 
 
@@ -27,7 +28,7 @@ def with_hooks(llm: LanguageModel, on_note: OnNote) -> LanguageModel:
     return HookedModel(llm, on_note) if hooks().before_model or hooks().after_model else llm
 
 
-class HookedModel:
+class HookedModel(Wrapping):
     """Asks the hooks before and after each call of another language model.
 
     A veto is an answer that declines, with the veto's reason: nothing is asked again. Where a hook wants to see the
@@ -35,22 +36,8 @@ class HookedModel:
     """
 
     def __init__(self, llm: LanguageModel, on_note: OnNote) -> None:
-        self._llm = llm
+        super().__init__(llm)
         self._on_note = on_note
-
-    @property
-    def supports_structured_output(self) -> bool:
-        """See `LanguageModel`."""
-        return self._llm.supports_structured_output
-
-    @property
-    def supports_function_calling(self) -> bool:
-        """See `LanguageModel`."""
-        return self._llm.supports_function_calling
-
-    def available(self) -> bool:
-        """See `LanguageModel`."""
-        return self._llm.available()
 
     def generate(
         self,

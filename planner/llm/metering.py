@@ -9,18 +9,19 @@ from models.contracts.usage import Allowance, LlmCall
 from models.errors import Unavailable
 from planner.llm.prices import cost_of
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.wrapping import Wrapping
 
 _MEANT = {"day": "the budget of the day", "conversation": "the conversation's budget", "turn": "the message's budget"}
 
 
-class Meter:
+class Meter(Wrapping):
     """Keeps account of a turn's calls. A language model itself, so that whoever calls it need not know."""
 
     def __init__(self, llm: LanguageModel, allowances: Sequence[Allowance] = ()) -> None:
         """`allowances`: what the calls may spend, and how much of it was spent when the turn was read."""
         self.calls: list[LlmCall] = []
         """Calls that are not recorded yet; a failed one too, without tokens."""
-        self._llm = llm
+        super().__init__(llm)
         self._allowances = allowances
         self._cost = 0.0
         self._tokens = 0
@@ -28,20 +29,6 @@ class Meter:
     def settle(self) -> None:
         """Forget the calls: they are recorded."""
         self.calls = []
-
-    @property
-    def supports_structured_output(self) -> bool:
-        """See `LanguageModel`."""
-        return self._llm.supports_structured_output
-
-    @property
-    def supports_function_calling(self) -> bool:
-        """See `LanguageModel`."""
-        return self._llm.supports_function_calling
-
-    def available(self) -> bool:
-        """See `LanguageModel`."""
-        return self._llm.available()
 
     def generate(
         self,

@@ -1,16 +1,13 @@
 """Mode adaptive on real workers: phases, what is learned between them, and what a wrong assumption undoes."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 
 from tests.journeys.following import finished, post, sim_lines, wait_step
-from tests.journeys.speaking import Speaker, says, speaker, written
-from workers.embedded import Stack, StackOptions
+from tests.journeys.speaking import Speaker, says, written
 
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
 LOOK = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Kyoto"}, "needs": []}
@@ -18,30 +15,6 @@ PHASES = [
     {"id": "look", "objective": "See how it is", "success_metrics": ["known"], "steps": ["w"]},
     {"id": "act", "objective": "Act on it", "success_metrics": ["done"], "steps": []},
 ]
-
-
-@pytest.fixture(scope="module")
-def model(clean_environment: None) -> Iterator[Speaker]:
-    with speaker() as speaking:
-        speaking.gate.set()
-        yield speaking
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("adaptive") / "sim.log"
-    path.touch()
-    return path
-
-
-@pytest.fixture(scope="module")
-def asking(model: Speaker, log: Path) -> Iterator[httpx2.Client]:
-    """A stack that asks this language model."""
-    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_SIM_LOG": str(log)}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-            yield client
 
 
 def ask(api: httpx2.Client, *answers: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The loop on real workers: plan, run, observe, and plan again."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,34 +8,9 @@ import httpx2
 import pytest
 
 from tests.journeys.following import finished, kinds, post, sim_lines, wait_step
-from tests.journeys.speaking import Speaker, says, speaker, written
-from workers.embedded import Stack, StackOptions
+from tests.journeys.speaking import Speaker, says, written
 
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
-
-
-@pytest.fixture(scope="module")
-def model(clean_environment: None) -> Iterator[Speaker]:
-    with speaker() as speaking:
-        speaking.gate.set()
-        yield speaking
-
-
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("loop") / "sim.log"
-    path.touch()
-    return path
-
-
-@pytest.fixture(scope="module")
-def asking(model: Speaker, log: Path) -> Iterator[httpx2.Client]:
-    """A stack that asks this language model."""
-    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_SIM_LOG": str(log)}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-            yield client
 
 
 def ask(api: httpx2.Client, *answers: str, **request: Any) -> dict[str, Any]:
