@@ -59,6 +59,19 @@ class Tool:
     """How long a result holds: the same call in the same conversation is not made again meanwhile. None: it is always
     made. Only of tools that read and need no approval; an inline tool's call is made, and its result told the
     planner."""
+    scopes: frozenset[str] = frozenset()
+    """What the user must have granted, such as `calendar.events.propose`; checked at planning and again at the call."""
+    integration: str | None = None
+    """The outside service that it talks to: its circuit breaker goes by it, and it says which account counts."""
+    per_user: str | None = None
+    """Calls that one user may make, such as `5/minute`; over it they end RATE_LIMITED, with the time of the next."""
+    per_tenant: str | None = None
+    """The same for all users of a tenant together."""
+    cache_s: float | None = None
+    """How long a result holds for everybody in the tenant: the same call is made once meanwhile, whoever asks. Only of
+    tools that read, and whose result does not depend on who asks."""
+    version: int = 1
+    """To be raised where the same arguments come to mean another result: what was cached before counts no more."""
     requires_approval: bool = False
     """A person must approve each call, with the arguments that it is to be made with."""
     redact: frozenset[str] = frozenset()

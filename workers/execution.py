@@ -25,7 +25,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 from models.crash_points import reach
 from models.database import statement
 from models.errors import NotFound, Unavailable
-from models.ledger import events, steps
+from models.ledger import steps
 from models.ledger.recovery import LEASE_MS
 from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
 from models.logging import log
@@ -41,6 +41,7 @@ from workers.callers import callers
 from workers.dispatch import send
 from workers.heartbeat import leases
 from workers.hooking import noting
+from workers.noting import note
 from workers.outcomes import Outcome, Parked, ended, failed, given_up, unknown
 from workers.parts import registry
 from workers.remembering import through_memory
@@ -201,11 +202,11 @@ class Executor:
         context = self._context(step, args, min(end, time.monotonic() + step.timeout_ms / 1000))
         if tool.requires_approval and (held := self._held(step, tool, args, context)) is not None:
             return held
-        note = noting(self._turn_id, step.id)
+        on_note = noting(self._turn_id, step.id)
         is_lost = step.unsure and tool.effect != "read"
-        if is_lost and (earlier := runner.reconcile(tool, args, context, note)) is not None:
+        if is_lost and (earlier := runner.reconcile(tool, args, context, on_note)) is not None:
             return ended(step, earlier) if earlier.ok else unknown(step, earlier)
-        call = partial(runner.run, tool, args, context, lambda *what: self._note_retry(step, *what), note)
+        call = partial(runner.run, tool, args, context, lambda *what: self._note_retry(step, *what), on_note)
         return through_memory(step, tool, args, context, call)
 
     def _held(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome | None:
@@ -229,12 +230,7 @@ class Executor:
         self, step: ClaimedStep, tries: int, code: str, pause_s: float, fallback: str | None = None
     ) -> None:
         data = {"step": step.id, "tool": fallback or step.tool, "attempt": step.attempt, "try": tries, "code": code}
-        try:
-            with statement() as db:
-                noted = events.note(db, self._turn_id, "step.retry", {**data, "pause_ms": round(pause_s * 1000)})
-            announce(self._turn_id, noted)
-        except Unavailable as error:
-            log.warning("retry.unrecorded", turn_id=str(self._turn_id), step_id=step.id, error=error.code)
+        note(self._turn_id, "step.retry", {**data, "pause_ms": round(pause_s * 1000)})
 
     def _finished(self) -> list[FinishedStep]:
         """Wait until something has come to an end or must be given up; return all that has finished."""

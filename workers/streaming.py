@@ -8,7 +8,7 @@ from models.contracts.plan import Plan, Step
 from models.crash_points import reach
 from models.database import statement
 from models.errors import Unavailable
-from models.ledger import events, plans
+from models.ledger import plans
 from models.ledger.turns import ClaimedTurn
 from models.logging import log
 from models.redis import announce
@@ -17,6 +17,7 @@ from planner.streaming import WrittenStep
 from tools.registry import Registry
 from workers import canvas
 from workers.compiling import Columns, fragment_rows, limit_ms
+from workers.noting import note
 
 
 class EarlySteps:
@@ -36,7 +37,7 @@ class EarlySteps:
         if written.early is not None and self._may_start:
             self._start(written.early, written.position)
         else:
-            self._note(written)
+            note(self._turn.id, "plan.step", {"step": written.raw.get("id"), "tool": written.raw.get("tool")})
 
     def refuse(self) -> None:
         """Hear that the plan which these steps are of is refused: cancel them while another one is asked for."""
@@ -94,12 +95,3 @@ class EarlySteps:
         if started.ready:
             ready = [self._fragments[number].expression for number in started.ready]
             canvas.publish(self._turn.id, self._turn.generation, ready, self._slots)
-
-    def _note(self, written: WrittenStep) -> None:
-        told = {"step": written.raw.get("id"), "tool": written.raw.get("tool")}
-        try:
-            with statement() as db:
-                noted = events.note(db, self._turn.id, "plan.step", told)
-            announce(self._turn.id, noted)
-        except Unavailable as error:
-            log.warning("step.unannounced", turn_id=str(self._turn.id), error=error.code)

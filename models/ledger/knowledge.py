@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, exists, select, tuple_
+from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from models.contracts.knowledge import Entity, Fact, Hypothesis, Item, ItemKey, Lesson, Relationship
 from models.ledger.turns import ClaimedTurn
@@ -99,12 +99,11 @@ def _put(db: Session, turn: ClaimedTurn, contents: Iterable[tuple[str, str, Item
 
 
 def _undone(db: Session, tenant_id: UUID, conversation_id: str) -> frozenset[str]:
-    successor = aliased(TurnRow)
     query = select(TurnRow.id).where(
         TurnRow.tenant_id == tenant_id,
         TurnRow.conversation_id == conversation_id,
         TurnRow.superseded_by.is_not(None),
-        exists().where(successor.id == TurnRow.superseded_by, successor.on_busy == "rollback"),
+        func.hot.is_rolled_back(TurnRow.superseded_by),
     )
     return frozenset(map(str, db.scalars(query)))
 

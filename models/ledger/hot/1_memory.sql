@@ -1,5 +1,10 @@
 -- Memory: what a conversation holds from turn to turn. (In PL/pgSQL, so that a connection plans each statement once.)
 
+-- Says whether a turn is forgotten, because the one that superseded it rolled it back.
+create function hot.is_rolled_back(p_superseded_by uuid) returns boolean language sql stable as $$
+  select exists (select from turns where id = p_superseded_by and on_busy = 'rollback')
+$$;
+
 -- Takes the right to change what a conversation remembers; the caller holds the turn's lock. The conversation's active turn is not
 -- alone with it: a call with an effect may end after its turn has. Two who change several rows in another order would be a deadlock.
 create function hot.lock_memory(p_turn turns) returns void language plpgsql as $$
@@ -61,7 +66,8 @@ end $$;
 -- What the planner of a turn is told of its conversation, in one round trip. The history are the last p_most answered exchanges
 -- that the summary does not cover, oldest first. What came later and was planned was written before the turn; what came later and
 -- was only stopped is none of its past, nor what was rolled back.
--- Null: there is no such turn. Out: {summary, history: [{message, reply}], memory}.
+-- Null: there is no such turn. Out: {summary, history: [{message, reply}], memory,
+-- asked: [{tool, args, needs}]}.
 create function hot.recall(p_turn uuid, p_most int, p_results int) returns jsonb language plpgsql stable as $$
 declare
   t turns;
@@ -87,7 +93,7 @@ begin
                 from turns x join replies r on r.turn_id = x.id
                where x.tenant_id = t.tenant_id and x.conversation_id = t.conversation_id
                  and x.seq > c.summary_seq and x.seq >= t.seq - p_most and (x.seq < t.seq or x.planning_at is not null)
-                 and not exists (select from turns s where s.id = x.superseded_by and s.on_busy = 'rollback')
+                 and not hot.is_rolled_back(x.superseded_by)
                order by x.seq desc limit p_most) e));
 end $$;
 
@@ -112,6 +118,6 @@ begin
                  and x.seq < coalesce((select min(o.seq) from turns o
                                         where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.seq > c.summary_seq
                                           and o.finished_at is null), x.seq + 1)
-                 and not exists (select from turns s where s.id = x.superseded_by and s.on_busy = 'rollback')
+                 and not hot.is_rolled_back(x.superseded_by)
                order by x.seq limit p_most) e));
 end $$;

@@ -116,7 +116,7 @@ begin
                        'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn)));
   if t.superseded_by is not null then
-    if exists (select from turns s where s.id = t.superseded_by and s.on_busy = 'rollback') then
+    if hot.is_rolled_back(t.superseded_by) then
       v_slots := null;
       perform hot.forget_found(t);
     end if;

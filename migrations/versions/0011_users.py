@@ -1,0 +1,18 @@
+"""Users, connections, their accounts with outside services, notifications.
+
+Revision ID: 0011
+Revises: 0010
+"""
+
+revision = "0011"
+down_revision = "0010"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Nothing yet."""
+
+
+def downgrade() -> None:
+    """Nothing yet."""

@@ -1,0 +1,18 @@
+"""Calendars of our own and meeting sessions.
+
+Revision ID: 0012
+Revises: 0011
+"""
+
+revision = "0012"
+down_revision = "0011"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Nothing yet."""
+
+
+def downgrade() -> None:
+    """Nothing yet."""

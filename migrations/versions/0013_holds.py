@@ -1,0 +1,18 @@
+"""Rooms that a booking link holds.
+
+Revision ID: 0013
+Revises: 0012
+"""
+
+revision = "0013"
+down_revision = "0012"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Nothing yet."""
+
+
+def downgrade() -> None:
+    """Nothing yet."""
