@@ -3,10 +3,12 @@
 #   ONCE=1              with `demo`: end after the conversations
 #   SHORT=1             with `bench`: a few minutes
 #   PEERS=1             with `bench`: beside LangGraph and DBOS, which are installed into .venv-peers
+#   JOBS=2              with `test`: processes that share the tests
 #   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
 
 PYTHON ?= python3
 VENV ?= .venv
+JOBS ?= 2
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS_VENV := $(CURDIR)/.venv-peers
@@ -38,7 +40,7 @@ fix: $(READY) ## mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope $(ARGS)
 
 chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 for a few minutes' worth
 	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest tests/chaos -m drill -s $(ARGS)

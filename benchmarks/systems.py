@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import cast
 
 import psycopg
 from psycopg import sql
@@ -15,7 +16,8 @@ from psycopg import sql
 from benchmarks.drivers.orders import READY, Order, Report
 from benchmarks.measuring import HasPid
 from benchmarks.processes import running, superuser_url
-from workers.commands import PLANNING_QUEUES, worker_command
+from models.settings import Placement
+from workers.commands import queues_of_threads, worker_command
 from workers.embedded import Stack
 from workers.embedded.process import launch_command
 
@@ -96,10 +98,10 @@ class System:
 @contextmanager
 def turnloom(of: Stack, settings: Mapping[str, str]) -> Iterator[System]:
     """Run our workers with other settings in place of the stack's own, which must stand still."""
-    queues: dict[str, tuple[str, ...]] = {"bench-plan": PLANNING_QUEUES}
-    queues |= {f"bench-io-{number}": ("tools.io",) for number in range(1, of.options.tool_workers + 1)}
+    threads = queues_of_threads(of.options.tool_workers, cast("Placement", settings["TURNLOOM_PLACEMENT"]))
     commands = {
-        name: worker_command(served, name=name, pool="threads", concurrency=16) for name, served in queues.items()
+        f"bench-{name}": worker_command(queues, name=f"bench-{name}", pool="threads", concurrency=16)
+        for name, queues in threads.items()
     }
     environment = {**of.environment, **settings}
     with running(of, commands, settings) as processes, _driver(of, "turnloom", environment) as driver:

@@ -1,7 +1,6 @@
 """Write docs/reference/ from the code. With `--check`: write nothing, and exit 1 naming the pages that are stale."""
 
 import json
-import pkgutil
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,17 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+import measured
+from declared import declared
 from harvest import raised
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-import tools
 from models.contracts.envelope import ERROR_CODES
 from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS
 from models.errors import NeedsInput, TurnloomError
 from models.settings import Settings
 from planner.agents import Agents, load_agents
+from tools.packs import shipped_packs
 from tools.registry import Registry, load_registry
 from web.app import create_app
 from web.errors import HTTP_CODES
@@ -50,7 +51,7 @@ def main() -> None:
 
 def pages() -> dict[str, str]:
     """Return every page by its file's name. Nothing in the environment changes them."""
-    registry = load_registry(module.name for module in pkgutil.iter_modules(tools.__path__) if module.ispkg)
+    registry = load_registry(pack.name for pack in shipped_packs())
     app = create_app()
     scopes = {
         (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule), verb.lower()): getattr(
@@ -67,6 +68,7 @@ def pages() -> dict[str, str]:
         "events.md": events_page(),
         "errors.md": errors_page(),
         "commands.md": commands_page(),
+        "metrics.md": _page("Metrics", measured.LEAD, [_table(measured.COLUMNS, measured.rows())]),
     }
 
 
@@ -86,12 +88,7 @@ def tools_page(registry: Registry) -> str:
     """Describe every tool that is shipped, with its arguments and its result."""
     parts, shapes = [], {}
     for tool in registry.tools.values():
-        facts = [f"effect: {tool.effect}", f"deadline: {tool.timeout_s:g} s", f"queue: `{tool.queue}`"]
-        facts += ["inline"] if tool.inline else []
-        facts += ["formatter"] if tool.formatter else []
-        facts += ["needs approval"] if tool.requires_approval else []
-        facts += [f"a result holds for {tool.remember_s:g} s"] if tool.remember_s else []
-        parts.append(f"## `{tool.name}`\n\n{tool.description}\n\n{' · '.join(facts)}")
+        parts.append(f"## `{tool.name}`\n\n{tool.description}\n\n{declared(tool)}")
         for title, schema in (("argument", tool.input_schema), ("result", tool.output_schema)):
             parts += _fields(schema, title)
             shapes.update(schema.get("$defs", {}))

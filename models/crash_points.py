@@ -2,7 +2,7 @@
 
 TURNLOOM_CRASH_AT names a file, and the file's first line a point. The process that reaches it takes the line out and
 kills itself, so that the process that comes after it goes on, or dies at the point of the next line.
-tests/chaos/test_crash_points.py dies at each of them.
+tests/chaos/test_crash_points.py dies at each of them, and at those of a pack its own tests do.
 """
 
 import fcntl

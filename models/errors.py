@@ -86,6 +86,10 @@ class ToolFailed(TurnloomError):
         self.retry_at = retry_at
 
 
+class OutcomeUnknown(ToolFailed):
+    """A call that has been made, and whose answer was lost: nobody knows whether it took effect."""
+
+
 class NeedsInput(TurnloomError):
     """A tool lacks something only the user can say. `needs`: field -> True, or the choices."""
 

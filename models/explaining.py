@@ -36,6 +36,8 @@ class OpenStep:
     """None: it does not wait for a person."""
     not_before: datetime | None = None
     """None: it does not wait for its time."""
+    error: Mapping[str, str] | None = None
+    """`{code, message}` of the failure for which it does."""
 
 
 @dataclass(frozen=True)
@@ -197,11 +199,22 @@ def _running(case: _Case) -> Explanation:
         message = f"{work.what} has waited for approval since {since}; it is rejected at {rfc3339(step.lapses_at)}"
         return case.because("approval", message, work, until=step.lapses_at)
     if step.not_before is not None:
-        message = f"{work.what}, begun at {since}, failed in passing; it is tried again at {rfc3339(step.not_before)}"
-        return case.because("retry_at", message, work, until=step.not_before)
+        cause, happened = _parked(step)
+        message = f"{work.what}, begun at {since}, {happened}; it is tried again at {rfc3339(step.not_before)}"
+        return case.because(cause, message, work, until=step.not_before)
     if step.lease_until is None:
         return case.waits(work, step.queue)
     return case.claimed(replace(work, what=f"{work.what} on {step.worker}"), "step_running", "step_lost")
+
+
+def _parked(step: OpenStep) -> tuple[Cause, str]:
+    error = step.error or {}
+    said = error.get("message", "")
+    if error.get("code") == "RATE_LIMITED":
+        return "rate_limit", f"came upon a limit ({said})"
+    if error.get("code") == "CIRCUIT_OPEN":
+        return "circuit_open", f"waits to ask what became of its call ({said})"
+    return "retry_at", "failed in passing"
 
 
 def _urgency(case: _Case, step: OpenStep) -> int:

@@ -4,12 +4,27 @@ Ids are bound once, at the edge (`structlog.contextvars.bound_contextvars`). Nev
 """
 
 import logging
+import sys
+from typing import TextIO
 
 import structlog
 
 from models.settings import settings
 
 log = structlog.stdlib.get_logger("turnloom")
+
+
+class _ToStderr(logging.StreamHandler[TextIO]):
+    """Writes to what standard error is at the time, as tests of commands change it."""
+
+    @property
+    def stream(self) -> TextIO:
+        """Standard error."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _: TextIO) -> None:
+        """Stay with it."""
 
 
 def configure_logging() -> None:
@@ -31,6 +46,6 @@ def configure_logging() -> None:
     )
     for chatty in ("celery", "kombu", "httpx2", "httpcore2"):
         logging.getLogger(chatty).setLevel(logging.WARNING)  # a line per task or call says nothing that ours do not
-    handler = logging.StreamHandler()
+    handler = _ToStderr()
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(level=settings().log_level, handlers=[handler], force=True)

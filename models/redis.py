@@ -5,15 +5,18 @@ The text deltas of a reply are also kept in a capped, expiring stream per turn, 
 """
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
 import orjson
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
+from redis.commands.core import Script
 from redis.retry import Retry
 
 from models.contracts.event import Event
@@ -29,6 +32,8 @@ CHANNEL = "turnloom:events"
 _DELTAS_KEPT = 5_000
 _DELTAS_TTL_S = 3_600
 _TIMEOUT_S = 2.0
+_OUTAGE_S = 1.0
+_SCRIPTS = Path(__file__).parent / "scripts"
 
 
 @lru_cache
@@ -92,6 +97,22 @@ def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
         return None
 
 
+def run_script(name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes]) -> Any:
+    """Run a script of models/scripts, which happens at once or not at all, and return what it answers.
+
+    Raises:
+        Unavailable: Redis does not answer, or did not a moment ago.
+    """
+    if _outage.lasts(redis()):
+        raise Unavailable("Redis did not answer a moment ago", code="redis_unavailable")
+    try:
+        return _script(name)(keys, args, client=redis())
+    except RedisError as error:
+        _outage.begin(redis())
+        log.warning("redis.silent", script=name, error=type(error).__name__)
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
 def ping(url: str) -> dict[str, Any]:
     """Connect once and return the server's `INFO server` and its eviction policy under `maxmemory_policy`.
 
@@ -105,6 +126,28 @@ def ping(url: str) -> dict[str, Any]:
             return {**info, "maxmemory_policy": policy.get("maxmemory-policy")}
     except RedisError as error:
         raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+@lru_cache
+def _script(name: str) -> Script:
+    return redis().register_script((_SCRIPTS / f"{name}.lua").read_text("utf-8"))
+
+
+class _Outage:
+    """After a failure scripts are not tried for a second, so that not every call waits for Redis and logs it."""
+
+    def __init__(self) -> None:
+        self._client: object = None
+        self._until = 0.0
+
+    def begin(self, client: object) -> None:
+        self._client, self._until = client, time.monotonic() + _OUTAGE_S
+
+    def lasts(self, client: object) -> bool:
+        return self._client is client and time.monotonic() < self._until
+
+
+_outage = _Outage()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,28 @@
 Defaults suit a laptop. Names are TURNLOOM_*, beside the customary DATABASE_URL, REDIS_URL and OPENAI_*.
 """
 
+import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BaseModel, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from models.errors import NotFound
 
 Placement = Literal["spread", "dense"]
 
 ROOT = Path(__file__).resolve().parent.parent
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
+
+
+class MiniHotelCredentials(BaseModel):
+    """A user of MiniHotel's interface."""
+
+    username: str
+    password: SecretStr
 
 
 class Settings(BaseSettings):
@@ -57,8 +68,11 @@ class Settings(BaseSettings):
     critic: Literal["auto", "off"] = "auto"
     """`off` lets no reply be looked over before it is sent, whatever the agents' profiles say: to compare the two."""
 
-    packs: list[str] = ["dates", "hotel", "travel"]
+    packs: list[str] = ["dates", "hotel", "meetings", "notifications", "research", "travel"]
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
+    mcp_servers: Path | None = None
+    """A file that names MCP servers whose tools plans may call, YAML or JSON; `turnloom mcp import` writes the list of
+    these tools next to it."""
     hooks: list[str] = []
     """Hooks around calls of tools and language models, as a JSON list of dotted paths, such as `["acme.hooks"]` or
     `["acme.hooks:auditor"]`; asked in this order, after those of installed packages."""
@@ -80,6 +94,10 @@ class Settings(BaseSettings):
 
     approval_timeout_s: float = Field(86_400.0, gt=0)
     """How long a call that needs a person's approval waits for it; then it counts as rejected."""
+
+    breaker_pause_s: float = Field(300.0, gt=0, le=86_400)
+    """How long an outside service that failed five times in a row is left alone; then one call tries whether it is
+    back."""
 
     tenant_backlog_limit: int = Field(10_000, ge=1)
     """Turns of one tenant that are not final; over it, new messages get 503."""
@@ -113,8 +131,31 @@ class Settings(BaseSettings):
     link_secret: str | None = None
     """Signs the booking links of the hotel pack; whoever takes the bookings checks with the same. The embedded stack
     makes one up."""
+    secret_keys: list[str] = Field([], repr=False)
+    """Keys that encrypt users' tokens and passwords, as a JSON list, such as `turnloom secrets new-key` makes: the
+    first encrypts, all decrypt. The embedded stack makes one up."""
+    allowed_hosts: list[str] = []
+    """Hosts that URLs which users, language models or pages name may reach although they are not public, or on another
+    port than 80 and 443: a JSON list of names and addresses, each with or without a port, and of networks, such as
+    `["wiki.internal:8080", "10.1.0.0/16"]`."""
+    minihotel_credentials: dict[str, MiniHotelCredentials] = {}
+    """What hotels on MiniHotel are asked with, as JSON: `{"NAME": {"username": "…", "password": "…"}}`. A hotel's
+    catalogue names its own."""
     travel_latency_ms: int = Field(0, ge=0, le=10_000)
     """Pause before the travel tools answer from shipped data, like a provider's; for demos and load tests."""
+    travel_provider: Literal["offline", "live"] = "offline"
+    """Where the travel tools look: `offline` in the shipped data, `live` at the keyless services below."""
+    contact: str | None = None
+    """An address, of a page or for e-mail, that services find in the `User-Agent` of our calls; Wikipedia asks for
+    one."""
+    geocoding_url: str = "https://geocoding-api.open-meteo.com"
+    """Open-Meteo's search for places, for `live` travel."""
+    forecast_url: str = "https://api.open-meteo.com"
+    """Open-Meteo's forecast, for `live` travel."""
+    wikipedia_url: str = "https://en.wikipedia.org"
+    """The Wikipedia whose articles are the sights of `live` travel."""
+    overpass_url: str = "https://overpass-api.de"
+    """An Overpass server, for the hotels of `live` travel, and for its sights where Wikipedia has none."""
     sim_log: Path | None = None
     """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
     crash_at: Path | None = None
@@ -134,3 +175,18 @@ class Settings(BaseSettings):
 def settings() -> Settings:
     """Return this process's settings. Tests clear the cache: `settings.cache_clear()`."""
     return Settings()
+
+
+def fill_in(text: str) -> str:
+    """Return a text with the environment's variables in place of `${NAME}`: what a file holds instead of secrets.
+
+    Raises:
+        NotFound: there is no such variable; the message names it.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in os.environ:
+            raise NotFound(f"the environment has no variable {match[1]}")
+        return os.environ[match[1]]
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)

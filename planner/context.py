@@ -33,6 +33,9 @@ class PlanningContext:
     agent: AgentProfile
     tools: Registry
     """Those the agent may use."""
+    unavailable: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Tool -> `{code, scopes | service}`: why it cannot be used now. Those that the user has not granted are not among
+    the tools."""
     message: str
     mode: Mode
     now: datetime
@@ -86,6 +89,8 @@ def known(context: PlanningContext) -> list[Rendered]:
     if context.summary or slots or memory or context.asked:
         of_conversation = {"summary": context.summary, "slots": slots, "memory": memory, "asked": list(context.asked)}
         parts.append(render("planning/known", **of_conversation))
+    if context.unavailable and context.mode != "direct":
+        parts.append(render("planning/unavailable", unavailable=context.unavailable))
     standing = [step.model_dump(mode="json", exclude_defaults=True) for step in _standing(context)]
     if context.knowledge or context.contradicted or standing:
         known_of = {"knowledge": context.knowledge, "contradicted": context.contradicted, "kept": standing}

@@ -4,17 +4,16 @@ An attribute has one value; what may be several is a relationship. Nothing that 
 source. What is believed follows from what was said and not from the order in which it came in.
 """
 
-import json
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypeVar
 
+from models.believing import Belief, believe, later
 from models.contracts.knowledge import (
     TRUST,
     Entity,
@@ -24,9 +23,7 @@ from models.contracts.knowledge import (
     Item,
     ItemKey,
     Relationship,
-    Rule,
     Source,
-    Value,
 )
 
 Kind = TypeVar("Kind", Entity, Fact, Relationship, Hypothesis)
@@ -34,24 +31,6 @@ Kind = TypeVar("Kind", Entity, Fact, Relationship, Hypothesis)
 _FACTS_PER_ATTRIBUTE = 8
 """Sources kept of one attribute: the most trusted, then the newest."""
 _ID_LENGTH = 80
-_NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
-_CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")
-
-
-@dataclass(frozen=True, slots=True)
-class Belief:
-    """What is believed of an attribute, and why."""
-
-    subject: str
-    attribute: str
-    rule: Rule
-    facts: tuple[Fact, ...]
-    """Every source, those of the believed value first."""
-
-    @property
-    def value(self) -> Value | None:
-        """The believed value; None where no rule decides."""
-        return None if self.rule == "unresolved" else self.facts[0].value
 
 
 @dataclass(frozen=True)
@@ -120,7 +99,7 @@ def update_context(knowledge: Knowledge, items: Iterable[Item]) -> Knowledge:
     merged = dict(knowledge.items)
     for item in items:
         key = key_of(item)
-        if key not in merged or _later(item) > _later(merged[key]):
+        if key not in merged or later(item) > later(merged[key]):
             merged[key] = item
     return Knowledge(_bounded(merged))
 
@@ -156,32 +135,6 @@ def items_of(finding: Finding, source: Source) -> Iterator[Item]:
         )
 
 
-def believe(facts: Iterable[Fact]) -> Belief:
-    """Decide between the values that sources give one attribute.
-
-    The first of these that differs decides: how many independent origins say so, the most trusted of them, the newest.
-    """
-    sides: dict[str, list[Fact]] = defaultdict(list)
-    for fact in sorted(facts, key=_later, reverse=True):
-        sides[comparable(fact.value)].append(fact)
-    ranked = sorted(sides.items(), key=lambda side: (_weight(side[1]), side[0]), reverse=True)
-    rule: Rule = "agreed"
-    if len(ranked) > 1:
-        first, second = (_weight(side) for _, side in ranked[:2])
-        differing = (name for name, ours, theirs in zip(_CRITERIA, first, second, strict=True) if ours != theirs)
-        rule = next(differing, "unresolved")
-    said = tuple(fact for _, side in ranked for fact in side)
-    return Belief(said[0].subject, said[0].attribute, rule, said)
-
-
-def comparable(value: Value) -> str:
-    """Return a value so that equal ones are the same text, whatever their case, spacing and way to write a number."""
-    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
-    if isinstance(value, bool) or not (isinstance(value, int | float) or _NUMBER.fullmatch(text)):
-        return text
-    return f"{Decimal(text.replace(',', '')).normalize():f}"
-
-
 def entity_id(kind: str, name: str) -> str:
     """Return the id of an entity, such as `city:tel_aviv`."""
     return f"{word(kind)}:{word(name)}"
@@ -203,7 +156,7 @@ def key_of(item: Item) -> ItemKey:
         case Entity():
             return ItemKey("entity", item.id)
         case Fact(source=source):
-            said_by = f"{source.turn} {source.step} {source.trust}"
+            said_by = f"{source.turn} {source.step} {source.trust} {source.origin}"
             return ItemKey("fact", f"{item.subject} {item.attribute} {said_by}")
         case Relationship():
             return ItemKey("relationship", f"{item.start} {item.kind} {item.end}")
@@ -229,23 +182,9 @@ def _bounded(items: dict[ItemKey, Item]) -> dict[ItemKey, Item]:
     facts: dict[tuple[str, str], list[tuple[Any, ItemKey]]] = defaultdict(list)
     for key, item in items.items():
         if isinstance(item, Fact):
-            rank = (TRUST.index(item.source.trust), _later(item))
+            rank = (TRUST.index(item.source.trust), later(item))
             facts[item.subject, item.attribute].append((rank, key))
     for ranked in facts.values():
         for _, key in sorted(ranked, reverse=True)[_FACTS_PER_ATTRIBUTE:]:
             del items[key]
     return items
-
-
-def _weight(side: Iterable[Fact]) -> tuple[Any, ...]:
-    """Return what counts between the sides of a contradiction, in the order of `_CRITERIA`."""
-    sources = [fact.source for fact in side]
-    origins = {source.origin for source in sources}
-    return len(origins), max(TRUST.index(source.trust) for source in sources), max(source.at for source in sources)
-
-
-def _later(item: Item) -> tuple[Any, ...]:
-    """Return what orders two versions of an item in time. Its text comes last, so that no two differ and are equal."""
-    source = item.source
-    text = json.dumps(item.model_dump(mode="json"), sort_keys=True)
-    return source.at, TRUST.index(source.trust), source.turn, source.step, text

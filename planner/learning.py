@@ -12,13 +12,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from models.believing import comparable
 from models.contracts.knowledge import Fact, Hypothesis, Item, Lesson, Source
 from models.contracts.plan import Assumption
 from models.errors import InvalidPlan, Unavailable
 from models.logging import log
 from planner.concluding import NOTHING, Conclusion, conclusion_schema, read_conclusion
 from planner.context import PlanningContext
-from planner.knowledge import Knowledge, comparable, items_of, update_context, word
+from planner.knowledge import Knowledge, items_of, update_context, word
 from planner.llm.protocol import LanguageModel, Message
 from planner.packing import cut
 from planner.phases import contradicted
@@ -126,6 +127,7 @@ def _said_by(tool: Tool, observation: Observation, round_: Round) -> list[Item]:
             origin=finding.origin or tool.name,
             trust=finding.trust,
             at=round_.at,
+            as_of=finding.as_of,
         )
         for finding in findings
     ]

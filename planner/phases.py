@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from models.believing import comparable
 from models.contracts.plan import Assumption, Fault, Phase, Plan, Step, implied_needs
-from planner.knowledge import Knowledge, comparable, word
+from planner.knowledge import Knowledge, word
 
 DONE = "done"
 """The current phase of a plan whose success metrics are all met."""

@@ -42,8 +42,8 @@ def template_for(outcome: Outcome) -> str | None:
         return f"responding/{outcome.stop}"
     if any(step.status == "needs_input" for step in outcome.steps):
         return "responding/question"
-    if _hint_fits(outcome):
-        return f"responding/{outcome.synthesis_hint}"
+    if fitting := _refusal(outcome) or _hinted(outcome):
+        return fitting
     if outcome.formatted() is not None:
         return "responding/itinerary"
     if outcome.stop:
@@ -119,14 +119,28 @@ def authored(outcome: Outcome, draft: Draft) -> str:
     return re.sub(r"\{[{%#].*?[#%}]\}", " ", outcome.prompts.in_effect(name).text, flags=re.DOTALL)
 
 
-def _hint_fits(outcome: Outcome) -> bool:
-    """Tell whether the template that the plan asked for is there, and what it is made from, too."""
+def _refusal(outcome: Outcome) -> str | None:
+    """Name the template that explains why nothing came of it, where one code says it all.
+
+    What inline tools have worked out, such as dates, is nothing by itself.
+    """
+    workings = {tool.name for tool in outcome.tools.tools.values() if tool.inline and not tool.formatter}
+    if any(step.status == "succeeded" and step.tool not in workings for step in outcome.steps):
+        return None
+    codes = {(step.error or {}).get("code") for step in outcome.steps if step.status == "failed"}
+    name = f"responding/refused/{str(codes.pop()).lower()}" if len(codes) == 1 else None
+    return name if name and outcome.prompts.has(name) else None
+
+
+def _hinted(outcome: Outcome) -> str | None:
+    """Name the template that the plan asked for, where it is there and what it is made from, too."""
     hint, formatter = outcome.synthesis_hint, outcome.agent.formatter
-    if hint not in outcome.agent.hints or not outcome.prompts.has(f"responding/{hint}"):
-        return False
+    name = f"responding/{hint}"
+    if hint not in outcome.agent.hints or not outcome.prompts.has(name):
+        return None
     if formatter is not None and hint == formatter.hint:
-        return outcome.formatted() is not None
-    return not outcome.steps or any(step.status == "succeeded" for step in outcome.steps)
+        return name if outcome.formatted() is not None else None
+    return name if not outcome.steps or any(step.status == "succeeded" for step in outcome.steps) else None
 
 
 def _went_wrong(step: StepOutcome) -> bool:

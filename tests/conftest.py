@@ -4,14 +4,21 @@ The environment of whoever runs the tests has no say: no key of theirs, no serve
 """
 
 import os
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import httpx2
 import psycopg
 import pytest
+import structlog
 from redis import Redis
+from xdist.scheduler import LoadScopeScheduling
 
 from models.database import close_connections
 from models.migration import OWNER_ROLE, upgrade
@@ -23,12 +30,29 @@ from workers.embedded import Servers, Stack, StackOptions
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
+class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives one process all tests on a stack that several modules use, and any other module as a whole."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/embedded/")):
+            return module
+        return "asking" if "asking" in (self.config.rootpath / module).read_text("utf-8") else "stack"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return _ByStack(config, log)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment() -> Iterator[None]:
     """No setting of the surrounding shell reaches a test."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             patch.delenv(name)
+        # A command run in this process must not settle for good where log lines go: tests would capture none.
+        patch.setattr(structlog, "configure", partial(_configure_anew, structlog.configure))
         settings.cache_clear()
         yield
 
@@ -36,7 +60,9 @@ def clean_environment() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def servers(clean_environment: None) -> Iterator[Servers]:
     """One Postgres and one Valkey for the whole run; the database `turnloom` in it is the migrated template."""
-    started = Servers(None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", _memory())
+        started = Servers(None)
     app.conf.update(broker_url=started.redis_url, result_backend=started.redis_url)
     try:
         upgrade(started.owner_url)
@@ -48,13 +74,20 @@ def servers(clean_environment: None) -> Iterator[Servers]:
 @pytest.fixture
 def database(servers: Servers, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A migrated, empty database of this test's own; the settings name it. Yields the application's URL."""
+    with new_database(servers, monkeypatch) as url:
+        yield url
+
+
+@contextmanager
+def new_database(servers: Servers, patch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Make a migrated, empty database, and let the settings name it while the block runs."""
     assert servers.postgres
     name = f"test_{uuid4().hex}"
     with psycopg.connect(servers.postgres.url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} TEMPLATE turnloom OWNER {OWNER_ROLE}")
         url, owner_url = (_renamed(url, name) for url in (servers.database_url, servers.owner_url))
-        monkeypatch.setenv("DATABASE_URL", url)
-        monkeypatch.setenv("TURNLOOM_OWNER_DATABASE_URL", owner_url)
+        patch.setenv("DATABASE_URL", url)
+        patch.setenv("TURNLOOM_OWNER_DATABASE_URL", owner_url)
         _forget_settings()
         yield url
         _forget_settings()
@@ -82,7 +115,8 @@ def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -
 def stack(sim_log: Path) -> Iterator[Stack]:
     """The whole service, once for all journeys. A test that stops a part of it starts it again."""
     settings.cache_clear()
-    with Stack(StackOptions(data_dir=None, port=0, settings={"TURNLOOM_SIM_LOG": str(sim_log)})) as started:
+    options = StackOptions(data_dir=None, port=0, flower_port=0, settings={"TURNLOOM_SIM_LOG": str(sim_log)})
+    with Stack(options) as started:
         yield started
 
 
@@ -92,6 +126,19 @@ def api(stack: Stack) -> Iterator[httpx2.Client]:
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
     with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
         yield client
+
+
+def _memory() -> str | None:
+    """Return a folder that is kept in memory, where there is one with room. Each database is several hundred files: to
+    make and remove them for test after test is what a disk does worst.
+    """
+    memory = Path("/dev/shm")
+    has_room = memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30
+    return str(memory) if has_room else None
+
+
+def _configure_anew(configure: Callable[..., None], **options: Any) -> None:
+    configure(**options | {"cache_logger_on_first_use": False})
 
 
 def _renamed(url: str, name: str) -> str:

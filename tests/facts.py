@@ -21,5 +21,7 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    status = Path(f"/proc/{pid}/status")
-    return not status.exists() or "\nState:\tZ" not in status.read_text()
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()  # it is gone meanwhile, or this system has no such files

@@ -1,9 +1,13 @@
 """What every tool is told about the call, beside its arguments."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+if TYPE_CHECKING:
+    from models.ledger.integrations import Account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +26,10 @@ class ToolContext:
     """End of the call on this process's monotonic clock, in seconds."""
     user: dict[str, Any] = field(default_factory=dict)
     """The person: `id, name, email, timezone, locale`, as far as known."""
+    scopes: frozenset[str] = frozenset()
+    """What the person lets tools do, for a tool that declares scopes."""
+    accounts: "Mapping[str, Account]" = field(default_factory=dict, repr=False)
+    """The person's accounts with outside services, by integration, for a tool that declares scopes."""
 
     @property
     def remaining_s(self) -> float:

@@ -5,12 +5,11 @@
         '''Look up the weather of a city for some days.'''
 
 The first argument's annotation is the input model, the return annotation the output model, the docstring's first
-line what the language model reads. A pack is a package under `tools/`; every module of an enabled pack is loaded.
+line what the language model reads. Tools come in packs (`packs.py`); every module of an enabled pack is loaded.
 """
 
-import importlib
 import inspect
-import pkgutil
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +22,17 @@ from models.contracts.knowledge import Finding
 from models.contracts.plan import Effect
 from models.errors import NotFound
 from tools.context import ToolContext
+from tools.packs import find_packs, load_pack, pack_of
 
 Queue = Literal["tools.io", "tools.cpu"]
+
+Integration = str
+"""An outside service, such as `caldav`."""
+
+Rate = str
+"""Calls in a time: `5/minute`; per `second`, `minute`, `hour` or `day`."""
+
+RATE = re.compile("[1-9][0-9]{0,5}/(second|minute|hour|day)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +61,27 @@ class Tool:
     reconcile: Callable[[Any, ToolContext], BaseModel | None] | None = None
     """Asks the backend by `context.idempotency_key` what became of a call whose worker was lost: its result, or None
     where it took no effect and may be made again. A lost write of a tool without it ends as `unknown`."""
+    clean_up: Callable[[], None] | None = None
+    """Undoes what lost calls have left half done that nobody asks after, in all tenants. Called about once a minute, by
+    several processes at once if need be."""
     shareable: bool = True
     """Whether a call that only reads is made once where a plan has it twice; not where the call is the point."""
     remember_s: float | None = None
     """How long a result holds: the same call in the same conversation is not made again meanwhile. None: it is always
     made. Only of tools that read and need no approval; an inline tool's call is made, and its result told the
     planner."""
+    always_made: bool = False
+    """Whether a call is made although its result is remembered, because others change what it reads: what is
+    remembered only tells the planner what the user has seen."""
     scopes: frozenset[str] = frozenset()
     """What the user must have granted, such as `calendar.events.propose`; checked at planning and again at the call."""
-    integration: str | None = None
-    """The outside service that it talks to: its circuit breaker goes by it, and it says which account counts."""
-    per_user: str | None = None
-    """Calls that one user may make, such as `5/minute`; over it they end RATE_LIMITED, with the time of the next."""
-    per_tenant: str | None = None
+    integration: Integration | Callable[[Any, ToolContext], Integration | None] | None = None
+    """The outside service that it talks to: its circuit breaker goes by it, and, of tools with scopes, which of the
+    user's accounts counts. A function where the arguments, a checked input model, or who asks say which it is,
+    if any."""
+    per_user: Rate | None = None
+    """How often one user may call it; beyond that calls wait for their time, or end RATE_LIMITED."""
+    per_tenant: Rate | None = None
     """The same for all users of a tenant together."""
     cache_s: float | None = None
     """How long a result holds for everybody in the tenant: the same call is made once meanwhile, whoever asks. Only of
@@ -78,8 +94,24 @@ class Tool:
     """Names of argument and result fields that logs and events never show."""
     public: frozenset[str] = frozenset()
     """Names of result fields whose phone numbers and addresses anybody may be told, such as a hotel's."""
+    is_evidence: bool = True
+    """Whether a reply may say what a result says; not where that is only what the plan has put into the arguments."""
     errors: tuple[str, ...] = ()
     """Codes it may fail with, beside those of the runner."""
+    asks: tuple[str, ...] = ()
+    """Fields that it may ask the user for (`NeedsInput`)."""
+
+    def __post_init__(self) -> None:
+        """Refuse a rate that cannot be read, and a cache where a call does more than read."""
+        for rate in (self.per_user, self.per_tenant):
+            if rate is not None and not RATE.fullmatch(rate):
+                raise TypeError(f"tool {self.name}: {rate!r} is not a rate such as 5/minute")
+        if self.cache_s is not None and (self.effect != "read" or self.requires_approval):
+            raise TypeError(f"tool {self.name}: only what reads, and needs no approval, can be cached")
+
+    def integration_of(self, query: BaseModel, context: ToolContext) -> Integration | None:
+        """Return the outside service that a call talks to."""
+        return self.integration(query, context) if callable(self.integration) else self.integration
 
     @property
     def queue(self) -> Queue:
@@ -88,8 +120,8 @@ class Tool:
 
     @property
     def pack(self) -> str:
-        """The package under `tools/` that declares it, whatever its name begins with."""
-        return self.call.__module__.removeprefix("tools.").split(".", 1)[0]
+        """The pack whose module declares it, whatever its name begins with."""
+        return pack_of(self.call.__module__)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -166,23 +198,14 @@ def load_registry(packs: Iterable[str]) -> Registry:
     """Import every module of these packs and return their tools.
 
     Raises:
-        NotFound: there is no such pack.
+        NotFound: there is no such pack, or it cannot be loaded.
+        Conflict: two installed packs have this name.
     """
-    wanted = list(packs)
+    wanted = find_packs(packs)
     for pack in wanted:
-        _import_pack(pack)
-    return Registry({name: found for name, found in sorted(_declared.items()) if found.pack in wanted})
-
-
-def _import_pack(pack: str) -> None:
-    try:
-        package = importlib.import_module(f"tools.{pack}")
-    except ModuleNotFoundError as error:
-        if error.name != f"tools.{pack}":
-            raise
-        raise NotFound(f"there is no tool pack {pack!r}; look at TURNLOOM_PACKS") from None
-    for module in pkgutil.iter_modules(package.__path__, prefix=f"tools.{pack}."):
-        importlib.import_module(module.name)
+        load_pack(pack)
+    names = {pack.name for pack in wanted}
+    return Registry({name: found for name, found in sorted(_declared.items()) if found.pack in names})
 
 
 def _matches(pattern: str, name: str) -> bool:

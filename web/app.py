@@ -9,7 +9,7 @@ from apiflask import APIFlask
 from models.logging import configure_logging
 from models.settings import settings
 from planner.agents import load_agents
-from tools.registry import load_registry
+from tools.enabled import enabled_tools
 from web import (
     approvals,
     auth,
@@ -20,9 +20,11 @@ from web import (
     errors,
     events,
     health,
+    metrics,
     traces,
     turns,
     usage,
+    users,
 )
 from web.catalogue import Catalogue
 
@@ -31,7 +33,8 @@ def create_app() -> APIFlask:
     """Make the WSGI application from this process's settings.
 
     Raises:
-        NotFound: the default agent or a tool pack that the settings name does not exist.
+        NotFound: the default agent, a tool pack or a file that the settings name does not exist.
+        Invalid: such a file is not as it should be.
     """
     configure_logging()
     load_agents(settings().prompts_dir / "agents").get(settings().default_agent)
@@ -48,9 +51,9 @@ def create_app() -> APIFlask:
     app.url_map.merge_slashes = False
     auth.install(app.extensions)
     backlog.install(app.extensions)
-    catalogue.install(app.extensions, Catalogue(load_registry(settings().packs)))
+    catalogue.install(app.extensions, Catalogue(enabled_tools()))
     errors.handle_errors(app)
     document.document(app)
-    for part in (turns, traces, approvals, events, conversations, usage, catalogue, health, document):
+    for part in (turns, traces, approvals, events, conversations, usage, users, catalogue, health, metrics, document):
         app.register_blueprint(part.blueprint)
     return app

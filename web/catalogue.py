@@ -1,12 +1,18 @@
 """The catalogue: which tools and agents there are."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import cast
 
 from apiflask import APIBlueprint
 from flask import Response, current_app
+from pydantic import Field
 
+from models.contracts.base import Contract
 from models.contracts.listing import AgentList, AgentView, ToolList, ToolView
+from models.contracts.tool_stats import ToolStatsList
+from models.database import snapshot
+from models.ledger import tool_stats
 from models.overriding import overrides_of
 from planner.agents import AgentProfile, Agents
 from planner.tailoring import tailor
@@ -48,6 +54,26 @@ def catalogue() -> Catalogue:
 def tools() -> Response:
     """List the tools of the enabled packs."""
     return json_response(ToolList(items=[_tool_view(tool) for tool in catalogue().registry.tools.values()]))
+
+
+class StatsQuery(Contract):
+    """Which calls count."""
+
+    hours: int = Field(24, ge=1, le=8_760)
+    """Those of turns received in so many hours until now."""
+
+
+@blueprint.get("/tools/stats")
+@requires("admin")
+@blueprint.input(StatsQuery, location="query")
+@blueprint.output(ToolStatsList)
+@blueprint.doc(operation_id="get_tool_stats")
+def stats(query_data: StatsQuery) -> Response:
+    """Show how the calls of tools have gone in the tenant's turns: successes, times, missing fields, errors."""
+    since = datetime.now(UTC) - timedelta(hours=query_data.hours)
+    with snapshot() as db:
+        found = tool_stats.of_tools(db, since, caller().tenant_id)
+    return json_response(ToolStatsList(items=found))
 
 
 @blueprint.get("/agents")

@@ -1,23 +1,19 @@
 """Conversations: list, show, erase; and the audit chain of one."""
 
-import base64
-import binascii
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
-import orjson
 from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field, TypeAdapter, ValidationError
 
-from models.contracts.base import Contract, rfc3339
+from models.contracts.base import rfc3339
 from models.contracts.knowledge import KnowledgePage
 from models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
 from models.contracts.memory import MemoryView
 from models.contracts.turn import Identifier
 from models.database import transaction
-from models.errors import Invalid, NotFound
+from models.errors import NotFound
 from models.ledger import audit, knowledge, memory, turns
 from models.ledger import conversations as ledger
 from models.logging import log
@@ -26,12 +22,9 @@ from planner.relevance import score
 from web.auth import caller, requires
 from web.bodies import json_response
 from web.catalogue import catalogue
-from web.errors import fault
 from web.knowledge import knowledge_page
+from web.paging import PageQuery, cut, read_cursor
 from web.views import audit_view, conversation_view, memory_view, turn_summary
-
-Place = TypeVar("Place")
-Item = TypeVar("Item")
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])
@@ -39,15 +32,6 @@ _ENTITY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1)])
 _SEQ: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, lt=2**31)])
 
 blueprint = APIBlueprint("conversations", __name__, url_prefix="/v1", tag="Conversations")
-
-
-class PageQuery(Contract):
-    """Which page."""
-
-    limit: int = Field(50, ge=1, le=200)
-    """Items on the page, at most."""
-    cursor: str | None = Field(None, max_length=1_000)
-    """The `next_cursor` of the page before."""
 
 
 class AuditQuery(PageQuery):
@@ -63,11 +47,11 @@ class AuditQuery(PageQuery):
 @blueprint.doc(operation_id="list_conversations")
 def conversations(query_data: PageQuery) -> Response:
     """List the tenant's conversations, the last touched first."""
-    before = _read_cursor(_LAST_TOUCHED, query_data.cursor)
+    before = read_cursor(_LAST_TOUCHED, query_data.cursor)
     with transaction() as db:
         rows = ledger.page(db, caller().tenant_id, before, query_data.limit + 1)
         items = [conversation_view(row) for row in rows]
-    items, cursor = _cut(items, query_data.limit, lambda item: [rfc3339(item.updated_at), item.conversation_id])
+    items, cursor = cut(items, query_data.limit, lambda item: [rfc3339(item.updated_at), item.conversation_id])
     return json_response(ConversationPage(items=items, next_cursor=cursor))
 
 
@@ -88,12 +72,12 @@ def conversation(conversation_id: str) -> Response:
 @blueprint.doc(operation_id="list_turns")
 def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
     """List a conversation's turns with their replies, oldest first."""
-    after = _read_cursor(_SEQ, query_data.cursor) or 0
+    after = read_cursor(_SEQ, query_data.cursor) or 0
     with transaction() as db:
         ledger.get(db, caller().tenant_id, _known_form(conversation_id))
         rows = turns.of_conversation(db, caller().tenant_id, conversation_id, after, query_data.limit + 1)
         items = [turn_summary(turn, reply) for turn, reply in rows]
-    items, cursor = _cut(items, query_data.limit, lambda item: item.seq)
+    items, cursor = cut(items, query_data.limit, lambda item: item.seq)
     return json_response(TurnPage(items=items, next_cursor=cursor))
 
 
@@ -116,7 +100,7 @@ def memory_of(conversation_id: str) -> Response:
 @blueprint.doc(operation_id="get_knowledge")
 def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
     """Show what a conversation knows: entities with scores, relationships, contradictions and hypotheses."""
-    after = _read_cursor(_ENTITY, query_data.cursor) or ""
+    after = read_cursor(_ENTITY, query_data.cursor) or ""
     with transaction() as db:
         row = ledger.get(db, caller().tenant_id, _known_form(conversation_id))
         held = knowledge.load(db, caller().tenant_id, conversation_id)
@@ -124,7 +108,7 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
     known = recalled(held.items, held.undone)
     scores = score(known, latest[0][0].message if latest else "", datetime.now(UTC))
     entities = [entity for name, entity in known.entities.items() if name > after]
-    entities, cursor = _cut(entities, query_data.limit, lambda entity: entity.id)
+    entities, cursor = cut(entities, query_data.limit, lambda entity: entity.id)
     return json_response(knowledge_page(known, entities, scores, cursor))
 
 
@@ -147,12 +131,12 @@ def erase(conversation_id: str) -> Response:
 @blueprint.doc(operation_id="list_audit", tags=["Audit"])
 def audit_records(query_data: AuditQuery) -> Response:
     """List a conversation's audit records, oldest first."""
-    after = _read_cursor(_SEQ, query_data.cursor) or 0
+    after = read_cursor(_SEQ, query_data.cursor) or 0
     with transaction() as db:
         ledger.get(db, caller().tenant_id, query_data.conversation_id)
         rows = audit.page(db, caller().tenant_id, query_data.conversation_id, after, query_data.limit + 1)
         items = [audit_view(row) for row in rows]
-    items, cursor = _cut(items, query_data.limit, lambda item: item.seq)
+    items, cursor = cut(items, query_data.limit, lambda item: item.seq)
     return json_response(AuditPage(items=items, next_cursor=cursor))
 
 
@@ -166,20 +150,3 @@ def _known_form(conversation_id: str) -> str:
         return _IDENTIFIER.validate_python(conversation_id)
     except ValidationError:
         raise NotFound("there is no conversation of that id") from None
-
-
-def _cut(items: list[Item], limit: int, place: Callable[[Item], Any]) -> tuple[list[Item], str | None]:
-    """Cut off the one item more than was asked for, which tells that there is a next page; return its cursor too."""
-    if len(items) <= limit:
-        return items, None
-    return items[:limit], base64.urlsafe_b64encode(orjson.dumps(place(items[limit - 1]))).decode().rstrip("=")
-
-
-def _read_cursor(shape: TypeAdapter[Place], cursor: str | None) -> Place | None:
-    if cursor is None:
-        return None
-    try:
-        return shape.validate_json(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError):
-        detail = "is not the next_cursor of a page of this list"
-        raise Invalid(f"cursor: {detail}", faults=[fault("cursor", "bad_cursor", detail)]) from None

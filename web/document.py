@@ -100,7 +100,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
         operation["security"] = [{"bearer": []}, {"apiKey": []}]
         answers["401"] = _problem("No key, or an unknown one")
         answers["403"] = _problem("The key lacks a scope")
-    if "{" in path or path in ("/v1/turns", "/v1/audit"):
+    if "{" in path or path in ("/v1/turns", "/v1/audit", "/v1/connections"):
         answers["404"] = _problem("There is no such thing, or it belongs to somebody else")
     if "requestBody" in operation:
         operation["requestBody"]["required"] = True

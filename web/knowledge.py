@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from models.believing import Belief
 from models.contracts.knowledge import (
     AttributeView,
     ContradictionView,
@@ -11,7 +12,7 @@ from models.contracts.knowledge import (
     KnowledgePage,
     RelationshipView,
 )
-from planner.knowledge import Belief, Knowledge, key_of
+from planner.knowledge import Knowledge, key_of
 from planner.relevance import Scores
 
 

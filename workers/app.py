@@ -39,7 +39,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
     made.conf.update(
         include=[
             *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
-            *("workers.heartbeat", "workers.releasing", "workers.summarising"),
+            *("workers.heartbeat", "workers.releasing", "workers.summarising", "workers.cleaning"),
         ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
@@ -65,7 +65,9 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         result_expires=3_600,
         result_chord_expires=86_400,
         beat_schedule={
-            "sweep": {"task": "sweep", "schedule": settings().sweep_interval_s, "options": {"queue": "maintenance"}}
+            "sweep": {"task": "sweep", "schedule": settings().sweep_interval_s, "options": {"queue": "maintenance"}},
+            # Where tools are called, because it asks the same outside services; one that waited for long is in vain.
+            "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },
     )
     return made

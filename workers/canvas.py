@@ -45,6 +45,13 @@ def build(turn_id: UUID, generation: int, expressions: Iterable[Expression], slo
     return _Builder(str(turn_id), generation, slots).canvases(expressions)
 
 
+def rides(expression: Expression, queue: str) -> bool:
+    """Whether this is a lane that may run in one task with others of the queue."""
+    if not isinstance(expression, Lane) or expression.queue != queue:
+        return False
+    return expression.only_reads and not expression.limit_ms
+
+
 class _Builder:
     def __init__(self, turn_id: str, generation: int, slots: int) -> None:
         self._turn_id = turn_id
@@ -54,7 +61,7 @@ class _Builder:
     def canvases(self, expressions: Iterable[Expression]) -> Iterator[Signature]:
         riding: dict[str, list[Lane]] = defaultdict(list)
         for expression in expressions:
-            if self._slots > 1 and isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms:
+            if self._slots > 1 and isinstance(expression, Lane) and rides(expression, expression.queue):
                 riding[expression.queue].append(expression)
             else:
                 yield self.whole(expression)

@@ -5,10 +5,21 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from models.errors import Unavailable
+from models.settings import Placement
 
 PLANNING_QUEUES = ("plan", "respond", "deliver", "maintenance")
 _CLIENTS_PER_PROCESS = 4_000
 _GRACE_S = 5
+
+
+def queues_of_threads(tool_workers: int, placement: Placement) -> dict[str, Sequence[str]]:
+    """Return the queues that each worker of threads serves, by its name: one that plans and answers, others for tools.
+
+    With the placement `dense` all serve all of them: who plans a turn goes on with its tools, and saves a message.
+    """
+    served: dict[str, Sequence[str]] = {"plan": PLANNING_QUEUES}
+    served |= {f"io-{number}": ("tools.io",) for number in range(1, tool_workers + 1)}
+    return dict.fromkeys(served, (*PLANNING_QUEUES, "tools.io")) if placement == "dense" else served
 
 
 def web_command(*, host: str, port: int, processes: int) -> list[str]:
@@ -31,7 +42,7 @@ def web_command(*, host: str, port: int, processes: int) -> list[str]:
 def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
     """Run tasks of these queues. Workers do not watch each other: recovery and the ledger do."""
     return [
-        *(sys.executable, "-m", "celery", "-A", "workers.app", "worker"),
+        *(sys.executable, "-m", "workers.celery_program", "worker"),
         *("--queues", ",".join(queues)),
         *("--pool", pool),
         *("--concurrency", str(concurrency)),
@@ -44,7 +55,7 @@ def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: 
 def beat_command() -> list[str]:
     """Send the periodic tasks. The schedule is in the code, so that no file of it is kept."""
     return [
-        *(sys.executable, "-m", "celery", "-A", "workers.app", "beat"),
+        *(sys.executable, "-m", "workers.celery_program", "beat"),
         *("--scheduler", "celery.beat:Scheduler"),
         *("--loglevel", "WARNING"),
     ]

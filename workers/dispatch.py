@@ -23,8 +23,8 @@ from models.ledger import workers
 from models.ledger.approvals import Decided
 from models.ledger.control import ClosedTurn
 from models.logging import log
-from models.redis import Failed, announce
-from workers.app import app
+from models.redis import Failed, announce, queue_lengths
+from workers.app import QUEUES, app
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError, Failed)
 """What publishing fails with when the broker is out."""
@@ -32,6 +32,11 @@ PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError, Fa
 
 ALIVE = timedelta(seconds=6)
 """A worker that has missed three heartbeats counts as gone."""
+
+
+def waiting_messages() -> dict[str, int]:
+    """Return how many messages wait in each queue; none where Redis is out."""
+    return queue_lengths(QUEUES) or {}
 
 
 def dispatch_turns(turn_ids: Sequence[UUID]) -> None:

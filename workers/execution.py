@@ -7,48 +7,39 @@ surplus is published; when nothing of the plan is left, the turn is answered. Wh
 Tools run in threads of their own, so that one that overruns its deadline can be given up.
 """
 
-import hashlib
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import UUID
 
-import orjson
 from celery import Task
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from models.crash_points import reach
 from models.database import statement
-from models.errors import NotFound, Unavailable
+from models.errors import Unavailable
 from models.ledger import steps
 from models.ledger.recovery import LEASE_MS
 from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
 from models.logging import log
 from models.redis import announce
 from planner.graph import load_expression
-from planner.references import holds, resolve_args
-from tools import runner
-from tools.context import ToolContext
-from tools.registry import Tool
 from workers import canvas, isolation, parking
 from workers.app import app
 from workers.callers import callers
+from workers.calling import Calling
 from workers.dispatch import send
 from workers.heartbeat import leases
-from workers.hooking import noting
-from workers.noting import note
-from workers.outcomes import Outcome, Parked, ended, failed, given_up, unknown
-from workers.parts import registry
-from workers.remembering import through_memory
+from workers.metrics import count_given_up
+from workers.outcomes import GRACE_S, Outcome, Parked, given_up
 from workers.responding import respond
 
-_GRACE_S = 0.25
-"""A tool that keeps its deadline itself gets this long to say so."""
+_QUICK_S, _GATHER_S = 0.02, 0.003
+"""What ends within the first waits as long as the second for others, so that they are recorded together."""
 _RECORDING_S = 30.0
 """How long an outcome is held while Postgres is out."""
 _until_recorded = Retrying(
@@ -63,20 +54,30 @@ _until_recorded = Retrying(
 def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
     """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])
-    holder = holder_of(self)
+    run_lanes(UUID(turn_id), lanes, generation, slots, queue, holder_of(self))
+
+
+def run_lanes(
+    turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, slots: int, queue: str, holder: Holder
+) -> None:
+    """Run lanes and what follows from them, as a task of this queue.
+
+    Raises:
+        Ignore: they are not ours to run, or not now.
+    """
     try:
         with statement() as db:
-            claim = steps.claim(db, UUID(turn_id), lanes, generation, holder)
+            claim = steps.claim(db, turn_id, lanes, generation, holder)
     except Unavailable as error:
-        log.warning("step.unclaimed", turn_id=turn_id, steps=lanes, error=error.code)
+        log.warning("step.unclaimed", turn_id=str(turn_id), steps=lanes, error=error.code)
         raise Ignore from error
     if claim.verdict == "done":
         return
     if claim.turn is None:
-        log.info("step.refused", turn_id=turn_id, steps=lanes, verdict=claim.verdict)
+        log.info("step.refused", turn_id=str(turn_id), steps=lanes, verdict=claim.verdict)
         raise Ignore
     announce(turn_id, claim.events)
-    executor = Executor(UUID(turn_id), claim.turn, generation, queue, holder)
+    executor = Executor(turn_id, claim.turn, generation, queue, holder)
     try:
         executor.run(claim.lanes, slots)
     finally:
@@ -95,8 +96,9 @@ class _Call:
 
     lane: list[str]
     step: ClaimedStep
+    began_at: float
+    """On the monotonic clock, like the next."""
     give_up_at: float
-    """On the monotonic clock."""
 
 
 class Executor:
@@ -105,6 +107,7 @@ class Executor:
     def __init__(self, turn_id: UUID, turn: TurnFacts, generation: int, queue: str, holder: Holder) -> None:
         self._turn_id = turn_id
         self._turn = turn
+        self._calling = Calling(turn_id, turn)
         self._generation = generation
         self._queue = queue
         self._holder = holder
@@ -157,8 +160,9 @@ class Executor:
             return
         reach(f"{step.effect}.claimed")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
-        end = time.monotonic() + allowed_ms / 1000
-        self._live[step.id] = _Call(list(lane.steps), step, end + _GRACE_S)
+        now = time.monotonic()
+        end = now + allowed_ms / 1000
+        self._live[step.id] = _Call(list(lane.steps), step, now, end + GRACE_S)
         leases.hold_step(self._turn_id, step.id, step.attempt)
         callers.call(self._call, step, end)
 
@@ -171,66 +175,9 @@ class Executor:
 
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step, in a thread of its own."""
-        outcome = parking.delay(self._turn_id, self._outcome(step, end))
+        outcome = parking.delay(self._turn_id, self._calling.outcome(step, end))
         reach(f"{step.effect}.returned")
         self._outcomes.put(outcome)
-
-    def _outcome(self, step: ClaimedStep, end: float) -> Outcome:
-        if step.copy_of is not None:
-            return FinishedStep(step.id, step.attempt, "succeeded", result=step.inputs[step.copy_of])
-        if step.left_ms == 0 and not step.unsure:
-            return failed(step, "CANCELLED", "the turn's deadline had passed before this step could start")
-        if step.run_if is not None and not holds(step.run_if, step.inputs):
-            return FinishedStep(step.id, step.attempt, "skipped")
-        outcome = self._try(step, step.tool, step.args, end)
-        for fallback in step.fallbacks:
-            if not (isinstance(outcome, FinishedStep) and outcome.status == "failed"):
-                break
-            self._note_retry(step, 1, str((outcome.error or {}).get("code")), 0.0, fallback["tool"])
-            outcome = self._try(step, fallback["tool"], fallback["args"], end)
-        return outcome
-
-    def _try(self, step: ClaimedStep, name: str, raw_args: dict[str, Any], end: float) -> Outcome:
-        """Call the step's tool, or one of its fallbacks."""
-        try:
-            args = resolve_args(raw_args, step.inputs)
-            tool = registry().get(name)
-        except LookupError as error:
-            return failed(step, "DEPENDENCY_FAILED", str(error))
-        except NotFound as error:
-            return failed(step, "NOT_FOUND", str(error))
-        context = self._context(step, args, min(end, time.monotonic() + step.timeout_ms / 1000))
-        if tool.requires_approval and (held := self._held(step, tool, args, context)) is not None:
-            return held
-        on_note = noting(self._turn_id, step.id)
-        is_lost = step.unsure and tool.effect != "read"
-        if is_lost and (earlier := runner.reconcile(tool, args, context, on_note)) is not None:
-            return ended(step, earlier) if earlier.ok else unknown(step, earlier)
-        call = partial(runner.run, tool, args, context, lambda *what: self._note_retry(step, *what), on_note)
-        return through_memory(step, tool, args, context, call)
-
-    def _held(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome | None:
-        """Return how a step ends, or waits, whose call may not be made; nobody is asked about what the tool refuses."""
-        refused = runner.refusal(tool, args, context)
-        return ended(step, refused) if refused else parking.ask(self._turn_id, step, tool, args)
-
-    def _context(self, step: ClaimedStep, args: dict[str, Any], deadline: float) -> ToolContext:
-        return ToolContext(
-            tenant_id=self._turn.tenant_id,
-            conversation_id=self._turn.conversation_id,
-            turn_id=self._turn_id,
-            step_id=step.id,
-            attempt=step.attempt,
-            idempotency_key=idempotency_key(self._turn_id, step.id, args),
-            deadline=deadline,
-            user=self._turn.person,
-        )
-
-    def _note_retry(
-        self, step: ClaimedStep, tries: int, code: str, pause_s: float, fallback: str | None = None
-    ) -> None:
-        data = {"step": step.id, "tool": fallback or step.tool, "attempt": step.attempt, "try": tries, "code": code}
-        note(self._turn_id, "step.retry", {**data, "pause_ms": round(pause_s * 1000)})
 
     def _finished(self) -> list[FinishedStep]:
         """Wait until something has come to an end or must be given up; return all that has finished."""
@@ -238,9 +185,11 @@ class Executor:
         done: dict[str, Outcome] = {}
         try:
             outcome = self._outcomes.get(timeout=max(0.0, wait_s))
+            until = self._gather_until(outcome)
             while True:
                 done[outcome.id] = outcome
-                outcome = self._outcomes.get_nowait()
+                patience_s = until - time.monotonic() if len(done) < len(self._live) else 0.0
+                outcome = self._outcomes.get(timeout=max(0.0, patience_s))
         except Empty:
             now = time.monotonic()
         late = [call.step for call in self._live.values() if call.give_up_at <= now and call.step.id not in done]
@@ -249,7 +198,13 @@ class Executor:
         for outcome in known:
             if isinstance(outcome, Parked):
                 self._let_go(outcome)
-        return [each for each in known if isinstance(each, FinishedStep)] + [given_up(step) for step in late]
+        return [each for each in known if isinstance(each, FinishedStep)] + [_given_up(step) for step in late]
+
+    def _gather_until(self, first: Outcome) -> float:
+        """Return until when others may join the first: where it came at once they often do, and one commit will do."""
+        now = time.monotonic()
+        call = self._live.get(first.id)
+        return now + _GATHER_S if call and now - call.began_at < _QUICK_S else now
 
     def _let_go(self, parked: Parked) -> None:
         """Drop the rest of a parked step's lane. Where our message brought it, the message must not count as done.
@@ -284,10 +239,10 @@ class Executor:
             respond(self._turn_id, attempt)
 
 
-def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:
-    """Return the key of a call: the same for the same turn, step and arguments, whatever the attempt."""
-    canonical = orjson.dumps(args, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(f"{turn_id}|{step_id}|".encode() + canonical).hexdigest()[:40]
+def _given_up(step: ClaimedStep) -> FinishedStep:
+    outcome = given_up(step)
+    count_given_up(step.tool, outcome, step.timeout_ms / 1000)
+    return outcome
 
 
 def _rest(call: _Call) -> list[str]:

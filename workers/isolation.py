@@ -18,6 +18,7 @@ from celery.worker.request import Request
 
 from models.database import statement
 from models.ledger import recovery
+from models.metrics import counts
 from workers.dispatch import send
 
 GRACE_S = 3
@@ -40,6 +41,7 @@ def is_child() -> bool:
 def end_process() -> None:
     """End this process, if it is one of a pool's, and whatever still runs in it; the pool starts another."""
     if _is_child:
+        counts().hand_on()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

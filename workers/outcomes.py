@@ -18,16 +18,23 @@ class Parked:
 
 Outcome = FinishedStep | Parked
 
+GRACE_S = 0.25
+"""A tool that keeps its deadline itself gets this long to say so, before it is given up."""
+
 
 def ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
     """End a step as its tool's envelope says."""
     if envelope.ok:
-        return FinishedStep(step.id, step.attempt, "succeeded", result=envelope.data)
+        return FinishedStep(step.id, step.attempt, "succeeded", result=envelope.data, cache=envelope.cache)
     if envelope.needs is not None:
-        return FinishedStep(step.id, step.attempt, "needs_input", result={"needs": envelope.needs})
+        result = {"needs": envelope.needs}
+        return FinishedStep(step.id, step.attempt, "needs_input", result=result, cache=envelope.cache)
     assert envelope.error is not None
+    if envelope.unsure and step.effect != "read":
+        return unknown(step, envelope)
     status: Ended = "cancelled" if envelope.error.code == "CANCELLED" else "failed"
-    return FinishedStep(step.id, step.attempt, status, error=envelope.error.model_dump(mode="json", exclude_none=True))
+    error = envelope.error.model_dump(mode="json", exclude_none=True)
+    return FinishedStep(step.id, step.attempt, status, error=error, cache=envelope.cache)
 
 
 def given_up(step: ClaimedStep) -> FinishedStep:
@@ -38,7 +45,7 @@ def given_up(step: ClaimedStep) -> FinishedStep:
 
 
 def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
-    """End a write that was lost and that nobody can tell the outcome of: operators decide."""
+    """End a write that nobody can tell the outcome of: operators decide."""
     assert envelope.error is not None
     error = envelope.error.model_dump(mode="json", exclude_none=True)
     return FinishedStep(step.id, step.attempt, "unknown", error=error)

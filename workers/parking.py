@@ -50,8 +50,11 @@ def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> O
 
 
 def delay(turn_id: UUID, outcome: Outcome) -> Outcome:
-    """Park the step of a call whose failure names the time to make it again; return any other outcome as it is."""
-    if not isinstance(outcome, FinishedStep) or outcome.status != "failed" or "retry_at" not in (outcome.error or {}):
+    """Park the step of a call whose failure names the time to make it again; return any other outcome as it is.
+
+    So, too, where the backend is to be asked at that time what became of an earlier call.
+    """
+    if not isinstance(outcome, FinishedStep) or "retry_at" not in (outcome.error or {}):
         return outcome
     assert outcome.error is not None
     pause = max(timedelta(0), datetime.fromisoformat(outcome.error["retry_at"]) - datetime.now(UTC))

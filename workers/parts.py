@@ -8,18 +8,19 @@ from models.contracts.override import NO_OVERRIDES
 from models.overriding import overrides_of
 from models.settings import settings
 from planner.grounding import prepare
-from planner.llm.openai import connect
 from planner.llm.protocol import LanguageModel
 from planner.tailoring import Tailored, tailor
+from tools.enabled import enabled_tools
 from tools.hooks import hooks
-from tools.registry import Registry, load_registry
+from tools.registry import Registry
 
 
-def warm_up() -> None:
+def warm_up(*, with_llm: bool) -> None:
     """Make the parts now: the first turn of a process should not wait for imports."""
     registry()
     tailor(NO_OVERRIDES)
-    llm()
+    if with_llm:
+        llm()
     hooks()
     prepare()
     # What is there by now stays for good: the garbage collector need not look through it again and again.
@@ -29,8 +30,8 @@ def warm_up() -> None:
 
 @lru_cache
 def registry() -> Registry:
-    """Return the tools of the enabled packs."""
-    return load_registry(settings().packs)
+    """Return the tools of the enabled packs and MCP servers."""
+    return enabled_tools()
 
 
 def tailored(tenant_id: UUID) -> Tailored:
@@ -45,4 +46,7 @@ def tailored(tenant_id: UUID) -> Tailored:
 @lru_cache
 def llm() -> LanguageModel:
     """Return the language model, one client per process."""
+    # A third of all that a process imports, and not all of them ask a language model.
+    from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
+
     return connect(settings())

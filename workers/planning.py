@@ -1,7 +1,8 @@
 """Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -16,9 +17,8 @@ from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
 from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
-from models.ledger.steps import ClaimedLane, TurnFacts
 from models.ledger.turns import ClaimedTurn, Ending
-from models.logging import log
+from models.logging import configure_logging, log
 from models.redis import announce
 from models.settings import Placement, settings
 from planner.agents import AgentProfile
@@ -34,11 +34,12 @@ from planner.validation import validate
 from workers import canvas
 from workers.accounting import allowances_of, metered
 from workers.app import app
-from workers.canvas import SLOTS
+from workers.canvas import SLOTS, rides
 from workers.compiling import compile_plan, fragment_rows
-from workers.execution import Executor, holder_of
+from workers.execution import holder_of, run_lanes
 from workers.heartbeat import leases
 from workers.knowing import know
+from workers.offering import offer
 from workers.parts import registry, tailored, warm_up
 from workers.recalling import recall
 from workers.responding import Deltas, broken, finish, respond
@@ -46,8 +47,15 @@ from workers.streaming import EarlySteps
 
 
 @worker_init.connect
-def _warm_up(**_: Any) -> None:
-    warm_up()
+def _warm_up(sender: Any, **_: Any) -> None:
+    # Who only runs isolated tools neither plans nor answers.
+    try:
+        warm_up(with_llm=set(sender.app.amqp.queues.consume_from) != {"tools.cpu"})
+    except TurnloomError as error:
+        # Celery would log it and go on, and every turn would fail on a worker that lacks a pack or a hook.
+        configure_logging()  # which Celery only asks for later
+        log.error("worker.not_started", reason=str(error))
+        sys.exit(1)
 
 
 @app.task(name="plan_turn", bind=True)
@@ -59,10 +67,10 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
         raise Ignore
     reach("turn.claimed")
     announce(turn.id, turn.events)
-    inline = _NO_INLINE
+    own = _NOTHING
     try:
         with leases.holding_turn(turn.id, turn.attempt):
-            inline = _plan(turn)
+            own = _plan(turn)
     except Unavailable:
         raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
     except (InvalidPlan, NotFound) as error:
@@ -71,43 +79,43 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=turn_id)
         finish(turn.id, turn.attempt, broken(error, turn_id))
-    if inline.fragments:
-        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, inline.is_capped)
-        lanes = [ClaimedLane(list(fragment.steps), None) for fragment in inline.fragments]
-        Executor(turn.id, facts, inline.generation, "plan", holder_of(self)).run(lanes, slots=1)
+    if own.lanes:
+        run_lanes(turn.id, own.lanes, own.generation, own.slots, own.queue, holder_of(self))
 
 
-@dataclass(frozen=True)
-class _Inline:
-    """The inline fragments of a recorded plan that are ready: the planner runs them itself."""
+class _Own(NamedTuple):
+    """What the planner runs of a recorded plan itself."""
 
+    lanes: list[Sequence[str]]
     generation: int
-    fragments: list[Fragment]
-    is_capped: bool
+    slots: int
+    queue: str
 
 
-_NO_INLINE = _Inline(0, [], is_capped=False)
+_NOTHING = _Own([], 0, 0, "")
 
 
-def _plan(turn: ClaimedTurn) -> _Inline:
+def _plan(turn: ClaimedTurn) -> _Own:
     """Plan a turn and send what is ready."""
     if turn.tries > MAX_ATTEMPTS:
         _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
-        return _NO_INLINE
+        return _NOTHING
     agent = tailored(turn.tenant_id).agents.get(turn.agent)
     with metered(turn.id, [*turn.allowances, *allowances_of(agent, turn.usage)]) as meter:
         return _plan_as(turn, agent, meter)
 
 
-def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Inline:
+def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own:
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
         plan = validate(turn.submitted_plan, tools, agent.limits)
         return _go_on(turn, agent, meter, plan, _Origin("caller", {"agent": agent.source}))
-    early = EarlySteps(turn, tools, SLOTS[_placement(agent)], agent.max_parallel)
-    context = know(turn, recall(turn, agent, tools), meter)
+    offered = offer(turn, tools)
+    early = EarlySteps(turn, offered.tools, SLOTS[_placement(agent)], agent.max_parallel)
+    recalled = recall(turn, agent, offered.tools)
+    context = know(turn, replace(recalled, unavailable=offered.unavailable), meter)
     if context is None:
-        return _NO_INLINE
+        return _NOTHING
     drafted = _draft(turn, context, early, meter)
     if isinstance(drafted, _Failure):
         return _go_without(turn, context, meter, drafted, early)
@@ -156,18 +164,18 @@ def _draft(
 
 def _go_without(
     turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: EarlySteps
-) -> _Inline:
+) -> _Own:
     """Go on where no plan came of the language model: with what there is, else a playbook, else an apology."""
     if turn.revision:
         respond(turn.id, turn.attempt, may_plan_again=False)
-        return _NO_INLINE
+        return _NOTHING
     agent, tailor = context.agent, tailored(turn.tenant_id)
     known = {**turn.person, **shown(turn.slots, agent.slots)}
     books = tailor.playbooks.for_agent(agent.name, context.tools)
     standing = stand_in(books, known, context.tools, agent.limits) if context.mode != "direct" else None
     if standing is None:
         finish(turn.id, turn.attempt, _ending(turn, failure.trouble, failure.reason, failure.trace), meter)
-        return _NO_INLINE
+        return _NOTHING
     log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
     used = [*failure.trace.get("prompts", ()), standing.source]
     trace = {**failure.trace, "prompts": used, "failure": failure.reason}
@@ -176,7 +184,7 @@ def _go_without(
 
 def _go_on(
     turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: _Origin, early: Sequence[Fragment] = ()
-) -> _Inline:
+) -> _Own:
     """Record the plan over what has started; then send what is ready, or answer where no step is open."""
     placement = _placement(agent)
     started = frozenset(step for fragment in early for step in fragment.steps)
@@ -199,20 +207,33 @@ def _go_on(
         recorded = plans.record(db, turn.id, turn.attempt, new)
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
-        return _NO_INLINE
+        return _NOTHING
     meter.settle()
     reach("plan.recorded")
     announce(turn.id, recorded.events)
     if recorded.open_steps:
         sent = [*early, *compiled.fragments]
         ready = [sent[number] for number in recorded.ready]
-        expressions = [fragment.expression for fragment in ready if not fragment.inline]
-        canvas.publish(turn.id, recorded.generation, expressions, SLOTS[placement])
+        queue, slots = ("tools.io", SLOTS[placement]) if _runs_tools(placement) else ("plan", 1)
+        own = _own(ready, queue, slots)
+        others = [fragment.expression for fragment in ready if fragment not in own]
+        canvas.publish(turn.id, recorded.generation, others, SLOTS[placement])
         reach("plan.published")
-        inline = [fragment for fragment in ready if fragment.inline]
-        return _Inline(recorded.generation, inline, compiled.max_parallel is not None)
+        return _Own([fragment.steps for fragment in own], recorded.generation, slots, queue)
     respond(turn.id, turn.attempt)
-    return _NO_INLINE
+    return _NOTHING
+
+
+def _runs_tools(placement: Placement) -> bool:
+    """Whether this worker may go on with a dense turn itself: it takes tasks of tools too."""
+    return placement == "dense" and "tools.io" in app.amqp.queues.consume_from
+
+
+def _own(ready: Sequence[Fragment], queue: str, slots: int) -> list[Fragment]:
+    """Return what the planner runs itself: inline steps, and as much else as rides with them."""
+    inline = [fragment for fragment in ready if fragment.inline]
+    riding = [fragment for fragment in ready if not fragment.inline and rides(fragment.expression, queue)]
+    return inline + riding[: max(0, slots - len(inline))]
 
 
 def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ def through_memory(
     if key is None:
         return ended(step, make())
     # An inline tool's call costs less than looking for it.
-    known = None if tool.inline else _look_up(tool, key, context)
+    known = None if tool.inline or tool.always_made else _look_up(tool, key, context)
     if known is not None:
         return FinishedStep(step.id, step.attempt, "succeeded", result=known, cache="memory", input_hash=key)
     return _to_be_remembered(ended(step, make()), tool, args, key, context)

@@ -15,8 +15,8 @@ ErrorCode = Literal[
 """Why a call failed. A closed list: plans, replies and dashboards are written against it."""
 
 ERROR_CODES: dict[ErrorCode, str] = {
-    "UNAUTHORIZED": "The other side does not accept our credentials.",
-    "SCOPES_MISSING": "The credentials do not cover this call.",
+    "UNAUTHORIZED": "The other side does not accept our credentials, or the turn names no user to act for.",
+    "SCOPES_MISSING": "The user has not granted what the tool needs, or the credentials do not cover this call.",
     "CONNECTION_INACTIVE": "The user's connection to the other side is switched off.",
     "RATE_LIMITED": "The other side, or a limit of ours, wants fewer calls; `retry_at` may say when.",
     "VALIDATION_ERROR": "The other side refuses the data.",
@@ -55,6 +55,10 @@ class Envelope(Contract):
     needs: dict[str, bool | list[Any]] | None = None
     """What only the user can say: field -> True, or the choices."""
     error: ToolError | None = None
+    unsure: bool = False
+    """A failure after which nobody knows whether the call took effect."""
+    cache: Literal["shared"] | None = None
+    """`shared`: what the same call brought for somebody else; this one was not made."""
 
     @model_validator(mode="after")
     def exactly_one(self) -> Self:

@@ -54,6 +54,8 @@ class Finding(Contract):
     """Where in the result this stands, such as `days[0]`; empty for the whole."""
     origin: str | None = Field(None, max_length=200)
     """Who says so, where that is not the tool: two findings of one origin do not corroborate each other."""
+    as_of: Moment | None = None
+    """When the origin says so, where that is not now: the date of a document."""
     trust: Trust = "tool"
     confidence: Confidence = 1.0
 
@@ -70,6 +72,8 @@ class Source(Contract):
     trust: Trust
     at: Moment
     """When it was learned."""
+    as_of: Moment | None = None
+    """When its origin said so, where that was not then."""
 
 
 class Entity(Contract):

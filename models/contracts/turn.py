@@ -1,7 +1,7 @@
 """A turn: what a caller posts, what we answer, what can be read later."""
 
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field
@@ -30,12 +30,15 @@ Bound = Literal["rounds", "time", "cost", "repetition", "no_progress"]
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
-Scope = Literal["turns:write", "turns:read", "plans:submit", "approvals:decide", "admin"]
+Scope = Literal[
+    "turns:write", "turns:read", "plans:submit", "approvals:decide", "users:read", "users:write", "admin"
+]
 """What a key may do. `turns:write` posts messages, `turns:read` reads turns and conversations,
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
+`users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
 `admin` reads across conversations of the tenant."""
 
-SCOPES: tuple[Scope, ...] = ("turns:write", "turns:read", "plans:submit", "approvals:decide", "admin")
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @lru_cache
@@ -53,6 +56,12 @@ def _known_timezone(name: str) -> str:
 Identifier = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
 """A caller's own id: 1-128 visible ASCII characters."""
 
+Timezone = Annotated[str, AfterValidator(_known_timezone)]
+"""An IANA time zone, such as Asia/Jerusalem."""
+
+Locale = Annotated[str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")]
+"""A language, such as `en` or `he-IL`."""
+
 
 class User(Contract):
     """The person who wrote the message, as far as the caller says."""
@@ -60,8 +69,8 @@ class User(Contract):
     id: Identifier | None = None
     name: str | None = Field(None, max_length=200)
     email: str | None = Field(None, max_length=320)
-    timezone: Annotated[str, AfterValidator(_known_timezone)] | None = None
-    locale: str | None = Field(None, max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")
+    timezone: Timezone | None = None
+    locale: Locale | None = None
 
 
 class TurnRequest(Contract):
@@ -198,7 +207,7 @@ class StepView(Contract):
     worker: str | None
     cache: str | None
     """Where its result comes from, if not from a call of its own: `plan`, the same call earlier in the plan; `memory`,
-    the same call earlier in the conversation."""
+    the same call earlier in the conversation; `shared`, the same call of somebody in the tenant."""
     queued_at: Moment | None
     started_at: Moment | None
     finished_at: Moment | None

@@ -75,12 +75,13 @@ def delay(
 ) -> list[Event] | None:
     """Park a step whose call failed until it may be made again; None where it is not parked, and has failed.
 
-    It is not where that time lies after the turn's deadline, or the step was parked `at_most` times before.
+    One of which it is still unknown whether it took effect is asked about then. It is not where that time lies after
+    the turn's deadline, or the step was parked `at_most` times before.
     """
     pause_ms = round(pause.total_seconds() * 1000)
     row = db.execute(
-        "SELECT hot.delay_step(%s, %s, %s, %s, %s, %s)",
-        (turn_id, failed.id, failed.attempt, pause_ms, Jsonb(failed.error), at_most),
+        "SELECT hot.delay_step(%s, %s, %s, %s, %s, %s, %s)",
+        (turn_id, failed.id, failed.attempt, pause_ms, Jsonb(failed.error), at_most, failed.status == "unknown"),
     ).fetchone()
     return read_events(row[0]) if row and row[0] is not None else None
 

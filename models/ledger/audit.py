@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from uuid import UUID
 
-from sqlalchemy import Text, cast, select
+from sqlalchemy import Text, cast, select, union
 from sqlalchemy.orm import Session
 
 from models.tables.audit import AuditRow
@@ -32,6 +32,22 @@ def page(db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, lim
     """Return a page of a conversation's audit records, oldest first."""
     query = select(AuditRow).where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
     return list(db.scalars(query.where(AuditRow.seq > after_seq).order_by(AuditRow.seq).limit(limit)))
+
+
+def chains(db: Session, tenant_id: UUID | None, conversation_id: str | None) -> list[tuple[UUID, str]]:
+    """Return the conversations that have a chain, or should have one: (tenant, conversation).
+
+    Of one tenant and of this name, or all where none is given.
+    """
+    listed = union(
+        select(AuditRow.tenant_id, AuditRow.conversation_id), select(ConversationRow.tenant_id, ConversationRow.id)
+    ).subquery()
+    query = select(listed.c.tenant_id, listed.c.conversation_id).order_by(*listed.c)
+    if tenant_id is not None:
+        query = query.where(listed.c.tenant_id == tenant_id)
+    if conversation_id is not None:
+        query = query.where(listed.c.conversation_id == conversation_id)
+    return [tuple(row) for row in db.execute(query)]
 
 
 def verify(db: Session, tenant_id: UUID, conversation_id: str) -> list[AuditFault]:
@@ -58,7 +74,9 @@ def _faults(db: Session, tenant_id: UUID, conversation_id: str) -> Iterator[Audi
             ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id
         )
     ).one_or_none()
-    if head is not None and (head.audit_seq, head.audit_hash) != (expected - 1, before):
+    if head is None:
+        yield AuditFault(tenant_id, conversation_id, expected, "the conversation itself is missing")
+    elif (head.audit_seq, head.audit_hash) != (expected - 1, before):
         yield AuditFault(tenant_id, conversation_id, expected, "records are missing at the end")
 
 

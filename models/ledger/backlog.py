@@ -19,3 +19,9 @@ def count_handed_out(db: Session, tenant_id: UUID) -> int:
     """Return how many turns of a tenant's backlog have been handed to the planners."""
     query = select(func.count()).where(text(IN_BACKLOG), TurnRow.tenant_id == tenant_id, TurnRow.sent_at.is_not(None))
     return db.scalars(query).one()
+
+
+def count_by_status(db: Session) -> dict[str, int]:
+    """Return the backlog of all tenants, by status."""
+    query = select(TurnRow.status, func.count()).where(text(IN_BACKLOG)).group_by(TurnRow.status)
+    return dict(db.execute(query).all())

@@ -10,9 +10,13 @@ from sqlalchemy.orm import Session
 from models.errors import Conflict, NotFound
 from models.tables.audit import AuditRow
 from models.tables.conversations import IS_LISTED, ConversationRow
+from models.tables.documents import NoteRow
 from models.tables.events import EventRow
+from models.tables.hotel import HoldRow
 from models.tables.knowledge import KnowledgeRow
+from models.tables.meetings import MeetingSessionRow
 from models.tables.memory import MemoryRow
+from models.tables.notifications import NotificationRow
 from models.tables.plans import PlanRow
 from models.tables.replies import ReplyRow
 from models.tables.sim import SimWriteRow
@@ -85,6 +89,23 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         delete(KnowledgeRow).where(
             KnowledgeRow.tenant_id == tenant_id, KnowledgeRow.conversation_id == conversation_id
         ),
+        delete(NoteRow).where(NoteRow.tenant_id == tenant_id, NoteRow.conversation_id == conversation_id),
+        delete(HoldRow).where(HoldRow.tenant_id == tenant_id, HoldRow.conversation_id == conversation_id),
+        delete(NotificationRow).where(
+            NotificationRow.tenant_id == tenant_id, NotificationRow.conversation_id == conversation_id
+        ),
+        update(NotificationRow)
+        .where(NotificationRow.tenant_id == tenant_id, NotificationRow.resolved_in == conversation_id)
+        .values(resolution=None),
+        # The meetings themselves are the users', in their calendars. One that is not whole is still to be taken away.
+        delete(MeetingSessionRow).where(
+            MeetingSessionRow.tenant_id == tenant_id,
+            MeetingSessionRow.conversation_id == conversation_id,
+            MeetingSessionRow.status != "confirming",
+        ),
+        update(MeetingSessionRow)
+        .where(MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.conversation_id == conversation_id)
+        .values(proposals=[], wanted=_EMPTY),
         update(AuditRow)
         .where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
         .values(content=None),

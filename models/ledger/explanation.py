@@ -19,7 +19,7 @@ from models.tables.turns import TurnRow
 
 _COLUMNS = (
     StepRow.id, StepRow.tool, StepRow.queue, StepRow.needs, StepRow.status, StepRow.worker, StepRow.started_at,
-    StepRow.finished_at, StepRow.lease_until, StepRow.not_before, StepRow.lapses_at, StepRow.approval,
+    StepRow.finished_at, StepRow.lease_until, StepRow.not_before, StepRow.lapses_at, StepRow.approval, StepRow.error,
 )  # fmt: skip
 
 
@@ -91,7 +91,8 @@ def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:
             asked_at = datetime.fromisoformat(row.approval["asked_at"])
             found.append(OpenStep(row.id, row.tool, row.queue, asked_at, lapses_at=row.lapses_at))
         elif row.not_before and row.not_before > at:
-            found.append(OpenStep(row.id, row.tool, row.queue, row.started_at, not_before=row.not_before))
+            since = row.started_at
+            found.append(OpenStep(row.id, row.tool, row.queue, since, not_before=row.not_before, error=row.error))
         elif row.id not in ended and row.id not in held and ended.keys() >= set(row.needs):
             ready_at = max([turn.compiled_at, *(ended[need] for need in row.needs)])
             found.append(OpenStep(row.id, row.tool, row.queue, ready_at))

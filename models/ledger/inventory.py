@@ -1,22 +1,22 @@
-"""The inventory of hotels: what a stay costs, what is free, what is taken.
+"""The inventory of hotels: what a stay costs, and what is free.
 
 What a stay costs is the sum over its nights, each by the season it lies in. What is free is the fewest over its
-nights: the rooms to let less those that are taken. A night is the day on which it begins.
+nights: the rooms to let less those that others hold. A night is the day on which it begins.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, func, insert, select, text, update
+from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from models.tables.base import Row
-from models.tables.hotel import EVERYONE, AllotmentRow, HotelRow, NightRow, RateRow, RoomTypeRow, SeasonRow
+from models.tables.base import EVERYONE, Row
+from models.tables.hotel import AllotmentRow, HotelRow, RateRow, RoomTypeRow, SeasonRow
 
 Record = Mapping[str, Any]
 """A row to be, without its owner and hotel."""
@@ -49,6 +49,8 @@ class Hotel:
     faq: Sequence[Mapping[str, str]]
     rates: Mapping[str, str]
     """Rate code -> its currency."""
+    system: Mapping[str, Any] | None = None
+    """Where its rooms and prices are asked for, and how; None: they are in the inventory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +60,8 @@ class RoomType:
     code: str
     name: str
     beds: Sequence[Mapping[str, Any]]
-    sleeps: int
+    sleeps: int | None
+    """Guests from two years on, at most. None: the hotel's system knows, and quotes for no more."""
     boards: Sequence[str]
     amenities: Sequence[str]
 
@@ -66,6 +69,10 @@ class RoomType:
     def features(self) -> frozenset[str]:
         """Codes of what it has: amenities, and kinds of beds."""
         return frozenset([*self.amenities, *(bed["kind"] for bed in self.beds)])
+
+    def sleeps_all(self, stay: "Stay") -> bool:
+        """Whether there is a bed for everybody."""
+        return self.sleeps is None or self.sleeps >= stay.adults + stay.children
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +83,22 @@ class Stay:
     check_out: date
     adults: int
     children: int = 0
-    """From two years on. Babies cost nothing and take no bed."""
+    """From two years on."""
+    babies: int = 0
+    """They cost nothing and take no bed."""
 
     @property
     def nights(self) -> int:
         """How many nights it has."""
         return (self.check_out - self.check_in).days
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Who asks: what others hold is not free for them."""
+
+    tenant_id: UUID
+    conversation_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +113,8 @@ class Quote:
     cancellable: bool
     free: int
     """Rooms that are free in every night; 0 or less: sold out."""
+    minimum_nights: int = 1
+    """A shorter stay cannot be booked."""
 
 
 # Materialised: it is small, and without statistics Postgres would work it out again for every rate.
@@ -103,8 +122,15 @@ _FREE = """
     nights AS (
         SELECT day::date AS night, (extract(month FROM day) * 100 + extract(day FROM day))::int AS month_day
         FROM generate_series(CAST(:check_in AS timestamp), CAST(:check_out AS date) - 1, interval '1 day') AS day
+    ), held AS (
+        SELECT hold.room_type, nights.night, count(*) AS rooms
+        FROM hotel_holds AS hold
+        JOIN nights ON nights.night >= hold.check_in AND nights.night < hold.check_out
+        WHERE hold.tenant_id = :tenant AND hold.hotel_id = :hotel
+            AND hold.conversation_id <> :conversation AND hold.expires_at > statement_timestamp()
+        GROUP BY hold.room_type, nights.night
     ), free AS MATERIALIZED (
-        SELECT room.code, room.included, min(coalesce(allotted.rooms, room.rooms) - coalesce(taken.held, 0)) AS rooms
+        SELECT room.code, room.included, min(coalesce(allotted.rooms, room.rooms) - coalesce(held.rooms, 0)) AS rooms
         FROM hotel_room_types AS room
         CROSS JOIN nights
         CROSS JOIN LATERAL (
@@ -112,8 +138,7 @@ _FREE = """
             WHERE allotment.tenant_id = room.tenant_id AND allotment.hotel_id = room.hotel_id
                 AND allotment.room_type = room.code AND nights.month_day BETWEEN allotment.starts AND allotment.ends
         ) AS allotted
-        LEFT JOIN hotel_nights AS taken ON taken.tenant_id = :tenant AND taken.hotel_id = room.hotel_id
-            AND taken.room_type = room.code AND taken.night = nights.night
+        LEFT JOIN held ON held.room_type = room.code AND held.night = nights.night
         WHERE room.tenant_id = :owner AND room.hotel_id = :hotel
         GROUP BY room.code, room.included
     )
@@ -143,14 +168,15 @@ def hotels_of(db: Session, tenant_id: UUID) -> list[Hotel]:
     rate = select(RateRow.rate_code, RateRow.currency).distinct()
     rate = rate.where(RateRow.tenant_id == HotelRow.tenant_id, RateRow.hotel_id == HotelRow.id)
     each = rate.correlate(HotelRow).lateral()
+    rates = func.jsonb_object_agg(each.c.rate_code, each.c.currency).filter(each.c.rate_code.is_not(None))
     query = (
-        select(HotelRow, func.jsonb_object_agg(each.c.rate_code, each.c.currency))
-        .join(each, text("true"))
+        select(HotelRow, rates)
+        .outerjoin(each, text("true"))
         .where(HotelRow.tenant_id.in_([tenant_id, EVERYONE]))
         .group_by(HotelRow.tenant_id, HotelRow.id)
         .order_by(HotelRow.id)
     )
-    found = [_hotel(row, rates) for row, rates in db.execute(query)]
+    found = [_hotel(row, its_rates) for row, its_rates in db.execute(query)]
     return [hotel for hotel in found if hotel.owner == tenant_id] or found
 
 
@@ -170,38 +196,20 @@ def room_types(db: Session, hotel: Hotel) -> list[RoomType]:
     ]
 
 
-def quotes(db: Session, tenant_id: UUID, hotel: Hotel, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
+def quotes(db: Session, guest: Guest, hotel: Hotel, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
     """Return what a stay costs at these rates, whether or not a room is free for it; the lowest price first."""
     given = {"adults": stay.adults, "children": stay.children, "rate_codes": list(rate_codes)}
-    rows = db.execute(_QUOTES, _place(tenant_id, hotel, stay) | given)
+    rows = db.execute(_QUOTES, _place(guest, hotel, stay) | given)
     return [Quote(**row) for row in rows.mappings()]
 
 
-def hold(db: Session, tenant_id: UUID, hotel: Hotel, room_type: str, stay: Stay) -> bool:
-    """Take a room of a type for each night; False, and nothing is taken, where one of the nights is sold out.
-
-    Of two at once the second waits until the first has committed or rolled back: nights are locked in their order.
-    """
-    key = {"tenant_id": tenant_id, "hotel_id": hotel.id, "room_type": room_type}
-    nights = [key | {"night": stay.check_in + timedelta(days=number), "held": 0} for number in range(stay.nights)]
-    db.execute(postgresql.insert(NightRow).values(nights).on_conflict_do_nothing())
-    db.execute(select(NightRow.night).where(*_taken(key, stay)).order_by(NightRow.night).with_for_update())
-    free = db.scalar(_FREE_ROOMS, _place(tenant_id, hotel, stay) | {"room_type": room_type})
-    if free is None or free < 1:
-        return False
-    db.execute(update(NightRow).where(*_taken(key, stay)).values(held=NightRow.held + 1))
-    return True
-
-
-def release(db: Session, tenant_id: UUID, hotel: Hotel, room_type: str, stay: Stay) -> None:
-    """Give back what `hold` has taken."""
-    key = {"tenant_id": tenant_id, "hotel_id": hotel.id, "room_type": room_type}
-    db.execute(select(NightRow.night).where(*_taken(key, stay)).order_by(NightRow.night).with_for_update())
-    db.execute(update(NightRow).where(*_taken(key, stay)).values(held=NightRow.held - 1))
+def free_rooms(db: Session, guest: Guest, hotel: Hotel, stay: Stay, room_type: str) -> int:
+    """Return how many rooms of a type are free in every night of a stay; 0 or less: sold out."""
+    return db.scalar(_FREE_ROOMS, _place(guest, hotel, stay) | {"room_type": room_type}) or 0
 
 
 def load(db: Session, tenant_id: UUID | None, catalogue: Catalogue) -> bool:
-    """Put a hotel's catalogue in the place of the one there was; False where it is the same. What is taken stays.
+    """Put a hotel's catalogue in the place of the one there was; False where it is the same. What is held stays.
 
     Without a tenant it is everyone's. The hotel's own row comes first: whoever loads the same hotel at the same time
     waits at it.
@@ -230,7 +238,7 @@ def load(db: Session, tenant_id: UUID | None, catalogue: Catalogue) -> bool:
     return True
 
 
-def _hotel(row: HotelRow, rates: Mapping[str, str]) -> Hotel:
+def _hotel(row: HotelRow, rates: Mapping[str, str] | None) -> Hotel:
     return Hotel(
         owner=row.tenant_id,
         id=row.id,
@@ -240,16 +248,11 @@ def _hotel(row: HotelRow, rates: Mapping[str, str]) -> Hotel:
         booking_url=row.booking_url,
         longest_stay_nights=row.longest_stay_nights,
         faq=row.faq,
-        rates=rates,
+        rates=rates or (row.system or {}).get("rates", {}),
+        system=row.system,
     )
 
 
-def _place(tenant_id: UUID, hotel: Hotel, stay: Stay) -> dict[str, Any]:
-    place = {"tenant": tenant_id, "owner": hotel.owner, "hotel": hotel.id}
-    return place | {"check_in": stay.check_in, "check_out": stay.check_out}
-
-
-def _taken(key: Mapping[str, Any], stay: Stay) -> list[ColumnElement[bool]]:
-    """Say that a night is one of a stay's."""
-    those = [getattr(NightRow, name) == value for name, value in key.items()]
-    return [*those, NightRow.night >= stay.check_in, NightRow.night < stay.check_out]
+def _place(guest: Guest, hotel: Hotel, stay: Stay) -> dict[str, Any]:
+    asks = {"tenant": guest.tenant_id, "conversation": guest.conversation_id}
+    return asks | {"owner": hotel.owner, "hotel": hotel.id, "check_in": stay.check_in, "check_out": stay.check_out}

@@ -84,7 +84,7 @@ class FinishedStep:
     result: Any = None
     error: dict[str, Any] | None = None
     cache: str | None = None
-    """`memory`: the result was remembered, and no call was made."""
+    """Why no call was made. `memory`: the result was remembered; `shared`: it was fetched for another step."""
     input_hash: str | None = None
     """Of the call, where its tool's results are remembered."""
     remember: dict[str, Any] | None = None

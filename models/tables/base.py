@@ -12,6 +12,9 @@ from sqlalchemy import DateTime, MetaData, Text, Uuid, func
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+EVERYONE = UUID(int=0)
+"""The owner of what every tenant sees that has none of its own: a hotel, documents. No tenant has this id."""
+
 HOT = {"postgresql_with": {"fillfactor": 70}}
 """For rows that are updated a few times: room on the page keeps these updates out of the indexes."""
 

@@ -1,21 +1,18 @@
-"""Hotels: what they let, at which price, and how many rooms of it are taken.
+"""Hotels: what they let, at which price, and which rooms of it are held.
 
-The catalogue (everything but the nights) is loaded from a file. Its `tenant_id` is the hotel's owner: a tenant, or
-`EVERYONE` for a demo hotel. Whatever is taken belongs to the tenant that took it.
+The catalogue (everything but the holds) is loaded from a file. Its `tenant_id` is the hotel's owner: a tenant, or
+`EVERYONE` for a demo hotel. A hold belongs to the tenant whose conversation has it.
 """
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Numeric
+from sqlalchemy import Numeric
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, Row
-
-EVERYONE = UUID(int=0)
-"""The owner of hotels that every tenant sees. No tenant has this id."""
+from models.tables.base import Row
 
 _MONEY = Numeric(12, 2)
 
@@ -37,6 +34,8 @@ class HotelRow(Row):
     """Where its booking links lead."""
     longest_stay_nights: Mapped[int]
     faq: Mapped[list[Any]]
+    system: Mapped[dict[str, Any] | None]
+    """Where its rooms and prices are asked for, and how; None: they are in these tables."""
 
 
 class RoomTypeRow(Row):
@@ -109,15 +108,25 @@ class AllotmentRow(Row):
     rooms: Mapped[int]
 
 
-class NightRow(Row):
-    """How many rooms of a type a tenant's guests have taken for a night."""
+class HoldRow(Row):
+    """A room that a conversation's booking link holds, until it expires. One that has expired means nothing."""
 
-    __tablename__ = "hotel_nights"
-    __table_args__ = (CheckConstraint("held >= 0", name="held"), HOT)
+    __tablename__ = "hotel_holds"
 
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     hotel_id: Mapped[str] = mapped_column(primary_key=True)
-    room_type: Mapped[str] = mapped_column(primary_key=True)
-    night: Mapped[date] = mapped_column(primary_key=True)
-    """The day on which it begins."""
-    held: Mapped[int]
+    conversation_id: Mapped[str] = mapped_column(primary_key=True)
+    key: Mapped[str]
+    """The idempotency key of the call that has made or renewed it."""
+    check_in: Mapped[date]
+    check_out: Mapped[date]
+    room_type: Mapped[str]
+    board: Mapped[str]
+    rate_code: Mapped[str]
+    price: Mapped[Decimal] = mapped_column(_MONEY)
+    """Of the whole stay, as it was quoted."""
+    currency: Mapped[str]
+    cancellable: Mapped[bool]
+    free: Mapped[int]
+    """Rooms that were free when it was made, this one included."""
+    expires_at: Mapped[datetime]

@@ -65,7 +65,7 @@ class StepRow(Row):
     """When the answer comes too late."""
     worker: Mapped[str | None]
     cache: Mapped[str | None]
-    """`memory`: its result was remembered, and no call was made."""
+    """Why no call was made. `memory`: its result was remembered; `shared`: it was fetched for another step."""
     input_hash: Mapped[str | None]
     """Of the call as it was made, where its tool's results are remembered."""
     ready_at: Mapped[datetime | None]

@@ -35,7 +35,7 @@ def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Rememb
     evidence = Evidence(told.now)
     for step in steps:
         origin = _origin(told.tools, step.tool, step.id)
-        if step.status == "succeeded":
+        if step.status == "succeeded" and _is_evidence(told.tools, step.tool):
             evidence.add_result(step.result, origin)
         if step.needs:
             evidence.add_result(dict(step.needs), origin, "needs")
@@ -47,6 +47,10 @@ def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Rememb
     evidence.add_said([exchange.message for exchange in told.history], "history")
     evidence.add_authored(told.agent.persona, "persona")
     return evidence
+
+
+def _is_evidence(tools: Registry, name: str) -> bool:
+    return name not in tools.tools or tools.tools[name].is_evidence
 
 
 def _origin(tools: Registry, name: str, step: str, turn: str | None = None, age_s: int = 0) -> Origin:

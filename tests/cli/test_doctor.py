@@ -6,6 +6,10 @@ import pytest
 from click.testing import CliRunner
 from redis import Redis
 
+from models.contracts.directory import AccountRequest, Profile
+from models.database import transaction
+from models.ledger import integrations, users
+from models.secrets import new_key
 from models.settings import settings
 from tests.factories import make_tenant
 from tools.hooks import hooks
@@ -102,6 +106,7 @@ def test_evicting_redis_is_found(database, redis_url):
         ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1", "language model"),
         ("TURNLOOM_PROMPTS_DIR", "nowhere", "prompts"),
         ("TURNLOOM_PLAN_MAX_STEPS", "many", "settings"),
+        ("TURNLOOM_MCP_SERVERS", "nowhere.yaml", "MCP servers"),
     ],
 )
 def test_wrong_setting_is_found(database, monkeypatch, variable, value, check):
@@ -142,3 +147,22 @@ def test_refused_override_is_found(database, tmp_path, monkeypatch):
 
     assert findings["overrides"]["status"] == "warning"
     assert "of tenant acme: styles/brief" in findings["overrides"]["detail"]
+
+
+def test_what_secrets_need_is_found(database, monkeypatch):
+    """Without a key, or without the one that an account's secret needs, tools cannot sign in: worth a word."""
+    tenant, told = make_tenant(), []
+    kept, another = new_key(), new_key()
+    for keys in ([], [kept], [another], ["no key"]):
+        monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps(keys))
+        settings.cache_clear()
+        if keys == [kept]:
+            with transaction() as db:
+                users.put_user(db, tenant, "noa", Profile(name="Noa"))
+                integrations.put_account(db, tenant, "noa", "caldav", AccountRequest(secret={"password": "p"}))
+        told.append(examine()[1]["secret keys"])
+
+    assert [finding["status"] for finding in told] == ["warning", "ok", "warning", "warning"]
+    assert "is not set" in told[0]["detail"]
+    assert "the secrets of 1 accounts" in told[2]["detail"]
+    assert another not in json.dumps(told)

@@ -13,8 +13,8 @@ from models.ledger import audit, conversations, events, turns
 from models.ledger.turns import Ending
 from tests.factories import claim_turn, make_tenant, open_turn, running_turn, step
 from tests.models.stopping import WRITE, claim, end, record, statuses, view
+from workers.calling import idempotency_key
 from workers.cli import main
-from workers.execution import idempotency_key
 
 pytestmark = pytest.mark.usefixtures("database")
 

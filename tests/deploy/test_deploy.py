@@ -30,7 +30,12 @@ COMPOSE = (ROOT / "docker-compose.yml").read_text()
 SERVICES = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "turnloom"}
 SYSTEMD = ROOT / "deploy" / "systemd"
-WITHOUT_A_SECRET = {"OPENAI_BASE_URL", "TURNLOOM_LLM_MODEL"}
+WITHOUT_A_SECRET = {
+    "OPENAI_BASE_URL",
+    "TURNLOOM_LLM_MODEL",
+    "TURNLOOM_MINIHOTEL_CREDENTIALS",
+    "TURNLOOM_SECRET_KEYS",
+}
 PLACES = ("--bind", "--workers", "--hostname", "--address", "--port")
 """Where a process stands, and how often: each deployment's own."""
 

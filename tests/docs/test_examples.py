@@ -23,6 +23,7 @@ SHOWN_URL = "http://localhost:8000"
 COMMANDS = """
 turnloom() { "$PYTHON" -m workers.cli "$@"; }
 python3() { "$PYTHON" "$@"; }
+pip() { "$PYTHON" -m tests.installing "${@: -1}" site; }
 """
 EXAMPLES = [page for page in PAGES if any(block.language == "console" for block in blocks(page))]
 
@@ -57,7 +58,9 @@ def _run(command: str, stack: Stack, folder: Path) -> str:
         **stack.environment,
         "KEY": stack.dev_key,
         "PYTHON": sys.executable,
-        "PYTHONPATH": f"{folder}:{ROOT}",
+        # What a program starts that a page starts.
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": f"{folder}:{folder}/site:{ROOT}",
     }
     script = COMMANDS + command.replace(SHOWN_URL, stack.url)
     done = subprocess.run(

@@ -12,8 +12,10 @@ from models.contracts.envelope import ERROR_CODES, ErrorCode
 from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS, FaultCode
 from models.errors import NeedsInput, TurnloomError
+from models.metrics import COUNTED, OBSERVED
 from models.settings import Settings
 from tests.docs.pages import ROOT, prose
+from tools.packs import shipped_packs
 from tools.registry import load_registry
 from workers.cli import COMMANDS
 
@@ -55,16 +57,17 @@ def test_the_reference_is_made_from_this_code():
     [
         ("settings.md", ["DATABASE_URL", "REDIS_URL", "TURNLOOM_PACKS"]),
         ("settings.md", [name.upper() for name in Settings.model_fields]),
-        ("tools.md", list(load_registry(["dates", "hotel", "sim", "travel"]).tools)),
+        ("tools.md", list(load_registry(pack.name for pack in shipped_packs()).tools)),
         ("errors.md", [*get_args(ErrorCode), *get_args(FaultCode)]),
         ("errors.md", [kind.code for kind in TurnloomError.__subclasses__() if kind is not NeedsInput]),
         ("events.md", list(EVENTS)),
         ("commands.md", [f"turnloom {name}" for name in COMMANDS]),
+        ("metrics.md", list(COUNTED | OBSERVED)),
         ("agents.md", [path.stem for path in (ROOT / "prompts" / "agents").glob("*.yaml")]),
     ],
 )
 def test_the_reference_names_everything(page, names):
-    """Every setting, tool, error code, event, command and agent is in the reference."""
+    """Every setting, tool, error code, event, command, metric and agent is in the reference."""
     words = set(re.findall(r"`(?:TURNLOOM_)?([^`]+)`", prose(REFERENCE / page)))
 
     assert {name.removeprefix("TURNLOOM_") for name in names} - words == set()

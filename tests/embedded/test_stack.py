@@ -52,10 +52,11 @@ def test_killed_worker_comes_back(stack: Stack):
 
 
 def test_stack_is_what_was_asked_for(stack: Stack):
-    """Two workers for tools that wait, one for tools that compute, one for the road; the API wants the key."""
+    """Two workers for tools that wait, one for those that compute, one for the road; Flower. The API wants the key."""
     answer = httpx2.get(f"{stack.url}/v1/tools")
 
-    assert set(stack.processes) == {"web", "beat", "worker-plan", "worker-io-1", "worker-io-2", "worker-cpu"}
+    workers = {"worker-plan", "worker-io-1", "worker-io-2", "worker-cpu"}
+    assert set(stack.processes) == {"web", "beat", "flower", *workers}
     assert answer.status_code == 401
 
 

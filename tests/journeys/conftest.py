@@ -1,36 +1,97 @@
-"""A stack that asks a language model which says what the message tells it to."""
+"""Two stacks for all journeys with a scripted language model, one for each placement: starting one is dear."""
 
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from tests.journeys.speaking import Speaker, speaker
-from workers.embedded import Stack, StackOptions
+from models.settings import ROOT
+from tests.journeys.speaking import Speaker
+from tests.journeys.stacks import client_of_stack
+from tests.planner.llm.scripted import Script, scripted_server
+from tests.tools.mcp.serving import Program
+from tools.mcp.pinned import save_pinned
+from tools.mcp.servers import Terms
+
+CAP = 3
 
 
 @pytest.fixture(scope="package")
-def model(clean_environment: None) -> Iterator[Speaker]:
-    """The language model; it makes no pauses."""
-    with speaker() as speaking:
-        speaking.gate.set()
-        yield speaking
+def script(clean_environment: None) -> Iterator[Script]:
+    """The server of the language model, for modules that have an answer of their own."""
+    with scripted_server() as serving:
+        yield serving
+
+
+@pytest.fixture(scope="module")
+def speaking(script: Script) -> Iterator[Speaker]:
+    """A language model that says what the message tells it to."""
+    speaker = Speaker(script)
+    yield speaker
+    speaker.gate.set()
+
+
+@pytest.fixture
+def model(speaking: Speaker) -> Speaker:
+    """The same, and it makes no pauses."""
+    speaking.gate.set()
+    return speaking
 
 
 @pytest.fixture(scope="package")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the sim pack of that stack really did."""
+    """What the sim pack of these stacks really did."""
     path = tmp_path_factory.mktemp("asking") / "sim.log"
     path.touch()
     return path
 
 
 @pytest.fixture(scope="package")
-def asking(model: Speaker, log: Path) -> Iterator[httpx2.Client]:
-    """A stack that asks this language model."""
-    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_SIM_LOG": str(log)}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-            yield client
+def prompts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shipped prompts, and agents that run `CAP` steps at a time: `capped-spread` and `capped-dense`."""
+    prompts = tmp_path_factory.mktemp("agents") / "prompts"
+    shutil.copytree(ROOT / "prompts", prompts)
+    generic = (prompts / "agents" / "generic.yaml").read_text("utf-8")
+    generic = generic.replace("max_parallel: null", f"max_parallel: {CAP}")
+    for placement in ("spread", "dense"):
+        text = generic.replace("name: generic", f"name: capped-{placement}") + f"\nplacement: {placement}\n"
+        (prompts / "agents" / f"capped-{placement}.yaml").write_text(text, "utf-8")
+    return prompts
+
+
+@pytest.fixture(scope="package")
+def mcp(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """An MCP server whose tools have been imported."""
+    folder = tmp_path_factory.mktemp("mcp")
+    program = Program(folder, "echo", "note", "die", tools={"echo": Terms(effect="read"), "*": Terms()})
+    server = program.server.model_dump(exclude_defaults=True, mode="json")
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"bad": server}}))
+    save_pinned(folder / "mcp.json", {"bad": program.definitions()})
+    return program
+
+
+@pytest.fixture(scope="package")
+def asking(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[httpx2.Client]:
+    """A stack that asks this language model, with hooks around what it does, and a foreign server's tools."""
+    with client_of_stack(
+        tool_workers=2,
+        OPENAI_BASE_URL=script.url,
+        TURNLOOM_SIM_LOG=str(log),
+        TURNLOOM_PROMPTS_DIR=str(prompts),
+        TURNLOOM_HOOKS='["tests.journeys.house_rules"]',
+        TURNLOOM_MCP_SERVERS=str(mcp.offered.with_name("mcp.json")),
+        PYTHONPATH=str(ROOT),
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="package")
+def asking_dense(script: Script, log: Path) -> Iterator[httpx2.Client]:
+    """A stack that asks this language model and lays steps densely."""
+    with client_of_stack(
+        tool_workers=2, OPENAI_BASE_URL=script.url, TURNLOOM_SIM_LOG=str(log), TURNLOOM_PLACEMENT="dense"
+    ) as client:
+        yield client

@@ -1,8 +1,6 @@
 """Plans whose agent bounds the steps at a time, or which have the same call twice, on real workers."""
 
 import random
-import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -10,44 +8,17 @@ from typing import Any
 import httpx2
 import pytest
 
-from models.settings import ROOT
+from tests.journeys.conftest import CAP
 from tests.journeys.following import assert_ran_once_in_order, finished, post, sim_lines, wait_step
-from tests.journeys.speaking import says, speaker, written
+from tests.journeys.speaking import Speaker, says, written
 from tests.journeys.test_plans import random_dag
-from workers.embedded import Stack, StackOptions
 
-CAP = 3
 PLACEMENTS = pytest.mark.parametrize("placement", ["spread", "dense"])
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("cap") / "sim.log"
-    path.touch()
-    return path
-
-
-@pytest.fixture(scope="module")
-def api(clean_environment: None, log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
-    """A stack whose agents `spread` and `dense` run three steps at a time; its language model says what it is told."""
-    prompts = tmp_path_factory.mktemp("agents") / "prompts"
-    shutil.copytree(ROOT / "prompts", prompts)
-    generic = (prompts / "agents" / "generic.yaml").read_text("utf-8")
-    generic = generic.replace("max_parallel: null", f"max_parallel: {CAP}")
-    for placement in ("spread", "dense"):
-        text = generic.replace("name: generic", f"name: {placement}") + f"\nplacement: {placement}\n"
-        (prompts / "agents" / f"{placement}.yaml").write_text(text, "utf-8")
-    with speaker() as model:
-        model.gate.set()
-        settings = {
-            "TURNLOOM_PROMPTS_DIR": str(prompts),
-            "TURNLOOM_SIM_LOG": str(log),
-            "OPENAI_BASE_URL": model.url,
-        }
-        with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-            headers = {"Authorization": f"Bearer {stack.dev_key}"}
-            with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-                yield client
+@pytest.fixture
+def api(asking: httpx2.Client, model: Speaker) -> httpx2.Client:
+    return asking
 
 
 def most_at_once(log: Path, turn_id: str) -> int:
@@ -69,11 +40,11 @@ def test_a_turn_never_runs_more_steps_at_a_time_than_its_agent_may(
     shapes: list[dict[str, list[str]]] = [{f"s{n}": [] for n in range(9)}, *(random_dag(seed, 12) for seed in range(4))]
 
     def ask(needs: dict[str, list[str]]) -> str:
-        choices = [5, 30, 60] if any(needs.values()) else [200]
+        choices = [5, 30, 60] if any(needs.values()) else [600]
         steps = [wait_step(name, *before, ms=rng.choice(choices)) for name, before in needs.items()]
         if told == "by the caller":
-            return str(post(api, plan={"steps": steps}, agent=placement)["turn_id"])
-        return str(post(api, says(written(*steps)), agent=placement)["turn_id"])
+            return str(post(api, plan={"steps": steps}, agent=f"capped-{placement}")["turn_id"])
+        return str(post(api, says(written(*steps)), agent=f"capped-{placement}")["turn_id"])
 
     with ThreadPoolExecutor(2) as pool:
         asked = list(pool.map(ask, shapes))
@@ -99,7 +70,7 @@ def test_the_same_call_is_made_once_and_again_after_a_write(api: httpx2.Client, 
         {"id": "e", "tool": "sim.wait", "args": {"ms": 1, "payload": {"$from": "d.value.a"}}, "needs": ["b"]},
     ]
 
-    turn = finished(api, post(api, plan={"steps": steps}, agent=placement)["turn_id"])
+    turn = finished(api, post(api, plan={"steps": steps}, agent=f"capped-{placement}")["turn_id"])
 
     by_id = {step["id"]: step for step in turn["steps"]}
     assert {step["status"] for step in turn["steps"]} == {"succeeded"}
@@ -119,7 +90,7 @@ def test_a_copy_may_start_early(api: httpx2.Client, log: Path, placement: str) -
     read = {"tool": "sim.echo", "args": {"value": 1}, "needs": []}
     answer = written({"id": "a", **read}, {"id": "b", **read}, wait_step("c", "b"))
 
-    turn = finished(api, post(api, says(answer), agent=placement)["turn_id"])
+    turn = finished(api, post(api, says(answer), agent=f"capped-{placement}")["turn_id"])
 
     assert [step["status"] for step in turn["steps"]] == ["succeeded"] * 3
     assert {step for _, step in sim_lines(log, turn["turn_id"])} == {"a", "c"}

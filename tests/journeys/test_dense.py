@@ -1,6 +1,5 @@
 """Placement `dense`: the same order and the same results, with fewer messages."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -9,38 +8,22 @@ import pytest
 from tests.journeys.following import assert_ran_once_in_order, finished, run, wait_step
 from tests.journeys.test_parking import NEEDS, decide, waiting
 from tests.journeys.test_plans import SHAPES
-from workers.embedded import Stack, StackOptions
-
-
-@pytest.fixture(scope="module")
-def dense_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("dense") / "sim.log"
-
-
-@pytest.fixture(scope="module")
-def dense_api(clean_environment: None, dense_log: Path) -> Iterator[httpx2.Client]:
-    """A stack that lays steps densely."""
-    settings = {"TURNLOOM_PLACEMENT": "dense", "TURNLOOM_SIM_LOG": str(dense_log)}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as api:
-            yield api
 
 
 @pytest.mark.parametrize("name", ["group of three groups", "N", "chain of forty", "fan-out of forty", "random 1"])
-def test_each_step_runs_once_and_in_order(dense_api: httpx2.Client, dense_log: Path, name: str) -> None:
+def test_each_step_runs_once_and_in_order(asking_dense: httpx2.Client, log: Path, name: str) -> None:
     """Whatever the shape, steps run exactly once and after their needs."""
     needs = SHAPES[name]
 
-    turn = run(dense_api, [wait_step(step, *before) for step, before in needs.items()])
+    turn = run(asking_dense, [wait_step(step, *before) for step, before in needs.items()])
 
     assert turn["status"] == "succeeded"
-    assert_ran_once_in_order(dense_log, turn["turn_id"], needs)
+    assert_ran_once_in_order(log, turn["turn_id"], needs)
 
 
-def test_reads_ride_together(dense_api: httpx2.Client) -> None:
+def test_reads_ride_together(asking_dense: httpx2.Client) -> None:
     """Four independent reads overlap in one process, and the join runs there too."""
-    turn = run(dense_api, [*(wait_step(name, ms=300) for name in "abcd"), wait_step("e", *"abcd")])
+    turn = run(asking_dense, [*(wait_step(name, ms=300) for name in "abcd"), wait_step("e", *"abcd")])
 
     starts = [step["started_at"] for step in turn["steps"][:4]]
     ends = [step["finished_at"] for step in turn["steps"][:4]]
@@ -48,7 +31,7 @@ def test_reads_ride_together(dense_api: httpx2.Client) -> None:
     assert max(starts) < min(ends)
 
 
-def test_writes_and_other_queues_get_messages_of_their_own(dense_api: httpx2.Client) -> None:
+def test_writes_and_other_queues_get_messages_of_their_own(asking_dense: httpx2.Client) -> None:
     """What has an effect does not ride along, and what burns CPU runs on the process pool."""
     steps = [
         wait_step("a", ms=50),
@@ -57,17 +40,17 @@ def test_writes_and_other_queues_get_messages_of_their_own(dense_api: httpx2.Cli
         wait_step("c", "b"),
     ]
 
-    turn = run(dense_api, steps)
+    turn = run(asking_dense, steps)
 
     assert [step["status"] for step in turn["steps"]] == ["succeeded"] * 4
     assert turn["steps"][2]["worker"].startswith("worker-cpu")
 
 
-def test_a_step_waits_for_approval(dense_api: httpx2.Client, dense_log: Path) -> None:
+def test_a_step_waits_for_approval(asking_dense: httpx2.Client, log: Path) -> None:
     """The steps that ride together go on without it; after the approval everything has run once and in order."""
-    turn_id = waiting(dense_api)
+    turn_id = waiting(asking_dense)
 
-    decide(dense_api, turn_id)
+    decide(asking_dense, turn_id)
 
-    assert finished(dense_api, turn_id)["status"] == "succeeded"
-    assert_ran_once_in_order(dense_log, turn_id, NEEDS)
+    assert finished(asking_dense, turn_id)["status"] == "succeeded"
+    assert_ran_once_in_order(log, turn_id, NEEDS)

@@ -1,7 +1,6 @@
 """An invented price, on the whole road: nobody hears it, and the reply says where its own figures are from."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -9,8 +8,7 @@ import pytest
 
 from tests.journeys.following import finished, post
 from tests.journeys.speaking import written
-from tests.planner.llm.scripted import Script, says, scripted_server
-from workers.embedded import Stack, StackOptions
+from tests.planner.llm.scripted import Script, says
 
 QUOTE = {"id": "quote", "tool": "sim.echo", "args": {"value": {"price": 940, "currency": "ILS"}}, "needs": []}
 INVENTED = "I asked the hotel. The room is ₪915 for the night. Shall I book it?"
@@ -33,15 +31,9 @@ class Writer:
         return says(self.replies[min(self.asked, len(self.replies)) - 1])(body)
 
 
-@pytest.fixture(scope="module")
-def stack(clean_environment: None) -> Iterator[tuple[Writer, httpx2.Client]]:
-    with scripted_server() as script:
-        writer = Writer(script)
-        options = StackOptions(data_dir=None, port=0, settings={"OPENAI_BASE_URL": script.url})
-        with Stack(options) as running:
-            headers = {"Authorization": f"Bearer {running.dev_key}"}
-            with httpx2.Client(base_url=running.url, headers=headers, timeout=40) as api:
-                yield writer, api
+@pytest.fixture
+def writer(script: Script) -> Writer:
+    return Writer(script)
 
 
 def _events(api: httpx2.Client, turn_id: str) -> list[tuple[str, dict[str, Any]]]:
@@ -56,14 +48,15 @@ def _events(api: httpx2.Client, turn_id: str) -> list[tuple[str, dict[str, Any]]
     [([TRUE], 1), ([INVENTED, TRUE], 2), ([INVENTED, INVENTED], 2)],
     ids=["true", "corrected", "templated"],
 )
-def test_no_event_holds_an_invented_price(stack: tuple[Writer, httpx2.Client], replies: list[str], asked: int) -> None:
+def test_no_event_holds_an_invented_price(
+    asking: httpx2.Client, writer: Writer, replies: list[str], asked: int
+) -> None:
     """Readers hear sentences that passed, then the whole reply; one more try is made, then the template writes."""
-    writer, api = stack
     writer.plan, writer.replies, writer.asked = written(QUOTE), replies, 0
 
-    turn = finished(api, post(api, "What does the room cost?", agent="generic")["turn_id"])
+    turn = finished(asking, post(asking, "What does the room cost?", agent="generic")["turn_id"])
 
-    events = _events(api, turn["turn_id"])
+    events = _events(asking, turn["turn_id"])
     heard = "".join(data["text"] for kind, data in events if kind == "reply.delta")
     done = next(data for kind, data in events if kind == "reply.done")
     assert "915" not in json.dumps([turn, events])
@@ -75,13 +68,12 @@ def test_no_event_holds_an_invented_price(stack: tuple[Writer, httpx2.Client], r
     assert ("quote", "value.price") in {(source["step"], source["path"]) for source in turn["reply"]["sources"]}
 
 
-def test_the_formatter_runs_though_no_step_calls_it(stack: tuple[Writer, httpx2.Client]) -> None:
+def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, writer: Writer) -> None:
     """A plan that asks for an itinerary and forgets to have it made is answered with one, without another call."""
-    writer, api = stack
     sights = {"id": "sights", "tool": "travel.search_attractions", "args": {"city": "Kyoto", "limit": 6}, "needs": []}
     writer.plan, writer.asked = json.dumps({**json.loads(written(sights)), "synthesis_hint": "itinerary"}), 0
 
-    turn = finished(api, post(api, "Two days in Kyoto, please", agent="travel")["turn_id"])
+    turn = finished(asking, post(asking, "Two days in Kyoto, please", agent="travel")["turn_id"])
 
     assert [step["id"] for step in turn["steps"]] == ["sights"]
     assert len(turn["output"]["days"]) == 3

@@ -76,6 +76,28 @@ def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) ->
     assert datetime.fromisoformat(link["expires_at"]) > datetime.now(UTC)
 
 
+def test_what_one_holds_another_is_not_sold(api: httpx2.Client) -> None:
+    """The only suite: its link holds it, renewed for who asks again; another one is told, and offered other rooms."""
+    days = f"{datetime.now(UTC).year + 1}-05-20 to {datetime.now(UTC).year + 1}-05-22"
+    ask = f"The link for room SUI, {days}, with breakfast please"
+    first, again = talk(api, ask, "the link for room SUI once more")
+    (other,) = talk(api, ask)
+    erased = api.delete(f"/v1/conversations/{first['conversation_id']}")
+    (freed,) = talk(api, ask)
+
+    links = [results(turn)["pms.generate_booking_link"] for turn in (first, again, freed)]
+    assert [(link["held"], link["option"]["room_type_code"]) for link in links] == [(True, "SUI")] * 3
+    assert links[1]["expires_at"] > links[0]["expires_at"]
+    errors = {step["tool"]: step["error"]["code"] for step in other["steps"] if step["error"]}
+    assert errors == {"pms.generate_booking_link": "CONFLICT"}
+    offered = results(other)["pms.get_availability"]
+    assert "Sea Suite" in offered["sold_out"]
+    assert other["reply"]["text"].startswith("That room is not free any more.")
+    assert offered["options"][0]["room_name"] in other["reply"]["text"]
+    assert kinds(other) == ["table"]
+    assert erased.status_code == 204
+
+
 def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) -> None:
     """The best two stand first, the reply names them without repeating the table, and every figure has its source."""
     (turn,) = talk(api, "A room next weekend for 2 adults and a child of 5")

@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.journeys.stacks import client_of_stack
 
 from models.settings import ROOT
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
-from workers.embedded import Stack, StackOptions
 
 PACK = '''
 """Tools that harm their process."""
@@ -90,10 +90,8 @@ def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> It
         "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
         "TURNLOOM_PACKS": json.dumps(["sim", "hostile"]),
     }
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-            yield client
+    with client_of_stack(**settings) as client:
+        yield client
 
 
 def call(name: str, *needs: str, tool: str) -> dict[str, Any]:

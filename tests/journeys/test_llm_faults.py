@@ -134,7 +134,7 @@ def days(clean_environment: None) -> Iterator[Days]:
 def stack(days: Days) -> Iterator[Stack]:
     """A stack that asks this language model."""
     settings = {"OPENAI_BASE_URL": days.url, "TURNLOOM_LLM_TIMEOUT_S": "2", "TURNLOOM_LLM_RETRIES": "1"}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as started:
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as started:
         yield started
 
 

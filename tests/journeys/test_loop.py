@@ -10,7 +10,8 @@ import pytest
 from tests.journeys.following import finished, kinds, post, sim_lines, wait_step
 from tests.journeys.speaking import Speaker, says, written
 
-KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+pytestmark = pytest.mark.usefixtures("speaking")
+
 
 
 def ask(api: httpx2.Client, *answers: str, **request: Any) -> dict[str, Any]:
@@ -94,18 +95,6 @@ def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Pat
 
     assert turn["status"] == "succeeded"
     assert sim_lines(log, turn["turn_id"]) == [("S", "a"), ("E", "a")]
-
-
-@pytest.mark.parametrize("mode", ["react", "adaptive"])
-def test_the_offline_model_works_in_rounds(api: httpx2.Client, mode: str) -> None:
-    """A trip planned step by step has the same steps as one planned at once."""
-    turn = finished(api, post(api, KYOTO, agent="travel", mode=mode)["turn_id"])
-
-    assert turn["status"] == "succeeded"
-    assert [step["tool"].split(".")[1] for step in turn["steps"]][-1] == "format_itinerary"
-    assert all(step["status"] == "succeeded" for step in turn["steps"])
-    assert len(turn["plans"]) == (5 if mode == "react" else 2)
-    assert json.dumps(turn["output"])
 
 
 def test_the_answer_to_a_question_goes_on_from_there(asking: httpx2.Client, model: Speaker) -> None:

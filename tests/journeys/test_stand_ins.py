@@ -2,8 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,10 +9,7 @@ import pytest
 
 from tests.journeys.following import finished, kinds, post, run
 from tests.journeys.speaking import MESSAGE
-from tests.planner.llm.scripted import Script, fails, says, scripted_server
-from workers.embedded import Stack, StackOptions
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.planner.llm.scripted import Script, fails, says
 
 SETTLED = {"thought": "t", "slots": {"city": "Kyoto", "nights": 2}, "reply": "Kyoto it is.", "steps": []}
 WAIT = {"id": "a", "tool": "sim.wait", "args": {"ms": 1}, "needs": []}
@@ -43,24 +38,15 @@ def _speak(body: dict[str, Any]) -> Any:
     return says(answers[message])(body) if message in answers else fails(401, "no such key")(body)
 
 
-@pytest.fixture(scope="module")
-def script() -> Iterator[Script]:
+@pytest.fixture(autouse=True)
+def _answering(script: Script) -> None:
     """A language model that does as the message says."""
-    with scripted_server() as script:
-        script.otherwise = _speak
-        yield script
+    script.otherwise = _speak
 
 
-@pytest.fixture(scope="module")
-def stack(script: Script) -> Iterator[Stack]:
-    """Every process, with that language model, and with hooks."""
-    settings = {
-        "OPENAI_BASE_URL": script.url,
-        "TURNLOOM_HOOKS": '["tests.journeys.house_rules"]',
-        "PYTHONPATH": str(ROOT),
-    }
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as started:
-        yield started
+@pytest.fixture
+def api(asking: httpx2.Client) -> httpx2.Client:
+    return asking
 
 
 def _turn(api: httpx2.Client, message: str, conversation: str, agent: str = "travel") -> dict[str, Any]:

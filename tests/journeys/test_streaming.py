@@ -12,15 +12,8 @@ import pytest
 
 from tests.facts import wait_for
 from tests.journeys.following import assert_ran_once_in_order, finished, post, sim_lines, wait_step
-from tests.journeys.speaking import PAUSE, Speaker, says, speaker, written
+from tests.journeys.speaking import PAUSE, Speaker, says, written
 from tests.journeys.test_plans import random_dag
-from workers.embedded import Stack, StackOptions
-
-
-@pytest.fixture(scope="module")
-def speaking(clean_environment: None) -> Iterator[Speaker]:
-    with speaker() as model:
-        yield model
 
 
 @pytest.fixture
@@ -31,21 +24,11 @@ def model(speaking: Speaker) -> Iterator[Speaker]:
     speaking.gate.set()
 
 
-@pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("streaming") / "sim.log"
-    path.touch()
-    return path
-
-
-@pytest.fixture(scope="module", params=["spread", "dense"])
-def api(request: pytest.FixtureRequest, speaking: Speaker, log: Path) -> Iterator[httpx2.Client]:
-    """A stack that asks this language model."""
-    settings = {"OPENAI_BASE_URL": speaking.url, "TURNLOOM_SIM_LOG": str(log), "TURNLOOM_PLACEMENT": request.param}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-            yield client
+@pytest.fixture(params=["asking", "asking_dense"])
+def api(request: pytest.FixtureRequest) -> httpx2.Client:
+    """The stacks that ask this language model."""
+    client: httpx2.Client = request.getfixturevalue(request.param)
+    return client
 
 
 def write(name: str, *needs: str) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def test_trace_names_every_version(guild: httpx2.Client, cli: Cli) -> None:
     """Of the agent and of each prompt, in planning and in the reply; the catalogue shows the tenant's agent."""
     cli("agents", "set", "travel", "-", "--tenant", "guild", text=OWN_AGENT)
 
-    own = f"agents/travel@2+{digest(OWN_AGENT)}"
+    own = f"agents/travel@3+{digest(OWN_AGENT)}"
 
     def trace_of(turn: dict[str, Any]) -> Any:
         return guild.get(f"/v1/turns/{turn['turn_id']}/trace.json").json()

@@ -1,11 +1,13 @@
 """Delayed retries in the ledger: a call whose failure names a time waits for it, holding nothing."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from models.database import transaction
+from models.explaining import Facts, OpenStep, explain
+from models.ids import new_id
 from models.ledger import recovery
 from tests.factories import running_turn, step
 from tests.models.parking import change, delay, row
@@ -143,3 +145,22 @@ def test_stopping_a_turn_ends_what_is_delayed() -> None:
     let_its_time_come()
 
     assert (statuses(turn.id), found()) == ({"a": "cancelled"}, [])
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"), [("RATE_LIMITED", "rate_limit"), ("CIRCUIT_OPEN", "circuit_open"), ("UPSTREAM_5XX", "retry_at")]
+)
+def test_what_is_delayed_says_why(code: str, cause: str) -> None:
+    """A limit, a service that is left alone, or a failure in passing: each is a cause of its own."""
+    at, later = datetime(2026, 11, 22, 9, tzinfo=UTC), datetime(2026, 11, 22, 9, 5, tzinfo=UTC)
+    error = {"code": code, "message": "5 times a minute"}
+    parked = OpenStep("a", "sim.wait", "tools.io", at, not_before=later, error=error)
+    facts = Facts(
+        at=at, turn_id=new_id(), status="running", since=at, attempt=1, lease_until=None, lease=timedelta(seconds=6),
+        earlier=None, held=None, steps=[parked], slots={},
+    )  # fmt: skip
+
+    why = explain(facts, {})
+
+    assert (why.cause, why.step, why.until) == (cause, "a", later)
+    assert ("5 times a minute" in why.message) == (cause != "retry_at")

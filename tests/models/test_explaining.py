@@ -239,7 +239,7 @@ def test_a_step_waits_for_its_time() -> None:
     found = why(turn.id)
     change("UPDATE steps SET not_before = clock_timestamp() WHERE id = 'a'")
 
-    assert (told(beside), told(found)) == (("step_running", "b", None), ("retry_at", "a", None))
+    assert (told(beside), told(found)) == (("step_running", "b", None), ("rate_limit", "a", None))
     assert found.until is not None
     assert found.until > found.since
     assert told(why(turn.id)) == ("waiting_for_worker", "a", "tools.io")

@@ -19,7 +19,7 @@ from tools.registry import Registry, load_registry
 @pytest.fixture(scope="session")
 def tools() -> Registry:
     """Every shipped tool."""
-    return load_registry(["dates", "hotel", "sim", "travel"])
+    return load_registry(["dates", "hotel", "meetings", "notifications", "sim", "travel"])
 
 
 @pytest.fixture

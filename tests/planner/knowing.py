@@ -16,8 +16,9 @@ def source(
     origin: str | None = None,
     trust: Trust = "tool",
     hours: float = 0,
+    day: int | None = None,
 ) -> Source:
-    """A source so many hours before noon; its origin is its step, unless told otherwise."""
+    """A source so many hours before noon, of a day of May; its origin is its step, unless told otherwise."""
     return Source(
         turn=turn,
         step=step,
@@ -26,6 +27,7 @@ def source(
         origin=origin or step,
         trust=trust,
         at=NOON - timedelta(hours=hours),
+        as_of=None if day is None else datetime(2026, 5, day, tzinfo=UTC),
     )
 
 

@@ -35,7 +35,7 @@ def compared(name: str, **more: Any) -> dict[str, Any]:
 
 BUDGET = {"amount": 400, "currency": "ILS", "operator": "<="}
 TWO = (option("Classic Double", 396, cancellable=False), option("Sea Suite", 914, board="BB"))
-LINK = {"url": "https://book.example/x", "expires_at": "2026-12-01T09:30:00Z", "valid_minutes": 30}
+LINK = {"url": "https://book.example/x", "expires_at": "2026-12-01T09:30:00Z", "valid_minutes": 30, "held": True}
 HALVES = [{"check_in": "2026-12-04", "check_out": "2026-12-05"}, {"check_in": "2026-12-05", "check_out": "2026-12-06"}]
 WEEKEND = {**HALVES[0], "tz": "Asia/Jerusalem", "alternatives": HALVES}
 
@@ -85,7 +85,14 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
         ("explain_differences", {"pms.compare_options": {**STAY, "options": [compared("Twin"), compared("Twin")]}}, {},
          ["Both are the Twin.", "They cost the same."]),
         ("send_link_with_summary", {"pms.generate_booking_link": {**STAY, **LINK, "option": TWO[0]}}, {},
-         ["Classic Double, room only", "at 396 ILS in all", "30 minutes"]),
+         ["Classic Double, room only", "at 396 ILS in all", "30 minutes, and so long I keep the room"]),
+        ("send_link_with_summary", {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}}, {},
+         ["at 396 ILS in all", "The room is not kept"]),
+        ("present_best_two_options",
+         availability(*TWO, longer_stays=[{"room_name": "Loft", "nights": 3}, {"room_name": "Attic", "nights": 2}]), {},
+         ["Let for longer stays only: Loft from 3 nights; Attic from 2 nights.\nShall I"]),
+        ("show_updated_options", availability(longer_stays=[{"room_name": "Loft", "nights": 3}]), {},
+         ["no free room", "The Loft is let from 3 nights."]),
         ("answer_amenity_question",
          {"faq.get_rooms_and_pricing": {"topics": ["bathtub"], "answers": [], "rooms": []}}, {}, ["None of our rooms"]),
         ("missing_info_for_link", {}, {"check_in": "2026-12-04"}, ["the room"]),
@@ -116,3 +123,27 @@ def test_a_phone_number_is_not_said_back() -> None:
     text = reply("collect_guest_info", {}, {"name": "Ada", "phone": "050 1234567"})
 
     assert "1234567" not in text
+
+
+def test_a_room_that_is_gone_is_said_to_be() -> None:
+    """Before what else there is, and with the step that came to nothing."""
+    error = {"code": "CONFLICT"}
+    gone = StepOutcome(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
+    found = StepOutcome(
+        id="instead", tool="pms.get_availability", args={}, status="succeeded",
+        result=availability(*TWO)["pms.get_availability"],
+    )  # fmt: skip
+    outcome = Outcome(
+        agent=AGENT,
+        tools=load_registry(["hotel"]),
+        message="the link, please",
+        steps=[gone, found],
+        now=datetime(2026, 11, 20, tzinfo=UTC),
+        timeout_s=5,
+        synthesis_hint="show_updated_options",
+    )
+
+    text = fill_template(outcome, "responding/show_updated_options", []).text
+
+    assert text.startswith("That room is not free any more.\nFrom Fri 4 Dec 2026")
+    assert "generate booking link" in text

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.believing import believe, comparable
 from models.contracts.knowledge import Entity, Fact, Finding, Hypothesis, Item, Link, Rule
-from planner.knowledge import Knowledge, believe, comparable, entity_id, key_of, recalled, update_context, word
+from planner.knowledge import Knowledge, entity_id, key_of, recalled, update_context, word
 from tests.planner.knowing import entity, fact, found, graph, hypothesis, source, told
 
 SOURCES = st.builds(
@@ -88,6 +89,10 @@ def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
         ([fact(1, trust="tool", hours=5), fact(2, step="b", trust="outside")], 1, "trust"),
         ([fact(1, trust="outside", hours=5), fact(2, step="b", trust="model")], 1, "trust"),
         ([fact(1, hours=5), fact(2, step="b")], 2, "recency"),
+        ([fact(1, day=2, hours=5), fact(2, step="b", day=1)], 1, "recency"),
+        ([fact(1, day=2), fact(2, step="b", hours=5)], 2, "recency"),
+        ([fact(1, day=2, hours=5), fact(2, step="b", day=2)], None, "unresolved"),
+        ([fact(1, origin="x"), fact(2, origin="y")], None, "unresolved"),
         ([fact(1), fact(2, step="b")], None, "unresolved"),
         ([fact(1), fact(2, step="b"), fact(3, step="c", hours=1)], None, "unresolved"),
         ([fact("old"), fact("new", turn="t2", origin="a", hours=-1)], "new", "recency"),

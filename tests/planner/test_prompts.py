@@ -13,7 +13,7 @@ from planner.samples import leaked, samples
 from planner.tailoring import tailor
 
 SHIPPED = Prompts(ROOT / "prompts")
-FAMILIES = ("responding/apologies/internal_error", "responding/results")
+FAMILIES = ("responding/apologies/internal_error", "responding/refused/conflict", "responding/results")
 
 
 def text_of(name: str) -> str:

@@ -27,6 +27,9 @@ TRIP = StepOutcome(
     status="succeeded",
     result={"days": [{"date": "2026-12-01", "morning": "Colosseum"}], "stay": "Inn", "notes": []},
 )
+DATES = StepOutcome(
+    id="n", tool="dates.resolve_hint", args={}, status="succeeded", result={"check_in": "2026-12-01"}
+)
 CHOICES = ["Fri 4-6 December", "Sat 5-7 December"]
 ASKS = StepOutcome(id="d", tool="dates.resolve_hint", args={}, status="needs_input", needs={"hint": CHOICES})
 
@@ -39,12 +42,17 @@ def _failed(code: str) -> StepOutcome:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/question@2"),
+        ((HOTELS, ASKS), {}, "template:responding/question@3"),
         ((HOTELS, TRIP), {}, "template:responding/itinerary@2"),
         ((HOTELS,), {"submitted": True}, "template:responding/results@2"),
         ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@2"),
         ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
         ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@2"),
+        ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@1"),
+        ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@1"),
+        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@2"),
+        ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@2"),
+        ((_failed("../results"),), {}, "template:responding/results@2"),
         ((), {}, "template:responding/results@2"),
         ((WEATHER,), {"stop": "cancelled"}, "template:responding/cancelled@2"),
         ((HOTELS, TRIP), {"stop": "superseded"}, "template:responding/superseded@2"),
@@ -55,8 +63,9 @@ def _failed(code: str) -> StepOutcome:
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
     ],
     ids=[
-        "question", "itinerary", "submitted", "hint", "not_its_hint", "all_failed", "nothing",
-        "cancelled", "superseded", "late_itinerary", "late", "unknown_hint", "hostile_hint", "llm",
+        "question", "itinerary", "submitted", "hint", "not_its_hint", "all_failed", "refused", "refused_but_dates",
+        "refused_but_trip", "two_codes", "hostile_code", "nothing", "cancelled", "superseded", "late_itinerary", "late",
+        "unknown_hint", "hostile_hint", "llm",
     ],
 )
 def test_who_writes_the_reply(

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 from models.errors import NotFound
 from tools import registry
 from tools.context import ToolContext
+from tools.packs import shipped_packs
 from tools.registry import load_registry, tool
 
 
@@ -19,7 +20,7 @@ class Found(BaseModel):
 
 @pytest.fixture(autouse=True)
 def own_declarations(monkeypatch: pytest.MonkeyPatch) -> None:
-    load_registry(["sim", "dates", "hotel", "travel"])
+    load_registry(pack.name for pack in shipped_packs())
     monkeypatch.setattr(registry, "_declared", dict(registry._declared))
 
 
@@ -130,7 +131,7 @@ def test_a_star_means_all() -> None:
 
 def test_every_shipped_tool_explains_itself() -> None:
     """Tool, arguments and results carry the sentences that a planner reads."""
-    shipped = load_registry(["sim", "dates", "hotel", "travel"]).tools.values()
+    shipped = load_registry(pack.name for pack in shipped_packs()).tools.values()
 
     bare = [
         f"{found.name}.{field}"

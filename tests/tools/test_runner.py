@@ -10,8 +10,9 @@ from structlog.testing import capture_logs
 
 from models.errors import NeedsInput, ToolFailed, Unavailable
 from tools.context import ToolContext
+from tools.enveloping import MAX_RESULT_BYTES
 from tools.registry import Tool
-from tools.runner import MAX_RESULT_BYTES, run
+from tools.runner import run
 
 MakeContext = Callable[..., ToolContext]
 
@@ -271,7 +272,9 @@ def test_texts_of_failures_are_mended_too(make_context: MakeContext) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [float("nan"), [float("inf")], {"x": float("-inf")}, 2**80, {1, 2}, b"\xff", object(), {(1,): 3}], ids=str
+    "value",
+    [float("nan"), [float("inf")], {"x": float("-inf")}, 2**80, {1, 2}, b"\xff", object(), {(1,): 3}],
+    ids=["nan", "infinity", "less than all", "a large number", "a set", "bytes", "an object", "a key that is no text"],
 )
 def test_what_is_not_json_never_reaches_the_ledger(value: object, make_context: MakeContext) -> None:
     """A result that JSON cannot hold is refused, or arrives as plain JSON."""

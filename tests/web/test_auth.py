@@ -13,7 +13,7 @@ from models.ledger import keys
 from tests.web.conftest import KeyMaker
 from web.auth import KnownKeys
 
-_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz"}
+_OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics"}
 
 
 def _guarded(app: APIFlask) -> list[tuple[str, Rule]]:
@@ -43,13 +43,16 @@ def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, k
     """Every route that names a thing answers 404 to another tenant's key, and to its owner's it does not."""
     body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
     turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
-    names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a"}
+    client.put("/v1/users/mine", json={"name": "Mine"})
+    client.put("/v1/users/mine/accounts/cal", json={})
+    names = {"turn_id": turn_id, "conversation_id": "mine", "step_id": "a", "user_id": "mine", "integration": "cal"}
     stranger, walked = key(tenant="theirs"), 0
 
     for method, rule in _guarded(app):
         path = re.sub(r"<(?:\w+:)?(\w+)>", lambda match: names[match[1]], rule.rule)
         query = {"conversation_id": "mine"} if rule.rule == "/v1/audit" else None
-        if not rule.arguments and query is None:
+        makes_ones_own = (method, rule.endpoint) == ("PUT", "users.put_user")
+        if makes_ones_own or (not rule.arguments and query is None):
             continue
         walked += 1
         answer = app.test_client().open(path, method=method, headers=stranger, query_string=query)
@@ -89,6 +92,12 @@ def test_lists_show_only_ones_own(app: APIFlask, client: FlaskClient, key: KeyMa
         ("GET", "/v1/conversations/x/turns", "turns:read"),
         ("DELETE", "/v1/conversations/x", "admin"),
         ("GET", "/v1/audit", "admin"),
+        ("GET", "/v1/users", "users:read"),
+        ("GET", "/v1/users/x", "users:read"),
+        ("PUT", "/v1/users/x", "users:write"),
+        ("PUT", "/v1/users/x/accounts/y", "users:write"),
+        ("DELETE", "/v1/users/x/accounts/y", "users:write"),
+        ("PUT", "/v1/connections", "users:write"),
         ("GET", "/v1/tools", "turns:read"),
         ("GET", "/v1/agents", "turns:read"),
     ],

@@ -34,7 +34,7 @@ LATER = step("d", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30},
 def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
     """The workers' tools: those of the sim pack, and what a test puts among them."""
     known = dict(load_registry(["sim"]).tools)
-    monkeypatch.setattr("workers.execution.registry", lambda: Registry(known))
+    monkeypatch.setattr("workers.calling.registry", lambda: Registry(known))
     return known
 
 

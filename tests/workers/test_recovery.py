@@ -15,6 +15,7 @@ from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
 from tools.registry import load_registry
 from workers import parts
+from workers.calling import Calling
 from workers.execution import Executor
 from workers.heartbeat import Leases
 from workers.recovery import recompile, sweep
@@ -28,7 +29,7 @@ WRITE = step("w", tool="sim.write", args={"value": 7})
 @pytest.fixture
 def sim_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """The workers' registry holds the sim pack."""
-    monkeypatch.setattr("workers.execution.registry", lambda: load_registry(["sim"]))
+    monkeypatch.setattr("workers.calling.registry", lambda: load_registry(["sim"]))
     parts.registry.cache_clear()
 
 
@@ -148,7 +149,7 @@ def test_a_lost_write_that_took_effect_is_not_made_again() -> None:
     claimed = claim(turn.id, "w")
     assert claimed.turn is not None
     assert claimed.lanes[0].step is not None
-    Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER)._outcome(claimed.lanes[0].step, float("inf"))
+    Calling(turn.id, claimed.turn).outcome(claimed.lanes[0].step, float("inf"))
     lose(turn.id)
     recompile(turn.id)
 
@@ -176,7 +177,7 @@ def test_a_lost_write_without_effect_is_made() -> None:
 
 def test_a_lost_writes_fallback_is_simply_called() -> None:
     """Only what has an effect is asked back: the fallback of a write reads, and takes its place as ever."""
-    slow = step("w", tool="sim.write", args={"value": 7, "ms": 5_000}, timeout_ms=50)
+    slow = step("w", tool="sim.write", args={"value": 7, "ms": 5_000}, timeout_ms=400)
     turn = running_turn({**slow, "fallbacks": [{"tool": "sim.echo", "args": {"value": 8}}]})
     claim(turn.id, "w")
     lose(turn.id)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from models.contracts.envelope import Envelope, ToolError
 from models.database import statement
-from models.ledger import steps
+from models.ledger import memory, steps
 from models.ledger.steps import ClaimedStep, FinishedStep, Holder, Wanted
 from models.ledger.turns import ClaimedTurn
 from tests.factories import running_turn, step
@@ -106,6 +106,19 @@ def test_the_same_call_is_made_once(world: _World) -> None:
     assert (first.cache, first.result) == (None, SUNNY.data)
     assert (again.status, again.cache, again.result) == ("succeeded", "memory", SUNNY.data)
     assert again.input_hash == first.input_hash
+
+
+def test_what_others_change_is_called_again_and_remembered(world: _World) -> None:
+    """The planner is told what the user has seen last; the call itself never hides what came since."""
+    tool = replace(TOOL, always_made=True)
+    world.call(ROME, tool)
+    newer = world.call(ROME, tool, Envelope(ok=True, data={"weather": "rain"}))
+    with statement() as db:
+        remembered = memory.find(
+            db, world.turn.tenant_id, world.turn.conversation_id, tool.name, newer.input_hash or ""
+        )
+
+    assert (world.made, newer.cache, remembered) == (2, None, {"weather": "rain"})
 
 
 @pytest.mark.parametrize(

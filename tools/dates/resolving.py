@@ -45,7 +45,7 @@ class ResolvedStay(Contract):
     """All readings of an ambiguous hint, the one above first; empty where there is but one."""
 
 
-@tool("dates.resolve_hint", effect="read", inline=True, remember_s=86_400)
+@tool("dates.resolve_hint", effect="read", inline=True, remember_s=86_400, asks=("hint",))
 def resolve_hint(query: Hint, context: ToolContext) -> ResolvedStay:
     """Turn a phrase about time into check-in and check-out dates. Use it whenever dates are not given as ISO dates.
 

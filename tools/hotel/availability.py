@@ -12,7 +12,7 @@ from models.errors import NeedsInput, ToolFailed
 from models.ledger.inventory import Hotel, RoomType
 from tools.context import ToolContext
 from tools.hotel.stays import QUOTE_GOOD_S, Amount, Option, Party, StayQuery, as_number, option_of, party_of, read_stay
-from tools.hotel.systems import open_hotel
+from tools.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from tools.hotel.terms import find_terms, known_terms, name_of
 from tools.registry import tool
 
@@ -47,6 +47,15 @@ class AvailabilityQuery(StayQuery):
     """What the stay may cost, where the user named a limit."""
 
 
+class LongerStay(Contract):
+    """A room that can only be booked for longer."""
+
+    room_name: str
+    """Its name for guests."""
+    nights: int
+    """How many at least."""
+
+
 class Availability(Party):
     """What can be booked: the lowest price first, of equal ones the cancellable."""
 
@@ -58,6 +67,8 @@ class Availability(Party):
     """Options that are free and fit, but cost more than the limit."""
     sold_out: list[str]
     """Names of rooms that would suit but are taken."""
+    longer_stays: list[LongerStay]
+    """Rooms that would suit but are let for longer stays only."""
 
 
 def _table(found: Availability) -> TableArtifact | None:
@@ -82,9 +93,11 @@ def _table(found: Availability) -> TableArtifact | None:
 @tool(
     "pms.get_availability",
     effect="read",
+    integration=service_of,
     remember_s=QUOTE_GOOD_S,
     artifact=_table,
-    errors=("NOT_FOUND", "VALIDATION_ERROR"),
+    errors=("NOT_FOUND", "VALIDATION_ERROR", *SYSTEM_ERRORS),
+    asks=("hotel_id", "dates", "check_out", "currency"),
 )
 def get_availability(query: AvailabilityQuery, context: ToolContext) -> Availability:
     """Find rooms that are free for a stay, with the price of the whole stay, the best option first.
@@ -96,26 +109,24 @@ def get_availability(query: AvailabilityQuery, context: ToolContext) -> Availabi
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
     rate_codes, boards = _rate_codes(query, system.hotel), _boards(query.board_filter)
+    quotes = system.quotes(stay, rate_codes)
     rooms = {room.code: room for room in system.room_types()}
-    suits = _suitable(query.room_type_filter, rooms.values())
-    fitting = [
-        quote
-        for quote in system.quotes(stay, rate_codes)
-        if quote.room_type in suits
-        and rooms[quote.room_type].sleeps >= stay.adults + stay.children
-        and (boards is None or quote.board in boards)
-    ]
-    free = [quote for quote in fitting if quote.free > 0]
+    suits = {code for code in _suitable(query.room_type_filter, rooms.values()) if rooms[code].sleeps_all(stay)}
+    fitting = [q for q in quotes if q.room_type in suits and (boards is None or q.board in boards)]
+    bookable = [quote for quote in fitting if quote.minimum_nights <= stay.nights]
+    free = [quote for quote in bookable if quote.free > 0]
     free.sort(key=lambda quote: (quote.price, not quote.cancellable))
     affordable = [quote for quote in free if query.budget is None or quote.price <= _limit(query.budget)]
-    taken = {quote.room_type for quote in fitting} - {quote.room_type for quote in free}
+    taken = {quote.room_type for quote in bookable} - {quote.room_type for quote in free}
+    longer = {quote.room_type: quote.minimum_nights for quote in fitting if quote.minimum_nights > stay.nights}
     return Availability.model_validate(
         {
-            **party_of(query, stay),
+            **party_of(stay),
             "options": [option_of(quote, rooms) for quote in affordable],
             "budget": query.budget,
             "over_budget": len(free) - len(affordable),
             "sold_out": [rooms[code].name for code in sorted(taken)],
+            "longer_stays": [{"room_name": rooms[code].name, "nights": longer[code]} for code in sorted(longer)],
         }
     )
 

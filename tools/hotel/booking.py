@@ -1,22 +1,20 @@
-"""`pms.generate_booking_link`: a link to book one option of a stay.
+"""`pms.generate_booking_link`: a link to book one option of a stay, which holds the room until it expires."""
 
-It holds no room: whoever opens the link books, or finds the room taken. So the call only reads, and may be repeated.
-"""
-
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
 
 from pydantic import Field
 
 from models.contracts.artifact import Link, LinkArtifact
 from models.contracts.base import Moment, rfc3339
-from models.errors import ToolFailed
+from models.errors import NeedsInput, ToolFailed
+from models.ledger.holds import VALID_MINUTES
+from models.ledger.inventory import Quote, RoomType, Stay
 from tools.context import ToolContext
 from tools.hotel.comparing import Choice, find_quote
+from tools.hotel.offers import Offer
 from tools.hotel.stays import Option, Party, StayQuery, option_of, party_of, read_stay
-from tools.hotel.systems import open_hotel
+from tools.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from tools.registry import tool
-
-LINK_VALID_MINUTES = 30
 
 
 class LinkQuery(StayQuery):
@@ -36,9 +34,11 @@ class BookingLink(Party):
     url: str
     """The link."""
     expires_at: Moment
-    """Until when it works, RFC 3339."""
+    """Until when it and its price hold, RFC 3339."""
     valid_minutes: int
-    """For how long, from now."""
+    """For how long, from when it was made."""
+    held: bool
+    """Whether the room is kept until then; otherwise it goes to whoever books first."""
     option: Option
     """What it books, at the price of now."""
 
@@ -48,14 +48,29 @@ def _link(made: BookingLink) -> LinkArtifact:
     return LinkArtifact(title=label, data=Link(url=made.url, label=label, expires_at=rfc3339(made.expires_at)))
 
 
+def find_link(query: LinkQuery, context: ToolContext) -> BookingLink | None:
+    """Return the link whose hold has this call's key; None where it holds nothing, so that the call may be made."""
+    try:
+        system = open_hotel(query.hotel_id, context)
+        stay = read_stay(query, system.hotel)
+    except (NeedsInput, ToolFailed):
+        return None  # asked or refused before anything is held; or the day is past by now, and the hold ends by itself
+    offer = system.offered(stay, context.idempotency_key)
+    return None if offer is None else _made(stay, offer, system.room_types())
+
+
 @tool(
     "pms.generate_booking_link",
-    effect="read",
+    effect="write",
+    integration=service_of,
+    per_user="20/hour",  # each may keep a room from others
+    reconcile=find_link,
     artifact=_link,
-    errors=("NOT_FOUND", "VALIDATION_ERROR", "CONFLICT", "CONNECTION_INACTIVE"),
+    errors=("NOT_FOUND", "VALIDATION_ERROR", "CONFLICT", *SYSTEM_ERRORS),
+    asks=("hotel_id", "dates", "check_out"),
 )
 def generate_booking_link(query: LinkQuery, context: ToolContext) -> BookingLink:
-    """Make a link with which the user can book one option of availability. It holds no room and expires.
+    """Make a link to book one option of availability. It keeps the room until it expires, and frees an earlier link's.
 
     Raises:
         NeedsInput: dates or hotel are for the user to say.
@@ -64,22 +79,34 @@ def generate_booking_link(query: LinkQuery, context: ToolContext) -> BookingLink
     """
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
-    rooms = {room.code: room for room in system.room_types()}
     wanted = Choice(room_type_code=query.room_type_code, board_code=query.board_code, rate_code=query.rate_code)
     quote = find_quote(system.quotes(stay, [query.rate_code]), wanted)
-    room = rooms[quote.room_type]
-    if room.sleeps < stay.adults + stay.children:
-        raise ToolFailed(f"{room.name} sleeps {room.sleeps} guests at most", code="VALIDATION_ERROR")
-    if quote.free < 1:
-        raise ToolFailed(f"{room.name} is sold out from {stay.check_in} to {stay.check_out}", code="CONFLICT")
-    expires_at = datetime.now(UTC) + timedelta(minutes=LINK_VALID_MINUTES)
-    url = system.booking_url(stay, query.babies, quote, expires_at)
+    rooms = system.room_types()
+    _check(stay, quote, next(room for room in rooms if room.code == quote.room_type))
+    offer = system.offer(stay, quote, context.idempotency_key) if quote.free > 0 else None
+    if offer is None:
+        raise ToolFailed(f"{quote.room_type} is sold out from {stay.check_in} to {stay.check_out}", code="CONFLICT")
+    return _made(stay, offer, rooms)
+
+
+def _check(stay: Stay, quote: Quote, room: RoomType) -> None:
+    fault = None
+    if not room.sleeps_all(stay):
+        fault = f"{room.name} sleeps {room.sleeps} guests at most"
+    elif stay.nights < quote.minimum_nights:
+        fault = f"{room.name} is let for {quote.minimum_nights} nights at least"
+    if fault:
+        raise ToolFailed(fault, code="VALIDATION_ERROR")
+
+
+def _made(stay: Stay, offer: Offer, rooms: Iterable[RoomType]) -> BookingLink:
     return BookingLink.model_validate(
         {
-            **party_of(query, stay),
-            "url": url,
-            "expires_at": expires_at,
-            "valid_minutes": LINK_VALID_MINUTES,
-            "option": option_of(quote, rooms),
+            **party_of(stay),
+            "url": offer.url,
+            "expires_at": offer.expires_at,
+            "valid_minutes": VALID_MINUTES,
+            "held": offer.is_held,
+            "option": option_of(offer.quote, {room.code: room for room in rooms}),
         }
     )

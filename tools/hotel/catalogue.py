@@ -1,6 +1,7 @@
-"""A hotel's catalogue as a file: what it lets and at which prices, on days of every year.
+"""A hotel's catalogue as a file: what it lets and at which prices, on days of every year; or where to ask for that.
 
-In: YAML such as data/demo.yaml.  Out: rows for the inventory. Money is Decimal from the file to the table.
+In: YAML such as data/demo.yaml.  Out: rows for the inventory. Money is Decimal from the file to the table. A file with
+`system` describes a hotel whose rooms and prices another system knows.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from models.contracts.base import Contract
 from models.errors import Invalid
 from models.ledger.inventory import Catalogue
+from tools.hotel.offers import NOT_REFUNDABLE
 
 DEMO = Path(__file__).parent / "data" / "demo.yaml"
 """The hotel of those who have none of their own."""
@@ -102,19 +104,22 @@ class _Answer(Contract):
     answer: str
 
 
-class _File(Contract):
+class _Hotel(Contract):
     id: Code
     name: str
     timezone: Annotated[str, AfterValidator(_known_timezone)]
     currency: Currency
     booking_url: str = Field(pattern=r"^https://[^?#\s]+$")
+    faq: list[_Answer] = Field(default_factory=list)
+
+
+class _File(_Hotel):
     longest_stay_nights: int = Field(30, ge=1, le=365)
     seasons: dict[str, list[Days]]
     boards: dict[Code, _Board]
     rates: dict[Code, _Rate]
     room_types: list[_RoomType] = Field(min_length=1)
     allotments: list[_Allotment] = Field(default_factory=list)
-    faq: list[_Answer] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def every_day_has_one_season(self) -> Self:
@@ -143,6 +148,38 @@ class _File(Contract):
         return self
 
 
+class _DescribedRoom(Contract):
+    code: Code
+    name: str | None = None
+    beds: list[Bed] = Field(default_factory=list)
+    sleeps: int | None = Field(None, ge=1, le=50)
+    boards: list[Code] | None = None
+    amenities: list[Code] = Field(default_factory=list)
+
+
+class _System(Contract):
+    kind: Literal["minihotel"]
+    url: str = Field(pattern=r"^(https://|http://(localhost|127\.0\.0\.1)[:/])[^?#\s]+$")
+    hotel_id: str = Field(min_length=1, max_length=64)
+    credentials: str = Field(min_length=1, max_length=64)
+
+
+class _SystemFile(_Hotel):
+    longest_stay_nights: int = Field(20, ge=1, le=20)
+    system: _System
+    rates: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,24}$")], Currency] = Field(min_length=1)
+    room_types: list[_DescribedRoom] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def rates_can_be_told_apart(self) -> Self:
+        """Refuse a hotel whose own currency nothing is quoted in, and a rate that looks like another's lower price."""
+        if self.currency not in self.rates.values():
+            raise ValueError(f"no rate is in the hotel's own currency {self.currency}")
+        if marked := [code for code in self.rates if code.endswith(NOT_REFUNDABLE)]:
+            raise ValueError(f"{marked[0]} looks like a price that is not refunded; name the rate without that")
+        return self
+
+
 def read_catalogue(path: Path) -> Catalogue:
     """Read a hotel's file.
 
@@ -150,12 +187,28 @@ def read_catalogue(path: Path) -> Catalogue:
         Invalid: it is no such file; the message names each fault.
     """
     text = path.read_bytes()
+    digest = hashlib.sha256(text).hexdigest()
     try:
-        file = _File.model_validate(yaml.safe_load(text))
+        read = yaml.safe_load(text)
+        if isinstance(read, dict) and "system" in read:
+            return _of_system(_SystemFile.model_validate(read), digest)
+        return _of_inventory(_File.model_validate(read), digest)
     except (ValidationError, yaml.YAMLError) as error:
         raise Invalid(f"{path.name} describes no hotel: {error}") from error
+
+
+def _of_system(file: _SystemFile, digest: str) -> Catalogue:
+    """Return a hotel without an inventory. A rate is quoted twice: with free cancellation, and not refundable."""
+    rates = {code: currency for rate, currency in file.rates.items() for code in (rate, rate + NOT_REFUNDABLE)}
+    described = {room.code: room.model_dump(mode="json", exclude={"code"}) for room in file.room_types}
+    system = {**file.system.model_dump(), "rates": rates, "room_types": described}
+    hotel = {**_hotel(file, digest), "system": system}
+    return Catalogue(hotel=hotel, room_types=[], seasons=[], rates=[], allotments=[])
+
+
+def _of_inventory(file: _File, digest: str) -> Catalogue:
     return Catalogue(
-        hotel=_hotel(file, hashlib.sha256(text).hexdigest()),
+        hotel={**_hotel(file, digest), "system": None},
         room_types=[_room_type(room, file) for room in file.room_types],
         seasons=[{"season": name, "starts": first, "ends": last} for name, first, last in _parts(file.seasons)],
         rates=[rate for room in file.room_types for rate in _rates(room, file)],
@@ -168,7 +221,7 @@ def read_catalogue(path: Path) -> Catalogue:
     )
 
 
-def _hotel(file: _File, digest: str) -> dict[str, Any]:
+def _hotel(file: _File | _SystemFile, digest: str) -> dict[str, Any]:
     own = file.model_dump(include={"id", "name", "timezone", "currency", "booking_url", "longest_stay_nights", "faq"})
     return own | {"digest": digest}
 

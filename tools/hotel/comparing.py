@@ -10,7 +10,7 @@ from models.ledger.inventory import Quote
 from tools.context import ToolContext
 from tools.hotel.catalogue import Bed
 from tools.hotel.stays import QUOTE_GOOD_S, Option, Party, StayQuery, option_of, party_of, read_stay
-from tools.hotel.systems import open_hotel
+from tools.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from tools.hotel.terms import name_of
 from tools.registry import tool
 
@@ -45,8 +45,8 @@ class ComparedOption(Option):
 
     beds: list[Bed]
     """Its beds."""
-    sleeps: int
-    """Guests from two years on, at most."""
+    sleeps: int | None
+    """Guests from two years on, at most; null where the hotel does not say."""
     amenities: list[str]
     """Codes of what it has."""
 
@@ -72,9 +72,11 @@ def _comparison(found: ComparedOptions) -> ComparisonArtifact:
 @tool(
     "pms.compare_options",
     effect="read",
+    integration=service_of,
     remember_s=QUOTE_GOOD_S,
     artifact=_comparison,
-    errors=("NOT_FOUND", "VALIDATION_ERROR"),
+    errors=("NOT_FOUND", "VALIDATION_ERROR", *SYSTEM_ERRORS),
+    asks=("hotel_id", "dates", "check_out"),
 )
 def compare_options(query: ComparisonQuery, context: ToolContext) -> ComparedOptions:
     """Compare two to four options of a stay: price, board, beds, amenities, cancellation.
@@ -85,9 +87,9 @@ def compare_options(query: ComparisonQuery, context: ToolContext) -> ComparedOpt
     """
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
-    rooms = {room.code: room for room in system.room_types()}
     quotes = system.quotes(stay, sorted({choice.rate_code for choice in query.choices}))
     chosen = [find_quote(quotes, choice) for choice in query.choices]
+    rooms = {room.code: room for room in system.room_types()}
     options = [
         {
             **option_of(quote, rooms),
@@ -98,7 +100,7 @@ def compare_options(query: ComparisonQuery, context: ToolContext) -> ComparedOpt
         for quote in chosen
     ]
     criteria = query.criteria or get_args(Criterion)
-    return ComparedOptions.model_validate({**party_of(query, stay), "options": options, "criteria": criteria})
+    return ComparedOptions.model_validate({**party_of(stay), "options": options, "criteria": criteria})
 
 
 def find_quote(quotes: list[Quote], choice: Choice) -> Quote:
@@ -121,6 +123,6 @@ def _value(option: ComparedOption, criterion: Criterion) -> Any:
         "beds": ", ".join(f"{bed.count} {name_of(bed.kind)}" for bed in option.beds),
         "amenities": ", ".join(name_of(code) for code in option.amenities),
         "cancellation": "free" if option.cancellable else "not refunded",
-        "guests": option.sleeps,
+        "guests": option.sleeps or "not said",
     }
     return values[criterion]

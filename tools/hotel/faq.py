@@ -41,7 +41,7 @@ class Faq(Contract):
     """Names of the rooms that have what was asked for."""
 
 
-@tool("faq.get_rooms_and_pricing", effect="read", remember_s=3_600, errors=("NOT_FOUND",))
+@tool("faq.get_rooms_and_pricing", effect="read", remember_s=3_600, errors=("NOT_FOUND",), asks=("hotel_id",))
 def get_rooms_and_pricing(query: FaqQuery, context: ToolContext) -> Faq:
     """Answer a common question about the hotel: rooms, amenities, boards, prices in general, house rules."""
     system = open_hotel(query.hotel_id, context)
@@ -53,5 +53,5 @@ def get_rooms_and_pricing(query: FaqQuery, context: ToolContext) -> Faq:
     return Faq(
         topics=[name_of(code) for code in topics],
         answers=[answer for answer in answers if answer.topic in topics],
-        rooms=[room.name for room in system.room_types() if features and features <= room.features],
+        rooms=[room.name for room in system.described_rooms() if features and features <= room.features],
     )

@@ -5,7 +5,7 @@ from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.hotel.catalogue import Bed
 from tools.hotel.stays import HotelId
-from tools.hotel.systems import open_hotel
+from tools.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from tools.hotel.terms import name_of
 from tools.registry import tool
 
@@ -25,8 +25,8 @@ class HotelRoom(Contract):
     name: str
     """Its name for guests."""
     beds: list[Bed]
-    sleeps: int
-    """Guests from two years on, at most."""
+    sleeps: int | None
+    """Guests from two years on, at most; null where the hotel does not say."""
     board_options: list[str]
     """Codes of the boards that it can be booked with."""
     amenities: list[str]
@@ -45,7 +45,7 @@ def _table(found: HotelRooms) -> TableArtifact:
         [
             room.name,
             ", ".join(f"{bed.count} {name_of(bed.kind)}" for bed in room.beds),
-            room.sleeps,
+            room.sleeps or "not said",
             ", ".join(name_of(code) for code in room.board_options),
             ", ".join(name_of(code) for code in room.amenities),
         ]
@@ -55,7 +55,15 @@ def _table(found: HotelRooms) -> TableArtifact:
     return TableArtifact(title="Rooms", data=Table(columns=columns, rows=rows))
 
 
-@tool("pms.get_room_types", effect="read", remember_s=3_600, artifact=_table, errors=("NOT_FOUND",))
+@tool(
+    "pms.get_room_types",
+    effect="read",
+    integration=service_of,
+    remember_s=3_600,
+    artifact=_table,
+    errors=("NOT_FOUND", *SYSTEM_ERRORS),
+    asks=("hotel_id",),
+)
 def get_room_types(query: HotelQuery, context: ToolContext) -> HotelRooms:
     """List a hotel's room types with beds, boards and amenities; no prices."""
     return HotelRooms(

@@ -112,10 +112,16 @@ def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
         fault = f"{nights} nights are more than the {hotel.longest_stay_nights} that can be booked at once"
     if fault:
         raise ToolFailed(fault, code="VALIDATION_ERROR")
-    return Stay(check_in=query.check_in, check_out=query.check_out, adults=query.adults, children=query.children)
+    return Stay(
+        check_in=query.check_in,
+        check_out=query.check_out,
+        adults=query.adults,
+        children=query.children,
+        babies=query.babies,
+    )
 
 
-def party_of(query: StayQuery, stay: Stay) -> dict[str, object]:
+def party_of(stay: Stay) -> dict[str, object]:
     """Return the fields of `Party`."""
     return {
         "check_in": stay.check_in,
@@ -123,7 +129,7 @@ def party_of(query: StayQuery, stay: Stay) -> dict[str, object]:
         "nights": stay.nights,
         "adults": stay.adults,
         "children": stay.children,
-        "babies": query.babies,
+        "babies": stay.babies,
     }
 
 

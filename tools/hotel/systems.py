@@ -1,21 +1,27 @@
 """A hotel's own system, as the tools see it: the rooms it has, what a stay costs, how it is booked."""
 
-import hashlib
-import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Protocol
-from urllib.parse import urlencode
-from uuid import UUID
 
-from models.contracts.base import rfc3339
 from models.database import transaction
 from models.errors import NeedsInput, ToolFailed
 from models.ledger import inventory
-from models.ledger.inventory import Hotel, Quote, RoomType, Stay
-from models.settings import settings
+from models.ledger.inventory import Guest, Hotel, Quote, RoomType, Stay
 from tools.context import ToolContext
+from tools.hotel.inventory import Inventory
+from tools.hotel.minihotel import MiniHotel
+from tools.hotel.offers import Offer
+
+SYSTEM_ERRORS = ("CONNECTION_INACTIVE", "UNAUTHORIZED", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
+"""How asking a system may fail where it is not ours."""
+
+
+class HotelQuery(Protocol):
+    """What names a hotel."""
+
+    @property
+    def hotel_id(self) -> str | None:
+        """None: the tenant's only one."""
 
 
 class HotelSystem(Protocol):
@@ -26,61 +32,19 @@ class HotelSystem(Protocol):
         """The hotel it is of."""
 
     def room_types(self) -> list[RoomType]:
-        """Return the hotel's room types by code."""
+        """Return the hotel's room types by code, those of the quotes among them."""
+
+    def described_rooms(self) -> list[RoomType]:
+        """Return the room types of which more is known than a name, by code, without asking anybody outside."""
 
     def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
         """Return what a stay costs at these rates in every room type and board, those sold out too."""
 
-    def booking_url(self, stay: Stay, babies: int, quote: Quote, expires_at: datetime) -> str:
-        """Return a link that books a stay at a quoted price until it expires."""
+    def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:
+        """Return a link that books a stay as quoted. The same key is the same call. None: it is sold out by now."""
 
-
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """The system of a hotel whose rooms and prices are in our database."""
-
-    hotel: Hotel
-    tenant_id: UUID
-    """Who asks: what it has taken is not free for it."""
-
-    def room_types(self) -> list[RoomType]:
-        """Return the hotel's room types by code."""
-        with transaction() as db:
-            return inventory.room_types(db, self.hotel)
-
-    def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
-        """Return what a stay costs at these rates in every room type and board, those sold out too."""
-        with transaction() as db:
-            return inventory.quotes(db, self.tenant_id, self.hotel, stay, rate_codes)
-
-    def booking_url(self, stay: Stay, babies: int, quote: Quote, expires_at: datetime) -> str:
-        """Return a link to the hotel's page. Its `signature` is the HMAC-SHA256 of the query before it.
-
-        Raises:
-            ToolFailed: CONNECTION_INACTIVE, without a secret to sign with.
-        """
-        secret = settings().link_secret
-        if secret is None:
-            raise ToolFailed("TURNLOOM_LINK_SECRET is not set: no link can be signed", code="CONNECTION_INACTIVE")
-        query = urlencode(
-            {
-                "tenant": self.tenant_id,
-                "hotel": self.hotel.id,
-                "check_in": stay.check_in,
-                "check_out": stay.check_out,
-                "adults": stay.adults,
-                "children": stay.children,
-                "babies": babies,
-                "room_type": quote.room_type,
-                "board": quote.board,
-                "rate": quote.rate_code,
-                "price": quote.price,
-                "currency": quote.currency,
-                "expires": rfc3339(expires_at),
-            }
-        )
-        signature = hmac.new(secret.encode(), query.encode(), hashlib.sha256).hexdigest()
-        return f"{self.hotel.booking_url}?{query}&signature={signature}"
+    def offered(self, stay: Stay, key: str) -> Offer | None:
+        """Return the link that the call with this key has made; None where it has kept nothing, or no longer does."""
 
 
 def open_hotel(hotel_id: str | None, context: ToolContext) -> HotelSystem:
@@ -97,4 +61,15 @@ def open_hotel(hotel_id: str | None, context: ToolContext) -> HotelSystem:
     hotel = hotels.get(hotel_id) if hotel_id else next(iter(hotels.values()), None)
     if hotel is None:
         raise ToolFailed(f"there is no hotel {hotel_id!r}; there are: {', '.join(hotels) or 'none'}", code="NOT_FOUND")
-    return Inventory(hotel, context.tenant_id)
+    if hotel.system is None:
+        return Inventory(hotel, Guest(context.tenant_id, context.conversation_id))
+    return MiniHotel(hotel, context)
+
+
+def service_of(query: HotelQuery, context: ToolContext) -> str | None:
+    """Return the outside service that knows a hotel's rooms and prices; None where there is none, or no such hotel."""
+    try:
+        hotel = open_hotel(query.hotel_id, context).hotel
+    except (NeedsInput, ToolFailed):
+        return None
+    return str(hotel.system["kind"]) if hotel.system else None

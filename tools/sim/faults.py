@@ -1,5 +1,7 @@
 """Tools that fail as told: `sim.flaky`, `sim.fail`."""
 
+from typing import get_args
+
 from pydantic import Field
 
 from models.contracts.base import Contract
@@ -56,7 +58,7 @@ def flaky(query: Flaky, context: ToolContext) -> Recovered:
     return Recovered(calls=calls)
 
 
-@tool("sim.fail", effect="read", shareable=False)
+@tool("sim.fail", effect="read", shareable=False, errors=get_args(ErrorCode))
 def fail(query: Fail, context: ToolContext) -> Nothing:
     """Fail for good with the given error code. For load tests and drills."""
     log_start(context)

@@ -1,16 +1,22 @@
 """`travel.search_attractions`: what to see in a city."""
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 
 from pydantic import Field
 
 from models.contracts.base import Contract
 from models.contracts.knowledge import Finding, Link
+from models.errors import ToolFailed, Unavailable
 from tools.context import ToolContext
 from tools.registry import tool
-from tools.travel.cities import CityName, look_up_city
-
-SOURCE = "Turnloom's own data set"
+from tools.travel import overpass, wikipedia
+from tools.travel.cities import look_up_city
+from tools.travel.contracts import OWN_DATA, Attraction, CityName
+from tools.travel.open_meteo import Place, find_place
+from tools.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
 
 
 class AttractionSearch(Contract):
@@ -22,28 +28,11 @@ class AttractionSearch(Contract):
     """Number of attractions, at most; a day holds three or so."""
 
 
-class Attraction(Contract):
-    """A place to see."""
-
-    name: str
-    """Name of the place."""
-    kind: str
-    """What it is: museum, temple, market, district and the like."""
-    lat: float = Field(ge=-90, le=90)
-    """Latitude in degrees, approximate."""
-    lon: float = Field(ge=-180, le=180)
-    """Longitude in degrees, approximate."""
-    summary: str
-    """One sentence about it."""
-    source: str
-    """Where this comes from."""
-
-
 class Attractions(Contract):
     """Places to see, the best known first."""
 
     city: str
-    """The city as the data set spells it."""
+    """The city as the source spells it."""
     results: list[Attraction]
     """The places."""
 
@@ -53,12 +42,33 @@ def _facts(found: Attractions) -> Iterator[Finding]:
     yield Finding(type="city", name=found.city, links=links)
     for index, place in enumerate(found.results):
         about = {"kind": place.kind, "summary": place.summary, "lat": place.lat, "lon": place.lon}
-        yield Finding(type="attraction", name=place.name, path=f"results[{index}]", attributes=about)
+        path = f"results[{index}]"
+        yield Finding(type="attraction", name=place.name, path=path, attributes=about, **said_by(place.source))
 
 
-@tool("travel.search_attractions", effect="read", remember_s=86_400, facts=_facts, errors=("NOT_FOUND",))
+@tool(
+    "travel.search_attractions",
+    effect="read",
+    timeout_s=15,
+    remember_s=86_400,
+    facts=_facts,
+    errors=OUTSIDE_ERRORS,
+    **outside("wikipedia", cache_s=86_400, per_tenant="60/minute"),
+)
 def search_attractions(query: AttractionSearch, context: ToolContext) -> Attractions:
     """Find the main sights of a city, the best known first, with coordinates."""
+    if is_live():
+        place = find_place(query.city, context)
+        return Attractions(city=place.name, results=_sights(place, query.limit, context))
     city = look_up_city(query.city, context)
-    results = [Attraction(**found, source=SOURCE) for found in city.attractions[: query.limit]]
+    results = [Attraction(**found, source=OWN_DATA) for found in city.attractions[: query.limit]]
     return Attractions(city=city.name, results=results)
+
+
+def _sights(place: Place, limit: int, context: ToolContext) -> list[Attraction]:
+    """Ask Wikipedia; and where it knows nothing, or has not answered in half of the time, OpenStreetMap."""
+    half = replace(context, deadline=time.monotonic() + context.remaining_s / 2)
+    with suppress(ToolFailed, Unavailable, TimeoutError):
+        if found := wikipedia.sights(place, limit, half):
+            return found
+    return overpass.sights(place, limit, context)

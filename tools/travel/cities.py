@@ -5,7 +5,7 @@ import time
 import unicodedata
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from models.settings import settings
 from tools.context import ToolContext
 
 _DATA = Path(__file__).parent / "data"
-
-CityName = Annotated[str, Field(min_length=1, max_length=100)]
-"""What a person calls a city."""
 
 
 class Climate(Contract):
@@ -47,13 +44,18 @@ class City(Contract):
 
 
 def look_up_city(name: str, context: ToolContext) -> City:
-    """Return what the data set has on a city, as late as TURNLOOM_TRAVEL_LATENCY_MS says, within the deadline.
+    """Return what the data set has on a city, after a pause.
 
     Raises:
         ToolFailed: NOT_FOUND, naming the cities there are.
     """
-    time.sleep(min(settings().travel_latency_ms / 1000, context.remaining_s))
+    pause(context)
     return find_city(name)
+
+
+def pause(context: ToolContext) -> None:
+    """Wait as long as TURNLOOM_TRAVEL_LATENCY_MS says, within the deadline, as a provider would have us wait."""
+    time.sleep(min(settings().travel_latency_ms / 1000, context.remaining_s))
 
 
 def find_city(name: str) -> City:

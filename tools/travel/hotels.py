@@ -1,4 +1,4 @@
-"""`travel.search_hotels`: demo hotels of a city."""
+"""`travel.search_hotels`: where to sleep in a city."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -10,9 +10,15 @@ from models.contracts.base import Contract
 from models.contracts.knowledge import Finding
 from tools.context import ToolContext
 from tools.registry import tool
-from tools.travel.cities import CityName, look_up_city
+from tools.travel import overpass
+from tools.travel.cities import look_up_city
+from tools.travel.contracts import DEMO_DATA, CityName, Hotel
+from tools.travel.open_meteo import find_place
+from tools.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
 
-DEMO_SOURCE = "demo data, an invented hotel at an invented price"
+_INVENTED = f"{DEMO_DATA}, an invented hotel at an invented price"
+_NO_PRICES = "Prices and free rooms are unknown here: whether a hotel fits a budget is to be asked there."
+_MOST = 10
 
 
 class HotelSearch(Contract):
@@ -28,28 +34,13 @@ class HotelSearch(Contract):
     """The most that one night may cost, in the city's own currency."""
 
 
-class Hotel(Contract):
-    """A place to sleep."""
-
-    name: str
-    """Name of the hotel."""
-    area: str
-    """Its part of the city."""
-    stars: int = Field(ge=1, le=5)
-    """One to five."""
-    price_per_night: float | None = None
-    """Price of one night, where it is known."""
-    currency: str | None = None
-    """ISO 4217 code of the price."""
-    source: str
-    """Where this comes from."""
-
-
 class Hotels(Contract):
     """Places to sleep: more stars first, then the lower price."""
 
     results: list[Hotel]
     """The hotels; none where nothing fits the budget."""
+    note: str | None = None
+    """What is to be known of all of them."""
 
 
 def _table(found: Hotels) -> TableArtifact:
@@ -57,26 +48,38 @@ def _table(found: Hotels) -> TableArtifact:
         [hotel.name, hotel.area, hotel.stars, hotel.price_per_night, hotel.currency] for hotel in found.results
     ]
     columns = ["Hotel", "Area", "Stars", "Price per night", "Currency"]
-    return TableArtifact(title="Hotels (demo data)", data=Table(columns=columns, rows=rows))
+    invented = any(hotel.source.startswith(DEMO_DATA) for hotel in found.results)
+    return TableArtifact(
+        title=f"Hotels ({DEMO_DATA})" if invented else "Hotels", data=Table(columns=columns, rows=rows)
+    )
 
 
 def _facts(found: Hotels) -> Iterator[Finding]:
     for index, hotel in enumerate(found.results):
-        given = {"area": hotel.area, "stars": hotel.stars}
-        if hotel.price_per_night is not None and hotel.currency is not None:
-            given |= {"price_per_night": hotel.price_per_night, "currency": hotel.currency}
-        yield Finding(type="hotel", name=hotel.name, path=f"results[{index}]", attributes=given)
+        given = hotel.model_dump(exclude={"name", "source"}, exclude_none=True)
+        path = f"results[{index}]"
+        yield Finding(type="hotel", name=hotel.name, path=path, attributes=given, **said_by(hotel.source))
 
 
 @tool(
-    "travel.search_hotels", effect="read", remember_s=600, artifact=_table, facts=_facts, errors=("NOT_FOUND",)
+    "travel.search_hotels",
+    effect="read",
+    timeout_s=15,
+    remember_s=600,
+    artifact=_table,
+    facts=_facts,
+    errors=OUTSIDE_ERRORS,
+    **outside("overpass", cache_s=86_400, per_tenant="30/minute"),
 )
 def search_hotels(query: HotelSearch, context: ToolContext) -> Hotels:
-    """Find hotels in a city for some nights, within a budget if there is one. Hotels and prices are demo data."""
+    """Find hotels in a city for some nights, within a budget if there is one. Prices may be unknown or demo data."""
+    if is_live():
+        found = overpass.hotels(find_place(query.city, context), _MOST, context)
+        return Hotels(results=found, note=_NO_PRICES if found else None)
     city = look_up_city(query.city, context)
-    hotels = [Hotel(**found, currency=city.currency, source=DEMO_SOURCE) for found in city.hotels]
+    hotels = [Hotel(**given, currency=city.currency, source=_INVENTED) for given in city.hotels]
     fitting = [hotel for hotel in hotels if query.budget is None or _price(hotel) <= query.budget]
-    return Hotels(results=sorted(fitting, key=lambda hotel: (-hotel.stars, _price(hotel))))
+    return Hotels(results=sorted(fitting, key=lambda hotel: (-(hotel.stars or 0), _price(hotel))))
 
 
 def _price(hotel: Hotel) -> float:

@@ -10,10 +10,10 @@ from models.contracts.artifact import Itinerary, ItineraryArtifact, ItineraryDay
 from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.registry import tool
-from tools.travel.attractions import Attraction, Attractions
-from tools.travel.cities import CityName
-from tools.travel.hotels import Hotel, Hotels
-from tools.travel.weather import Weather, WeatherDay
+from tools.travel.attractions import Attractions
+from tools.travel.contracts import Attraction, CityName, Hotel, WeatherDay
+from tools.travel.hotels import Hotels
+from tools.travel.weather import Weather
 
 
 class ItineraryRequest(Contract):
@@ -94,12 +94,14 @@ def _visit(places: list[Attraction]) -> str | None:
 
 
 def _conditions(day: WeatherDay) -> str:
-    return f"{day.summary}, {day.t_min_c:g} to {day.t_max_c:g} °C, {day.precipitation_pct:g} % chance of rain"
+    rain = "" if day.precipitation_pct is None else f", {day.precipitation_pct:g} % chance of rain"
+    return f"{day.summary}, {day.t_min_c:g} to {day.t_max_c:g} °C{rain}"
 
 
 def _stay(hotel: Hotel) -> str:
-    price = f", {hotel.price_per_night:g} {hotel.currency or ''}".rstrip() if hotel.price_per_night is not None else ""
-    return f"{hotel.name}, {hotel.area}, {hotel.stars} stars{price}{' per night' if price else ''}"
+    price = f"{hotel.price_per_night:g} {hotel.currency or ''}".rstrip() if hotel.price_per_night is not None else ""
+    parts = (hotel.name, hotel.area, hotel.stars and f"{hotel.stars} stars", price and f"{price} per night")
+    return ", ".join(part for part in parts if part)
 
 
 def _notes(city: str, visits: list[list[Attraction]], weather: list[WeatherDay], hotels: list[Hotel]) -> list[str]:

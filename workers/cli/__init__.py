@@ -1,11 +1,14 @@
 """The command line: `turnloom COMMAND`. Exit codes: 0 done, 1 the work failed, 2 wrong usage."""
 
 import importlib
+from contextlib import suppress
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
 from models.errors import TurnloomError
+from models.logging import configure_logging
 
 COMMANDS = {
     "up": "workers.cli.up:up",
@@ -18,14 +21,20 @@ COMMANDS = {
     "migrate": "workers.cli.admin:migrate",
     "tenant": "workers.cli.admin:tenant",
     "key": "workers.cli.admin:key",
+    "user": "workers.cli.users:user",
+    "account": "workers.cli.accounts:account",
+    "secrets": "workers.cli.accounts:secret_keys",
     "hotel": "workers.cli.hotel:hotel",
+    "documents": "workers.cli.documents:documents",
     "usage": "workers.cli.usage:usage",
     "explain": "workers.cli.explain:explain_turn",
     "redrive": "workers.cli.redrive:redrive",
     "plan": "workers.cli.catalogue:plan",
     "eval": "workers.cli.eval:evaluate",
-    "tools": "workers.cli.catalogue:tools",
+    "tools": "workers.cli.toolbox:tools",
     "agents": "workers.cli.catalogue:agents",
+    "mcp": "workers.cli.mcp:mcp",
+    "audit": "workers.cli.audit:audit",
     "prompts": "workers.cli.prompts:prompts",
     "doctor": "workers.cli.doctor:doctor",
     "offline-llm": "workers.cli.offline:offline_llm",
@@ -57,3 +66,6 @@ class _Commands(click.Group):
 @click.version_option(package_name="turnloom")
 def main() -> None:
     """Answer messages at high volume: planned by a language model, run on Celery workers, recorded in Postgres."""
+    # What is printed is the command's answer; what is logged is not. Of settings that are wrong the doctor tells.
+    with suppress(ValidationError):
+        configure_logging()

@@ -11,6 +11,8 @@ from models.ledger import inventory, keys, tenants
 from models.migration import APPLICATION_ROLE, upgrade
 from models.settings import settings
 from tools.hotel.catalogue import DEMO, read_catalogue
+from tools.research.loading import load_shipped
+from workers.cli.directory import put_demo_directory
 from workers.cli.printing import json_option, print_json, print_rows
 from workers.cli.usage import budget
 
@@ -25,9 +27,12 @@ def migrate(with_dev_key: bool) -> None:
     if with_dev_key and dev_key:
         with transaction() as db:
             keys.ensure_dev_key(db, dev_key)
+            put_demo_directory(db, tenants.find(db, keys.DEVELOPMENT_TENANT).id)
     if "hotel" in settings().packs:
         with transaction() as db:
             inventory.load(db, None, read_catalogue(DEMO))
+    if "research" in settings().packs:
+        load_shipped()
     click.echo("the database is up to date")
 
 

@@ -1,4 +1,4 @@
-"""`turnloom tools`, `turnloom agents`, `turnloom plan`: what a plan may call, who plans, and what would be planned."""
+"""`turnloom agents`, `turnloom plan`: who plans, and what would be planned."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -20,32 +20,6 @@ from workers.cli.printing import json_option, print_json, print_rows
 from workers.cli.watching import show_plan_graph
 from workers.compiling import compile_plan
 from workers.parts import llm, registry
-
-
-@click.group
-def tools() -> None:
-    """Show the tools of the enabled packs (TURNLOOM_PACKS)."""
-
-
-@tools.command("list")
-@json_option
-def list_tools(as_json: bool) -> None:
-    """List the tools."""
-    rows = [
-        {"name": tool.name, "effect": tool.effect, "queue": tool.queue, "description": tool.description}
-        for tool in registry().tools.values()
-    ]
-    print_rows(["name", "effect", "queue", "description"], rows, as_json=as_json)
-
-
-@tools.command("show")
-@click.argument("name")
-def show_tool(name: str) -> None:
-    """Show a tool with the schemas of its arguments and result, as JSON."""
-    tool = registry().get(name)
-    shown = ("name", "description", "effect", "queue", "timeout_s", "retries", "inline", "requires_approval")
-    facts = {field: getattr(tool, field) for field in shown}
-    print_json({**facts, "arguments": tool.input_schema, "result": tool.output_schema})
 
 
 @click.group

@@ -1,6 +1,8 @@
 """`turnloom chat`: talk to an agent on a running stack."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -16,18 +18,19 @@ from workers.embedded.home import kept_dev_key
 @click.command
 @click.option("--agent", default=None, help="Agent that answers.  [default: the conversation's own, or generic]")
 @click.option("--conversation", default=None, help="Conversation to go on with.  [default: a new one]")
+@click.option("--user", default=None, help="Id of the user whom the agent acts for, such as noa of the demo.")
 @click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL]")
 @click.option("--key", default=None, help="Key to the API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
-def chat(agent: str | None, conversation: str | None, url: str | None, key: str | None) -> None:
+def chat(agent: str | None, conversation: str | None, user: str | None, url: str | None, key: str | None) -> None:
     """Chat in the terminal; each answer shows its plan and its steps as they happen. Ctrl-D ends it."""
     console = Console()
-    conversation = conversation or str(new_id())
+    to = {"conversation_id": conversation or str(new_id()), "agent": agent, "user": {"id": user} if user else None}
     with Api(url or settings().api_url, find_key(key)) as api:
         known = [entry["name"] for entry in api.agents()]
-        console.print(f"[dim]agents: {', '.join(known)} · conversation {conversation} · Ctrl-D ends[/]")
+        console.print(f"[dim]agents: {', '.join(known)} · conversation {to['conversation_id']} · Ctrl-D ends[/]")
         while (message := _ask()) is not None:
             if message.strip():
-                answer(console, api, {"message": message, "conversation_id": conversation, "agent": agent})
+                answer(console, api, {"message": message, **to})
 
 
 def find_key(given: str | None) -> str:
@@ -42,7 +45,7 @@ def find_key(given: str | None) -> str:
     return found
 
 
-def answer(console: Console, api: Api, request: dict[str, str | None]) -> bool:
+def answer(console: Console, api: Api, request: Mapping[str, Any]) -> bool:
     """Post a message, show its turn as it happens, and tell whether it succeeded. Errors are shown."""
     try:
         accepted = api.post_turn(**{name: value for name, value in request.items() if value is not None})

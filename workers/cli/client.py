@@ -42,9 +42,18 @@ class Api:
         """Return what is settled and remembered in a conversation."""
         return self._answer("GET", f"/v1/conversations/{conversation_id}/memory")
 
+    def knowledge(self, conversation_id: str) -> dict[str, Any]:
+        """Return what a conversation knows."""
+        return self._answer("GET", f"/v1/conversations/{conversation_id}/knowledge")
+
     def agents(self) -> list[dict[str, Any]]:
         """Return the agents."""
         items: list[dict[str, Any]] = self._answer("GET", "/v1/agents")["items"]
+        return items
+
+    def tools(self) -> list[dict[str, Any]]:
+        """Return the tools."""
+        items: list[dict[str, Any]] = self._answer("GET", "/v1/tools")["items"]
         return items
 
     def events(self, turn_id: str) -> Iterator[tuple[str, dict[str, Any]]]:

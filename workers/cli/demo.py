@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import yaml
 from rich.console import Console
 
 from models.ids import new_id
-from models.logging import configure_logging
 from models.settings import settings
 from workers.cli.chat import answer
 from workers.cli.client import Api
@@ -27,7 +27,6 @@ _LATENCY_MS = 300
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port of the API.")
 def demo(once: bool, port: int) -> None:
     """Show each agent at work on a throw-away stack on this machine."""
-    configure_logging()
     console = Console(soft_wrap=True)
     began = time.monotonic()
     latency = {"TURNLOOM_TRAVEL_LATENCY_MS": str(_LATENCY_MS)}
@@ -43,8 +42,8 @@ def demo(once: bool, port: int) -> None:
             )
         console.print(f"The travel tools answer from shipped data, {_LATENCY_MS} ms late, as a provider would.")
         with Api(stack.url, stack.dev_key) as api:
-            for agent, messages in yaml.safe_load(_CONVERSATIONS.read_text("utf-8")).items():
-                failed += _converse(console, api, agent, messages)
+            for agent, conversation in yaml.safe_load(_CONVERSATIONS.read_text("utf-8")).items():
+                failed += _converse(console, api, agent, **conversation)
         console.print(f"\n{'all turns succeeded' if not failed else f'{failed} turns failed'}")
         if not once:
             console.print(f"console: {stack.url}/   API: {stack.url}/docs   Ctrl-C stops")
@@ -53,12 +52,14 @@ def demo(once: bool, port: int) -> None:
     raise SystemExit(1 if failed else 0)
 
 
-def _converse(console: Console, api: Api, agent: str, messages: list[str]) -> int:
+def _converse(
+    console: Console, api: Api, agent: str, messages: list[str], user: Mapping[str, str] | None = None
+) -> int:
     """Hold one conversation; return how many of its turns failed."""
-    conversation = str(new_id())
+    to = {"conversation_id": str(new_id()), "agent": agent, "user": user}
     failed = 0
     for message in messages:
         console.rule(f"[bold]{agent}", align="left")
         console.print(f"[bold]you>[/] {message}")
-        failed += not answer(console, api, {"message": message, "conversation_id": conversation, "agent": agent})
+        failed += not answer(console, api, {"message": message, **to})
     return failed

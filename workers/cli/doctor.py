@@ -4,6 +4,7 @@ import importlib.metadata
 import re
 import resource
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,12 +18,14 @@ from rich.console import Console
 from models import database, migration
 from models import redis as live
 from models.errors import TurnloomError, Unavailable
-from models.ledger import tenants
+from models.ledger import integrations, tenants
 from models.overriding import read_overrides
 from models.settings import settings
 from planner.llm.prices import find_price, load_prices
 from planner.tailoring import assemble
+from tools.enabled import enabled_tools
 from tools.hooks import POINTS, hooks
+from tools.registry import load_registry
 from workers.cli.printing import json_option, print_json
 from workers.embedded.binaries import postgres_folder, redis_server
 
@@ -222,9 +225,27 @@ def _overrides() -> str:
     return f"tenants have {count} texts of their own"
 
 
+def _packs() -> str:
+    found = load_registry(settings().packs).tools.values()
+    counts = Counter(tool.pack for tool in found)
+    return ", ".join(f"{pack} ({counts[pack]} tools)" for pack in settings().packs) or "none"
+
+
+def _mcp_servers() -> str:
+    counts = Counter(tool.integration for tool in enabled_tools().tools.values() if tool.pack == "mcp")
+    return ", ".join(f"{server} ({count} tools)" for server, count in counts.items()) or "none imported"
+
+
 def _hooks() -> str:
     found = hooks()
     return ", ".join(sorted({hook.name for point in POINTS for hook in found.at(point)})) or "none"
+
+
+def _secret_keys() -> str:
+    with database.transaction() as db:
+        if unreadable := integrations.unreadable(db):
+            raise Unavailable(f"none of TURNLOOM_SECRET_KEYS made the secrets of {unreadable} accounts")
+    return "tokens and passwords of users can be kept and read"
 
 
 def _embedded() -> str:
@@ -247,5 +268,8 @@ CHECKS = (
     Check("prices", _prices, "set TURNLOOM_LLM_PRICES, as docs/how-to/bound-what-it-costs.md shows", "settings", True),
     Check("prompts", _prompts, "let TURNLOOM_PROMPTS_DIR name the folder prompts/", needs="settings"),
     Check("overrides", _overrides, "`turnloom prompts list --tenant NAME` shows what is refused", "schema", True),
+    Check("secret keys", _secret_keys, "docs/how-to/let-it-act-for-a-user.md shows the keys' life", "schema", True),
+    Check("packs", _packs, "mend TURNLOOM_PACKS, or the package that brings the pack", needs="settings"),
+    Check("MCP servers", _mcp_servers, "mend the file that TURNLOOM_MCP_SERVERS names; docs/how-to/mcp.md", "packs"),
     Check("hooks", _hooks, "mend TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),
 )

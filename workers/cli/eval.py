@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
-from models.logging import configure_logging
 from models.settings import settings
 from workers.cli.chat import find_key
 from workers.cli.client import Api
@@ -61,7 +60,6 @@ def _api(url: str | None, key: str | None, base_url: str | None) -> Iterator[Api
         with Api(url, find_key(key)) as api:
             yield api
         return
-    configure_logging()
     options = StackOptions(data_dir=None, port=0, settings={"OPENAI_BASE_URL": base_url} if base_url else {})
     with foreground(options) as stack, Api(stack.url, stack.dev_key) as api:
         yield api

@@ -13,8 +13,8 @@ from models.ledger.dead_letters import DeadLetter, Decision
 from models.redis import announce
 from models.tables.steps import StepRow
 from planner.references import resolve_args
+from workers.calling import idempotency_key
 from workers.cli.printing import json_option, print_json, print_rows
-from workers.execution import idempotency_key
 
 _SHOWN = (
     "tool", "effect", "status", "attempt", "worker", "started_at", "finished_at", "fallbacks", "result", "error",

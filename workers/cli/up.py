@@ -9,7 +9,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from models.logging import configure_logging
 from models.settings import settings
 from workers.embedded import Stack, StackOptions, foreground
 
@@ -33,7 +32,6 @@ def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int, flower: 
     """Run everything on this machine: Postgres, Valkey, the API, the workers."""
     if ephemeral and data_dir:
         raise click.UsageError("--ephemeral keeps nothing, so it goes without --data-dir")
-    configure_logging()
     began = time.monotonic()
     home = None if ephemeral else data_dir or Path(".turnloom")
     shown = flower_port if flower else None

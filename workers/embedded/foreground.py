@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from tools.enabled import enabled_tools
 from workers.embedded.stack import Stack, StackOptions
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -16,7 +17,12 @@ def foreground(options: StackOptions) -> Iterator[Stack]:
 
     The first SIGINT, SIGTERM or SIGHUP raises KeyboardInterrupt in the block, which ends the stack in an orderly way;
     a further one kills what still finishes its work. Under `nohup` SIGHUP stays without effect.
+
+    Raises:
+        NotFound: a tool pack that the settings name is missing or broken.
     """
+    # A pack that is missing or broken is told once, here, before five processes fail over it.
+    enabled_tools()
     stack = Stack(options)
     interrupted = False
 

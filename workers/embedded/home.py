@@ -1,5 +1,6 @@
 """Where a stack keeps what is its own: data, logs, records of its processes, passwords. One stack per directory."""
 
+import base64
 import fcntl
 import json
 import os
@@ -28,6 +29,7 @@ class Secrets:
     redis: str
     dev_key: str
     link_secret: str
+    secret_key: str
 
 
 class Home:
@@ -88,6 +90,8 @@ class Home:
         kept = json.loads(path.read_text()) if path.exists() else {}
         made = {name: secrets.token_urlsafe(24) for name in Secrets.__slots__}
         made["dev_key"] = f"tl_dev_{made['dev_key']}"
+        # As `models.secrets.new_key` makes them, without loading a library for it.
+        made["secret_key"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
         if made.keys() - kept.keys():  # the first start, or the first of a version that knows one more
             write_private(path, json.dumps(made | kept))
         return Secrets(**(made | kept))

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import httpx2
 
 from models.errors import Unavailable
 from models.migration import provision
-from models.settings import settings
-from workers.commands import PLANNING_QUEUES, beat_command, flower_command, web_command, worker_command
+from models.settings import Placement, settings
+from workers.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
 from workers.embedded.home import Home, write_private
 from workers.embedded.process import Process, Program, launch_command
 from workers.embedded.servers import Server, free_port, is_free, postgres, redis
@@ -178,6 +178,7 @@ class Stack:
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
             "TURNLOOM_LINK_SECRET": settings().link_secret or self.servers.home.secrets.link_secret,
+            "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
             **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,
@@ -206,17 +207,15 @@ class Stack:
             raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
 
     def _programs(self, port: int, flower_port: int | None) -> list[Program]:
-        threads = {
-            "worker-plan": PLANNING_QUEUES,
-            **{f"worker-io-{number}": ("tools.io",) for number in range(1, self.options.tool_workers + 1)},
-        }
+        placement = self.environment.get("TURNLOOM_PLACEMENT", settings().placement)
+        threads = queues_of_threads(self.options.tool_workers, cast("Placement", placement))
         commands = {
             "web": web_command(host=_HOST, port=port, processes=1),
             "beat": beat_command(),
             "worker-cpu": worker_command(["tools.cpu"], name="worker-cpu", pool="prefork", concurrency=2),
         }
         for name, queues in threads.items():
-            commands[name] = worker_command(queues, name=name, pool="threads", concurrency=16)
+            commands[f"worker-{name}"] = worker_command(queues, name=f"worker-{name}", pool="threads", concurrency=16)
         if flower_port is not None:
             commands["flower"] = flower_command(host=_HOST, port=flower_port)
         return [Program(name=name, command=line, environment=self.environment) for name, line in commands.items()]

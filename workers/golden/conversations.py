@@ -8,7 +8,7 @@ import yaml
 from pydantic import Field, TypeAdapter, model_validator
 
 from models.contracts.base import Contract
-from models.contracts.turn import Mode, TurnStatus
+from models.contracts.turn import Identifier, Mode, TurnStatus
 from models.errors import Invalid
 
 TIMEZONE = "Asia/Jerusalem"
@@ -52,6 +52,8 @@ class Expected(Contract):
     """The synthesis hint."""
     error: str | None = None
     """The error's code."""
+    contradictions: list[Any] | None = None
+    """Of what the conversation knows after the turn: what its sources disagree about, and what decided."""
     revisions: int | None = None
     llm_calls: int | None = None
     """Calls of the language model, at most."""
@@ -82,6 +84,8 @@ class Golden(Contract):
     """What it shows, in a sentence."""
     agent: str = ""
     """Its file's."""
+    user: Identifier | None = None
+    """Whom the tenant's directory knows by this id; nobody in particular, where it is left out."""
     timezone: str = TIMEZONE
     locale: str = "en"
     turns: list[Said] = Field(min_length=1)

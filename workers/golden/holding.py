@@ -11,6 +11,7 @@ from models.ids import new_id
 from workers.cli.client import Api
 from workers.golden.checking import first_difference
 from workers.golden.conversations import Golden, Said
+from workers.golden.values import difference
 
 _DEADLINE_MS = 120_000
 """No turn of a conversation is waited for longer."""
@@ -66,7 +67,7 @@ def _answered(api: Api, golden: Golden, said: Said, message: str, conversation_i
         "message": message,
         "agent": golden.agent,
         "conversation_id": conversation_id,
-        "user": {"timezone": golden.timezone, "locale": golden.locale},
+        "user": {"id": golden.user, "timezone": golden.timezone, "locale": golden.locale},
         "deadline_ms": _DEADLINE_MS,
     }
     accepted = api.post_turn(**request, **({"mode": said.mode} if said.mode else {}))
@@ -77,7 +78,12 @@ def _answered(api: Api, golden: Golden, said: Said, message: str, conversation_i
 
 def _difference(api: Api, said: Said, turn: dict[str, Any], golden: Golden) -> str | None:
     slots = api.memory(turn["conversation_id"])["slots"] if said.expect.slots else {}
-    return first_difference(said.expect, turn, slots, _day(turn, golden))
+    day = _day(turn, golden)
+    found = first_difference(said.expect, turn, slots, day)
+    if found is not None or said.expect.contradictions is None:
+        return found
+    known = api.knowledge(turn["conversation_id"])
+    return difference(said.expect.contradictions, known["contradictions"], day, "contradictions")
 
 
 def _day(turn: dict[str, Any], golden: Golden) -> date:

@@ -13,10 +13,11 @@ create function hot.rest(p_turn uuid, p_at timestamptz) returns void language sq
 $$;
 
 -- Gives a claimed step back until it may be tried again, unless that is after the turn's deadline or it was given back
--- `p_most` times before. The time is counted from now: the worker's clock may be another.
+-- `p_most` times before. The time is counted from now: the worker's clock may be another. `p_unsure`: it is still to be asked
+-- then what became of an earlier call.
 -- Null: it is not given back, and the caller records the failure. Out: events.
-create function hot.delay_step(p_turn uuid, p_step text, p_attempt int, p_pause_ms bigint, p_error jsonb, p_most int) returns jsonb
-language plpgsql as $$
+create function hot.delay_step(p_turn uuid, p_step text, p_attempt int, p_pause_ms bigint, p_error jsonb, p_most int,
+                               p_unsure boolean) returns jsonb language plpgsql as $$
 declare
   t turns;
   s steps;
@@ -29,7 +30,7 @@ begin
   if not found or v_until >= t.deadline_at then
     return null;
   end if;
-  update steps set status = 'pending', lease_until = null, not_before = v_until, parked = parked + 1, unsure = false,
+  update steps set status = 'pending', lease_until = null, not_before = v_until, parked = parked + 1, unsure = p_unsure,
          error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
    where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and parked < p_most
   returning * into s;

@@ -112,7 +112,7 @@ begin
   perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'turn.finished', jsonb_build_object(
     'status', p_status, 'error', p_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
-                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code',
+                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code', 'cache', s.cache,
                        'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn)));
   if t.superseded_by is not null then

@@ -5,8 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from planner.llm.offline.answering import answered
 from planner.llm.offline.prompt import Sent
-from planner.llm.offline.rules import Action, Domain, Rules, Skeleton
+from planner.llm.offline.rules import Action, Domain, Manners, Rules, Skeleton
 from planner.llm.offline.understanding import mentioned, understand
 from planner.llm.offline.values import Facts, value_of
 from planner.llm.schema import JSON_TEXT
@@ -19,21 +20,27 @@ Offered = Mapping[str, dict[str, Any]]
 
 def write_plan(sent: Sent, rules: Rules) -> dict[str, Any] | None:
     """Return a plan, or a plan that is a reply; None where no domain understands the last message."""
-    offered = sent.tools or {}
+    offered = {tool: schema for tool, schema in (sent.tools or {}).items() if tool not in sent.unavailable}
     for domain in rules.domains:
         facts = understand(sent.messages, domain, rules.manners, sent.slots, sent.slot_names)
-        if facts is None or not any(step.tool in offered for step in domain.steps):
+        if facts is None or not any(step.tool in offered or step.tool in sent.unavailable for step in domain.steps):
             continue
         said = mentioned(sent.messages[-1], domain, rules.manners)
-        for slot, question in domain.requires.items():
+        for slot, question in _questions(domain, facts).items():
             if slot not in facts:
                 return direct(question, f"The message leaves the {slot} open.", said)
         facts |= _recalled(sent.memory, domain)
+        facts |= {f"{status}.{step}": True for step, status in sent.done.items()}
+        if domain.answers:
+            facts |= answered(sent.messages[-1], str(facts.get("subject", "")), domain, sent.observed)
         steps = _steps(domain, facts, offered)
+        if excuse := _excuse(domain, facts, sent.unavailable, rules.manners, is_idle=not steps):
+            return direct(excuse, "What is wanted cannot be done now.", said)
         planned = dict.fromkeys((f"planned.{step['id']}" for step in steps), True)
         hint = _fitting(domain.hints, facts | planned)
         if steps or hint:
-            return _plan(domain.thought, steps, said, action=_fitting(domain.actions, facts), hint=hint)
+            action, reply = _fitting(domain.actions, facts), _fitting(domain.replies, facts)
+            return _plan(domain.thought, steps, said, action=action, hint=hint, reply=reply)
     return None
 
 
@@ -103,6 +110,14 @@ def _plan(
     }
 
 
+def _questions(domain: Domain, facts: Facts) -> dict[str, str]:
+    """Return the slots that must be known, each with the question for it."""
+    questions = dict(domain.requires)
+    for want, more in domain.requires_of.items():
+        questions |= more if want in facts else {}
+    return questions
+
+
 def _recalled(memory: list[dict[str, Any]], domain: Domain) -> Facts:
     """Return the facts that the newest remembered results hold; what was cut short holds none."""
     facts = {}
@@ -113,6 +128,18 @@ def _recalled(memory: list[dict[str, Any]], domain: Domain) -> Facts:
         if isinstance(newest, Mapping) and newest.get(field):
             facts[name] = newest[field]
     return facts
+
+
+def _excuse(
+    domain: Domain, facts: Facts, unavailable: Mapping[str, dict[str, Any]], manners: Manners, *, is_idle: bool
+) -> str | None:
+    """Return why what is wanted cannot be done; None where it can, or where at least something else can (not idle)."""
+    for skeleton in domain.steps:
+        why = unavailable.get(skeleton.tool)
+        if why is not None and _applies(skeleton, facts) and (is_idle or why["code"] != "CIRCUIT_OPEN"):
+            named = {**why, "scopes": ", ".join(why.get("scopes", ()))}
+            return manners.barred[why["code"]].format_map(named)
+    return None
 
 
 def _fitting(actions: list[Action], facts: Facts) -> str | None:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-_TAGS = "message|slots|memory|summary|exchanges|results|observations|incoming|knowledge|draft"
+_TAGS = "message|slots|memory|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
 _TAGGED = re.compile(rf"<({_TAGS})>\n(.*?)\n</\1>", re.DOTALL)
 _FORMATS = frozenset({"steps", "contradicted", "verdict"})
 """The field by which we know a response format: of a plan, of a conclusion, of a judgement."""
@@ -21,6 +21,8 @@ class Sent:
     """The results to report on, where the request asks for that."""
     done: dict[str, str]
     """Step -> status, of those that have ended in the turn."""
+    observed: dict[str, Any]
+    """Step -> result, of those that succeeded in the turn."""
     tools: dict[str, dict[str, Any]] | None
     """Tool -> schema of its arguments, as far as the response format offers them; None where it wants no plan."""
     slots: dict[str, Any]
@@ -40,6 +42,8 @@ class Sent:
     """Whether the plan is to tell its phases and assumptions."""
     incoming: list[dict[str, Any]] | None
     """The results to learn from, where the request asks for that."""
+    unavailable: dict[str, dict[str, Any]]
+    """Tool -> why it cannot be used now."""
     knowledge: dict[str, Any]
     """What is known already."""
 
@@ -69,6 +73,7 @@ def read_request(body: dict[str, Any]) -> Sent:
         messages=said,
         results=tagged.get("results"),
         done={step["id"]: step["status"] for step in tagged.get("observations", [])},
+        observed={step["id"]: step["result"] for step in tagged.get("observations", []) if "result" in step},
         tools=_offered(steps),
         slots=tagged.get("slots", {}),
         slot_names=list(plan.get("slots", {}).get("properties", {})) if plan else [],
@@ -79,6 +84,7 @@ def read_request(body: dict[str, Any]) -> Sent:
         at_most=steps.get("maxItems") if steps else None,
         is_phased="phases" in (plan or {}),
         incoming=tagged.get("incoming"),
+        unavailable=tagged.get("unavailable", {}),
         knowledge=tagged.get("knowledge", {}),
     )
 

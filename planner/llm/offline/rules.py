@@ -55,6 +55,7 @@ class Skeleton(Contract):
     id: str
     tool: str
     conditions: list[str] = Field(default_factory=list, alias="if")
+    """Beside slots and wants: `failed.STEP` and the like, how a step of the turn has ended."""
     unless: list[str] = Field(default_factory=list)
     args: dict[str, Any]
     """Literals, `$slot` or `$slot[0].field`, `{$from: step.path}`, `{$each: step}` (all its repetitions),
@@ -69,6 +70,17 @@ class Skeleton(Contract):
     reason: str
 
 
+class Answer(Contract):
+    """How a passage answers a kind of question."""
+
+    asks: Pattern
+    """The question's own words."""
+    says: Pattern
+    """What an answer looks like."""
+    attribute: str
+    """What it is, of the thing that the question is about."""
+
+
 class Domain(Contract):
     """What the offline model understands of one matter."""
 
@@ -78,10 +90,14 @@ class Domain(Contract):
     """Examples, to tell users what it understands."""
     remembers: bool = False
     """Whether earlier messages of the conversation count."""
+    is_last: bool = False
+    """Whether it understands nearly everything, and is asked after all others."""
     slots: dict[str, Slot]
     wants: dict[str, Pattern]
     whole: dict[str, list[str]] = Field(default_factory=dict)
     """A want that stands for several."""
+    named: list[str] = Field(default_factory=list)
+    """Wants that count only where they are named; where a message names none, all others are wanted."""
     passing: list[str] = Field(default_factory=list)
     """Wants that do not outlive their message: after it, what was wanted before is wanted again."""
     recalls: dict[str, str] = Field(default_factory=dict)
@@ -90,11 +106,23 @@ class Domain(Contract):
     """Wants of which one must be known; all where empty."""
     requires: dict[str, str] = Field(default_factory=dict)
     """Slots that must be known, each with the question for it."""
+    requires_of: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """The same where a want is heard."""
+    answers: list[Answer] = Field(default_factory=list)
+    """Facts from passages that came in: `claims`, for each document what it says, and `sources`, references to where;
+    `answer`, a sentence that says it; and `agreed` or `disputed`."""
     thought: str
     actions: list[Action]
+    replies: list[Action] = Field(default_factory=list)
+    """The answer itself, where results hold it."""
     hints: list[Action] = Field(default_factory=list)
     """The synthesis hint. Further facts here: `again`, the matter has come up before; `planned.STEP`."""
     steps: list[Skeleton]
+
+    @property
+    def usual(self) -> set[str]:
+        """What is wanted where nothing is named."""
+        return set(self.wants) - set(self.named)
 
 
 class Courtesy(Contract):
@@ -112,6 +140,8 @@ class Manners(Contract):
     only: Pattern
     also: Pattern
     without: str
+    barred: dict[str, str]
+    """What to say where a tool cannot be used now, by the reason for it."""
     courtesies: list[Courtesy]
 
 
@@ -129,5 +159,5 @@ def load_rules(folder: Path) -> Rules:
     read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(folder.glob("*.yaml"))}
     manners = read.pop("conversation")
     # A question about a date could also be a new date for a trip: the narrow domains are asked first.
-    domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: domain.remembers)
+    domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: (domain.is_last, domain.remembers))
     return Rules(manners=manners, domains=domains)

@@ -34,7 +34,7 @@ def understand(
     heard.slots |= {name: value for name, value in settled.items() if name in domain.slots}
     if not messages or not _listen(messages[-1], heard, domain, manners):
         return None
-    wants = heard.passing or heard.wants or set(domain.wants)
+    wants = heard.passing or heard.wants or domain.usual
     if domain.needs and not wants & set(domain.needs):
         return None
     return _with_defaults(heard.slots, domain) | dict.fromkeys(sorted(wants | again), True)
@@ -58,7 +58,7 @@ def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bo
         wants |= {part for want in wants for part in domain.whole.get(want, ())} - unwanted
     if wants:
         heard.wants = heard.wants | wants if manners.also.search(message) else wants
-    heard.wants = (heard.wants or set(domain.wants)) - unwanted if unwanted else heard.wants
+    heard.wants = (heard.wants or domain.usual) - unwanted if unwanted else heard.wants
     # A domain that remembers understands "3 days" alone; in the others a value without a want says nothing.
     return bool(wants or heard.passing or unwanted or (found and domain.remembers))
 

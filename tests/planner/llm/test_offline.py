@@ -20,6 +20,8 @@ from planner.settling import merged
 
 Context = Callable[..., PlanningContext]
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
+FLIGHTS = "flights from Tel Aviv to Kyoto on 2030-05-01"
+FLY = ["travel.search_flights"]
 TRIP = ["travel.search_attractions", "travel.lookup_weather", "travel.search_hotels", "travel.format_itinerary"]
 
 
@@ -70,11 +72,17 @@ def test_a_trip_is_three_calls_side_by_side_and_an_itinerary_over_all(context: C
         (["hotels in kyoto next weekend"], ["dates.resolve_hint", TRIP[2]], {"hint": "next weekend"}),
         (["Plan a week in Rome"], TRIP, {"city": "Rome", "days": 7}),
         (["When is next weekend?"], ["dates.resolve_hint"], {"hint": "next weekend"}),
+        ([FLIGHTS], FLY, {"origin": "Tel Aviv", "destination": "Kyoto"}),
+        (["Flights to Rome on 2030-05-01", "from Athens"], FLY, {"origin": "Athens", "depart": "2030-05-01"}),
+        ([FLIGHTS, "back on 2030-05-08"], FLY, {"depart": "2030-05-01", "return": "2030-05-08"}),
+        ([KYOTO, "add flights from Paris"], ["dates.resolve_hint", *TRIP[:3], *FLY, TRIP[3]], {"origin": "Paris"}),
+        (["fly from Rome to Paris tomorrow"], ["dates.resolve_hint", *FLY], {"hint": "tomorrow", "origin": "Rome"}),
     ],
     ids=[
         "days", "city", "both", "only", "start", "without", "also", "words", "weekend", "week", "when",
+        "flights", "origin", "back", "add flights", "fly",
     ],
-)
+)  # fmt: skip
 def test_follow_ups_are_read_from_the_conversation(
     context: Context, offline: OpenAIModel, messages: list[str], calls: list[str], expected: dict[str, Any]
 ) -> None:
@@ -84,6 +92,12 @@ def test_follow_ups_are_read_from_the_conversation(
     given = {name: value for args in _calls(plan).values() for name, value in args.items()}
     assert [step.tool for step in plan.steps] == calls
     assert given | expected == given
+
+
+def test_flights_need_to_begin_somewhere(context: Context, offline: OpenAIModel) -> None:
+    """Where nobody has said from where, the reply asks; where the city is unknown too, it asks for that first."""
+    assert _last_plan(context, offline, ["Flights to Rome"]).reply == "Which city do you leave from?"
+    assert "Which city is it for?" in (_last_plan(context, offline, ["Find me flights"]).reply or "")
 
 
 def test_waits_run_side_by_side_into_an_echo(context: Context, offline: OpenAIModel) -> None:

@@ -68,7 +68,7 @@ def _tool(name: str, model: type[BaseModel]) -> Tool:
 NASTY = Registry({tool.name: tool for tool in (_tool("t.nasty", Nasty), _tool("t.open", Open), _tool("t.bare", Bare))})
 
 
-def _violations(schema: dict[str, Any], path: str = "$", depth: int = 0) -> Iterator[str]:
+def violations(schema: dict[str, Any], path: str = "$", depth: int = 0) -> Iterator[str]:
     """Yield each thing that strict structured output would refuse."""
     yield from (f"{path}: {word}" for word in schema.keys() & FORBIDDEN)
     if not schema.keys() & {"type", "anyOf", "$ref"}:
@@ -80,7 +80,7 @@ def _violations(schema: dict[str, Any], path: str = "$", depth: int = 0) -> Iter
     if depth > 10:
         yield f"{path}: too deep"
     for name, inner in _inside(schema):
-        yield from _violations(inner, f"{path}.{name}", depth)
+        yield from violations(inner, f"{path}.{name}", depth)
 
 
 def _inside(schema: dict[str, Any]) -> Iterator[tuple[object, dict[str, Any]]]:
@@ -97,7 +97,7 @@ def test_the_schema_is_strict(tools: Registry, kind: str, phased: bool) -> None:
     """Every object is closed, every property required, nothing free-form, at any depth."""
     schema = plan_schema({"shipped": tools, "nasty": NASTY, "none": Registry()}[kind], phased=phased)
 
-    assert list(_violations(schema)) == []
+    assert list(violations(schema)) == []
     assert schema["type"] == "object"
     jsonschema_rs.validator_for(schema)
 
@@ -107,7 +107,7 @@ def test_a_models_own_schema_is_strict() -> None:
     schema = strict_schema(Conclusion, "context")
 
     assert schema.pop("title") == "context"
-    assert list(_violations(schema)) == []
+    assert list(violations(schema)) == []
 
 
 def test_phases_are_asked_for_where_they_are_wanted(tools: Registry) -> None:

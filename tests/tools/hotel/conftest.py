@@ -9,10 +9,12 @@ import time_machine
 
 from models.contracts.envelope import Envelope
 from models.database import transaction
-from models.ledger import inventory
-from models.ledger.inventory import Stay
+from models.ledger import holds, inventory
+from models.ledger.holds import Hold
+from models.ledger.inventory import Guest, Hotel, Stay
 from models.settings import settings
 from tests.tools.conftest import TENANT
+from tests.tools.hotel.minihotel_server import MiniHotelServer, gordon_house
 from tools.hotel.catalogue import DEMO, read_catalogue
 
 STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}
@@ -35,13 +37,30 @@ def demo_hotel(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         yield
 
 
+@pytest.fixture
+def minihotel(demo_hotel: None) -> Iterator[MiniHotelServer]:
+    """The tenant's only hotel is on MiniHotel."""
+    with gordon_house() as server:
+        yield server
+
+
 def data(envelope: Envelope) -> Any:
     assert envelope.ok, envelope
     return envelope.data
 
 
 def take_the_suite() -> None:
+    """Let somebody else hold the only suite for a night."""
     with transaction() as db:
         (hotel,) = inventory.hotels_of(db, TENANT)
-        stay = Stay(check_in=date(2027, 5, 4), check_out=date(2027, 5, 5), adults=2)
-        assert inventory.hold(db, TENANT, hotel, "SUI", stay)
+    night = Stay(check_in=date(2027, 5, 4), check_out=date(2027, 5, 5), adults=2)
+    assert take(hotel, "SUI", night, Guest(TENANT, "somebody else"))
+
+
+def take(hotel: Hotel, room_type: str, stay: Stay, guest: Guest, key: str = "k") -> Hold | None:
+    """Hold a room as `pms.generate_booking_link` does, at its lowest price."""
+    with transaction() as db:
+        quotes = inventory.quotes(db, guest, hotel, stay, ["ILS"])
+    quote = next(quote for quote in quotes if quote.room_type == room_type)
+    with transaction() as db:
+        return holds.take(db, guest, hotel, stay, quote, key)

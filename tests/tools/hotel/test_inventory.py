@@ -17,10 +17,12 @@ from models.database import engine, transaction
 from models.errors import Invalid
 from models.ids import new_id
 from models.ledger import inventory
-from models.ledger.inventory import Hotel, Stay
+from models.ledger.inventory import Guest, Hotel, Stay
+from tests.tools.hotel.conftest import take
 from tools.hotel.catalogue import DEMO, read_catalogue
 
 TENANT, OTHER = new_id(), new_id()
+GUEST = Guest(TENANT, "c1")
 FILE = yaml.safe_load(DEMO.read_text("utf-8"))
 WHOLE_YEAR = [date(2027, 1, 1) + timedelta(days=number) for number in range(730)]
 
@@ -46,16 +48,11 @@ def stay(check_in: date, nights: int = 1, adults: int = 2, children: int = 0) ->
     return Stay(check_in=check_in, check_out=check_in + timedelta(days=nights), adults=adults, children=children)
 
 
-def free(hotel: Hotel, room_type: str, wanted: Stay, tenant_id: UUID = TENANT) -> int:
+def free(hotel: Hotel, room_type: str, wanted: Stay) -> int:
     """How many rooms of a type are free."""
     with transaction() as db:
-        found = inventory.quotes(db, tenant_id, hotel, wanted, ["ILS"])
+        found = inventory.quotes(db, GUEST, hotel, wanted, ["ILS"])
     return next(quote.free for quote in found if quote.room_type == room_type)
-
-
-def hold(hotel: Hotel, room_type: str, wanted: Stay, tenant_id: UUID = TENANT) -> bool:
-    with transaction() as db:
-        return inventory.hold(db, tenant_id, hotel, room_type, wanted)
 
 
 def season_of(day: date) -> str:
@@ -91,7 +88,7 @@ def test_a_price_is_the_sum_over_the_nights(
     wanted = stay(check_in, nights, adults, children)
 
     with transaction() as db:
-        found = inventory.quotes(db, TENANT, demo, wanted, list(demo.rates))
+        found = inventory.quotes(db, GUEST, demo, wanted, list(demo.rates))
 
     rooms = {room["code"]: room for room in FILE["room_types"]}
     days = [check_in + timedelta(days=number) for number in range(nights)]
@@ -100,51 +97,6 @@ def test_a_price_is_the_sum_over_the_nights(
     for quote in found:
         each = (price_of_night(rooms[quote.room_type], day, quote.board, quote.rate_code, wanted) for day in days)
         assert quote.price == sum(each)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(wishes=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=14))
-def test_no_night_is_taken_more_often_than_there_are_rooms(demo: Hotel, wishes: list[tuple[int, int]]) -> None:
-    """Whatever is held in whatever order: what is free is what the nights leave, and never below zero."""
-    tenant_id, first = new_id(), date(2027, 7, 14)
-    taken: dict[date, int] = {}
-    for offset, nights in wishes:
-        wanted = stay(first + timedelta(days=offset), nights)
-        days = [wanted.check_in + timedelta(days=number) for number in range(nights)]
-        left = min((2 if day >= date(2027, 7, 15) else 6) - taken.get(day, 0) for day in days)
-
-        assert free(demo, "SEA", wanted, tenant_id) == left
-        assert hold(demo, "SEA", wanted, tenant_id) == (left > 0)
-
-        taken |= {day: taken.get(day, 0) + 1 for day in days} if left > 0 else {}
-        assert free(demo, "SEA", wanted, tenant_id) >= 0
-
-
-def test_the_last_room_is_held_once_by_many_at_once(demo: Hotel) -> None:
-    """Fifty who want the only suite, for nights that overlap: one has it."""
-    wanted = [stay(date(2027, 5, 3) + timedelta(days=number % 3), 3) for number in range(50)]
-    with ThreadPoolExecutor(6) as pool:
-        held = list(pool.map(lambda each: hold(demo, "SUI", each), wanted))
-
-    assert sum(held) == 1
-    assert free(demo, "SUI", stay(date(2027, 5, 5))) == 0
-
-
-def test_what_is_given_back_is_free_again(demo: Hotel) -> None:
-    """A release undoes one hold, night by night."""
-    wanted = stay(date(2027, 5, 3), 3)
-    assert hold(demo, "SUI", wanted)
-    with transaction() as db:
-        inventory.release(db, TENANT, demo, "SUI", stay(date(2027, 5, 4)))
-
-    assert [free(demo, "SUI", stay(date(2027, 5, day))) for day in (3, 4, 5)] == [0, 1, 0]
-
-
-def test_what_one_tenant_holds_is_free_for_another(demo: Hotel) -> None:
-    """Tenants share the demo hotel's catalogue, and nothing of what they do in it."""
-    assert hold(demo, "SUI", stay(date(2027, 5, 3)))
-
-    assert free(demo, "SUI", stay(date(2027, 5, 3)), OTHER) == 1
 
 
 def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: Hotel, tmp_path: Path) -> None:
@@ -160,14 +112,14 @@ def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: Hotel, tmp_path: Path) ->
 
 def test_loading_again_changes_what_the_file_changes_and_nothing_else(demo: Hotel, tmp_path: Path) -> None:
     """The same file is nothing new; another one replaces every row and leaves what is held."""
-    assert hold(demo, "SUI", stay(date(2027, 5, 3)))
+    assert take(demo, "SUI", stay(date(2027, 5, 3)), Guest(TENANT, "c2"))
     dearer = tmp_path / "dearer.yaml"
     dearer.write_text(DEMO.read_text("utf-8").replace("spring: 940", "spring: 999"))
     with transaction() as db:
         again = inventory.load(db, None, read_catalogue(DEMO))
     with transaction() as db:
         changed = inventory.load(db, None, read_catalogue(dearer))
-        found = inventory.quotes(db, TENANT, demo, stay(date(2027, 5, 3)), ["ILS"])
+        found = inventory.quotes(db, GUEST, demo, stay(date(2027, 5, 3)), ["ILS"])
 
     suite = next(quote for quote in found if (quote.room_type, quote.board) == ("SUI", "RO"))
     assert (again, changed) == (False, True)

@@ -1,0 +1,73 @@
+"""Believing: which value of an attribute to go by where sources disagree. Pure."""
+
+import json
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from models.contracts.knowledge import TRUST, Fact, Item, Rule, Value
+
+_NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
+_CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """What is believed of an attribute, and why."""
+
+    subject: str
+    attribute: str
+    rule: Rule
+    facts: tuple[Fact, ...]
+    """Every source, those of the believed value first."""
+
+    @property
+    def value(self) -> Value | None:
+        """The believed value; None where no rule decides."""
+        return None if self.rule == "unresolved" else self.facts[0].value
+
+
+def believe(facts: Iterable[Fact]) -> Belief:
+    """Decide between the values that sources give one attribute.
+
+    The first of these that differs decides: how many independent origins say so, the most trusted of them, the newest.
+    An origin is as old as it says itself, or else as new as when we learned of it.
+    """
+    sides: dict[str, list[Fact]] = defaultdict(list)
+    for fact in sorted(facts, key=later, reverse=True):
+        sides[comparable(fact.value)].append(fact)
+    ranked = sorted(sides.items(), key=lambda side: (_weight(side[1]), side[0]), reverse=True)
+    rule: Rule = "agreed"
+    if len(ranked) > 1:
+        first, second = (_weight(side) for _, side in ranked[:2])
+        differing = (name for name, ours, theirs in zip(_CRITERIA, first, second, strict=True) if ours != theirs)
+        rule = next(differing, "unresolved")
+    said = tuple(fact for _, side in ranked for fact in side)
+    return Belief(said[0].subject, said[0].attribute, rule, said)
+
+
+def comparable(value: Value) -> str:
+    """Return a value so that equal ones are the same text, whatever their case, spacing and way to write a number."""
+    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
+    if isinstance(value, bool) or not (isinstance(value, int | float) or _NUMBER.fullmatch(text)):
+        return text
+    return f"{Decimal(text.replace(',', '')).normalize():f}"
+
+
+def later(item: Item) -> tuple[Any, ...]:
+    """Return what orders two versions of an item in time. Its text comes last, so that no two differ and are equal."""
+    source = item.source
+    text = json.dumps(item.model_dump(mode="json"), sort_keys=True)
+    return source.at, TRUST.index(source.trust), source.turn, source.step, text
+
+
+def _weight(side: Iterable[Fact]) -> tuple[Any, ...]:
+    """Return what counts between the sides of a contradiction, in the order of `_CRITERIA`."""
+    sources = [fact.source for fact in side]
+    origins = {source.origin for source in sources}
+    newest = max(source.as_of or source.at for source in sources)
+    return len(origins), max(TRUST.index(source.trust) for source in sources), newest

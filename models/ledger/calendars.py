@@ -1,0 +1,79 @@
+"""Calendars of our own: when users are busy, and which times are held for a meeting that is being confirmed.
+
+Whoever holds a time locks the users first, in the order of their ids: of two who want the same time of the same
+person, the second sees what the first has held.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models.ids import new_id
+from models.tables.meetings import CalendarEventRow
+from models.tables.users import UserRow
+
+
+class Interval(NamedTuple):
+    """A span of time, without its end."""
+
+    starts: datetime
+    ends: datetime
+
+    def overlaps(self, other: "Interval") -> bool:
+        """Whether the two have a moment in common."""
+        return self.starts < other.ends and other.starts < self.ends
+
+
+class Event(NamedTuple):
+    """Something in a calendar."""
+
+    uid: str
+    at: Interval
+    title: str
+
+
+def lock(db: Session, tenant_id: UUID, user_ids: Iterable[str]) -> None:
+    """Keep others from holding times of these users until the transaction ends."""
+    these = select(UserRow.id).where(UserRow.tenant_id == tenant_id, UserRow.id.in_(list(user_ids)))
+    # In one order everywhere, so that no two wait for each other; keys may still be referred to.
+    db.execute(these.order_by(UserRow.id).with_for_update(key_share=True))
+
+
+def busy(db: Session, tenant_id: UUID, user_id: str, window: Interval, but: str | None = None) -> list[Interval]:
+    """Return when a user is busy within a window, by start; without the event of one uid."""
+    query = (
+        select(CalendarEventRow.starts, CalendarEventRow.ends)
+        .where(CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.user_id == user_id)
+        .where(CalendarEventRow.starts < window.ends, CalendarEventRow.ends > window.starts)
+        .order_by(CalendarEventRow.starts, CalendarEventRow.ends)
+    )
+    if but is not None:
+        query = query.where(CalendarEventRow.uid != but)
+    return [Interval(starts, ends) for starts, ends in db.execute(query)]
+
+
+def put_event(db: Session, tenant_id: UUID, user_id: str, event: Event, status: str = "confirmed") -> None:
+    """Put an event into a user's calendar, in place of the one of its uid."""
+    values = {"starts": event.at.starts, "ends": event.at.ends, "title": event.title, "status": status}
+    new = insert(CalendarEventRow).values(tenant_id=tenant_id, id=new_id(), user_id=user_id, uid=event.uid, **values)
+    key = [CalendarEventRow.tenant_id, CalendarEventRow.user_id, CalendarEventRow.uid]
+    db.execute(new.on_conflict_do_update(index_elements=key, set_=values))
+
+
+def keep(db: Session, tenant_id: UUID, user_ids: Iterable[str], uid: str) -> None:
+    """Make what is held under a uid final for these users, and give it up for all others, who have it elsewhere."""
+    held = (CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.uid == uid)
+    theirs = CalendarEventRow.user_id.in_(list(user_ids))
+    db.execute(update(CalendarEventRow).where(*held, theirs).values(status="confirmed"))
+    db.execute(delete(CalendarEventRow).where(*held, CalendarEventRow.status == "held"))
+
+
+def release(db: Session, tenant_id: UUID, user_ids: Iterable[str], uid: str) -> None:
+    """Give up what is held under a uid."""
+    held = (CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.uid == uid)
+    db.execute(delete(CalendarEventRow).where(*held, CalendarEventRow.user_id.in_(list(user_ids))))

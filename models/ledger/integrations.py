@@ -1,0 +1,187 @@
+"""What tools may do for a user: the scopes granted, and accounts with outside services."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models import secrets
+from models.contracts.directory import AccountRequest, AccountStatus
+from models.errors import NotFound, ToolFailed
+from models.ids import new_id
+from models.ledger.users import get_user
+from models.tables.integrations import AccountRow
+from models.tables.users import UserRow
+
+_ROTATED_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A user's account with an outside service."""
+
+    id: UUID
+    integration: str
+    status: AccountStatus
+    settings: Mapping[str, Any]
+    """What is no secret, such as the address of the server."""
+    sealed: bytes | None = field(repr=False)
+    """The secret, encrypted."""
+    updated_at: datetime
+    """When the user connected it last."""
+
+    @property
+    def secret(self) -> Mapping[str, Any] | None:
+        """Tokens and passwords, decrypted at each use; None where there are none.
+
+        Raises:
+            ToolFailed: CONNECTION_INACTIVE, without the key that encrypted them.
+        """
+        return None if self.sealed is None else secrets.unseal(self.sealed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What a user lets tools do and use."""
+
+    scopes: frozenset[str]
+    accounts: Mapping[str, Account]
+    """By integration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotated:
+    """How far the encryption of secrets with a new key has come."""
+
+    last: UUID | None
+    """The last account that was looked at; None: there are no more."""
+    done: int
+    unreadable: list[UUID]
+    """Accounts whose secret none of the keys made: their users must connect them anew."""
+
+
+NO_ACCESS = Access(scopes=frozenset(), accounts={})
+"""What those let us do whom the directory does not have."""
+
+
+def access_of(db: Session, tenant_id: UUID, user_id: str) -> Access:
+    """Return what a user lets tools do; nothing, where the tenant has no such user."""
+    query = (
+        select(UserRow.scopes, AccountRow)
+        .outerjoin(AccountRow, (AccountRow.tenant_id == UserRow.tenant_id) & (AccountRow.user_id == UserRow.id))
+        .where(UserRow.tenant_id == tenant_id, UserRow.id == user_id)
+        .execution_options(populate_existing=True)
+    )
+    rows = db.execute(query).all()
+    if not rows:
+        return NO_ACCESS
+    accounts = {row.integration: _account(row) for _, row in rows if row is not None}
+    return Access(scopes=frozenset(rows[0][0]), accounts=accounts)
+
+
+def accounts_of(db: Session, tenant_id: UUID, user_id: str) -> list[Account]:
+    """Return a user's accounts, by integration."""
+    return accounts_by_user(db, tenant_id, [user_id])[user_id]
+
+
+def accounts_by_user(db: Session, tenant_id: UUID, user_ids: Sequence[str]) -> dict[str, list[Account]]:
+    """Return the accounts of some users, by integration."""
+    query = select(AccountRow).where(AccountRow.tenant_id == tenant_id, AccountRow.user_id.in_(user_ids))
+    found: dict[str, list[Account]] = {user_id: [] for user_id in user_ids}
+    for row in db.scalars(query.order_by(AccountRow.integration)):
+        found[row.user_id].append(_account(row))
+    return found
+
+
+def put_account(db: Session, tenant_id: UUID, user_id: str, integration: str, request: AccountRequest) -> Account:
+    """Connect a user's account, in place of the one there was; it keeps its id.
+
+    Raises:
+        NotFound: the tenant has no such user.
+        Unavailable: there is a secret to keep, and no key to encrypt it with.
+    """
+    get_user(db, tenant_id, user_id)
+    sealed = None if request.secret is None else secrets.seal(request.secret)
+    values = {
+        "status": request.status,
+        "settings": request.settings,
+        "secret": sealed,
+        "key_id": None if sealed is None else secrets.key_ids()[0],
+        "updated_at": func.clock_timestamp(),
+    }
+    new = insert(AccountRow).values(
+        tenant_id=tenant_id, id=new_id(), user_id=user_id, integration=integration, **values
+    )
+    key = [AccountRow.tenant_id, AccountRow.user_id, AccountRow.integration]
+    put = new.on_conflict_do_update(index_elements=key, set_=values).returning(AccountRow)
+    return _account(db.scalars(put, execution_options={"populate_existing": True}).one())
+
+
+def remove_account(db: Session, tenant_id: UUID, user_id: str, integration: str) -> None:
+    """Forget a user's account and its secret.
+
+    Raises:
+        NotFound: they have none there.
+    """
+    these = (AccountRow.tenant_id == tenant_id, AccountRow.user_id == user_id, AccountRow.integration == integration)
+    if db.scalar(delete(AccountRow).where(*these).returning(AccountRow.id)) is None:
+        raise NotFound(f"user {user_id!r} has no account with {integration!r}")
+
+
+def needs_reauth(db: Session, tenant_id: UUID, account_id: UUID, connected_at: datetime) -> None:
+    """Note that the service refuses an account's secret. One that was connected anew meanwhile stays as it is."""
+    db.execute(
+        update(AccountRow)
+        .where(AccountRow.tenant_id == tenant_id, AccountRow.id == account_id)
+        .where(AccountRow.updated_at == connected_at)
+        .values(status="reauth_required")
+    )
+
+
+def rotate(db: Session, after: UUID) -> Rotated:
+    """Encrypt some secrets anew with the first key, of the accounts after one, those that another key made.
+
+    Raises:
+        Unavailable: there is no key.
+    """
+    current = secrets.key_ids()[0]
+    query = select(AccountRow).where(AccountRow.key_id != current, AccountRow.id > after).order_by(AccountRow.id)
+    # Locked, so that none that its user connects anew at this moment is put back.
+    rows = db.scalars(query.limit(_ROTATED_AT_ONCE).with_for_update()).all()
+    unreadable = [row.id for row in rows if not _sealed_anew(row, current)]
+    return Rotated(last=rows[-1].id if rows else None, done=len(rows) - len(unreadable), unreadable=unreadable)
+
+
+def unreadable(db: Session) -> int:
+    """Return how many secrets none of the keys made.
+
+    Raises:
+        Unavailable: there is no key.
+    """
+    query = select(func.count()).select_from(AccountRow).where(AccountRow.key_id.not_in(secrets.key_ids()))
+    return db.scalars(query).one()
+
+
+def _sealed_anew(row: AccountRow, key_id: str) -> bool:
+    assert row.secret is not None, "a key's id stands beside a secret only"
+    try:
+        row.secret, row.key_id = secrets.seal(secrets.unseal(row.secret)), key_id
+    except ToolFailed:
+        return False
+    return True
+
+
+def _account(row: AccountRow) -> Account:
+    return Account(
+        id=row.id,
+        integration=row.integration,
+        status=row.status,  # type: ignore[arg-type]  # only those are written
+        settings=row.settings,
+        sealed=row.secret,
+        updated_at=row.updated_at,
+    )

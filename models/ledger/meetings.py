@@ -1,0 +1,270 @@
+"""Meeting sessions: times that were proposed to a user, and the two-phase confirmation of one of them.
+
+A session is `open` until it expires. `hold` makes it `confirming` and takes the time of both users; whoever holds it
+has its fence, and `finish` or `release` ends it. A holder that is lost is found by `find_abandoned`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from models.errors import Conflict, NotFound
+from models.ids import new_id
+from models.ledger import calendars
+from models.ledger.calendars import Event, Interval
+from models.tables.meetings import MeetingSessionRow
+
+EXPIRES_AFTER = timedelta(minutes=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A meeting that somebody asks for."""
+
+    user_id: str
+    counterpart_id: str
+    connection_id: UUID
+    conversation_id: str
+    duration_mins: int
+    wanted: Mapping[str, Any]
+    """What was asked for, as JSON: the same again is a duplicate."""
+    tz: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeetingSession:
+    """Proposed times for a meeting, and what became of them."""
+
+    tenant_id: UUID
+    id: UUID
+    user_id: str
+    counterpart_id: str
+    connection_id: UUID
+    conversation_id: str
+    duration_mins: int
+    tz: str
+    proposals: Sequence[Interval]
+    status: str
+    chosen: Interval | None
+    confirm_key: str | None
+    fence: int
+    expires_at: datetime
+    is_expired: bool
+    created_at: datetime
+
+    @property
+    def uid(self) -> str:
+        """The meeting's name in iCalendar, the same in all calendars."""
+        return str(self.id)
+
+    @property
+    def users(self) -> tuple[str, str]:
+        """Who meets."""
+        return self.user_id, self.counterpart_id
+
+
+def opened(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
+    """Return the session that a call with this idempotency key has opened; None where none has."""
+    query = select(MeetingSessionRow).where(MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.key == key)
+    row = db.scalar(query)
+    return None if row is None else _session(db, row)
+
+
+def confirmed(db: Session, tenant_id: UUID, conversation_id: str, key: str) -> MeetingSession | None:
+    """Return the session that a call with this idempotency key has confirmed; None where none has."""
+    query = select(MeetingSessionRow).where(
+        MeetingSessionRow.tenant_id == tenant_id,
+        MeetingSessionRow.conversation_id == conversation_id,
+        MeetingSessionRow.confirm_key == key,
+        MeetingSessionRow.status == "confirmed",
+    )
+    row = db.scalar(query)
+    return None if row is None else _session(db, row)
+
+
+def open_session(db: Session, tenant_id: UUID, key: str, wish: Wish, proposals: Sequence[Interval]) -> MeetingSession:
+    """Open a session, once for each idempotency key. It takes the place of another open one of the two.
+
+    Raises:
+        Conflict: the same was proposed in this conversation and is still open, or one of the two is being confirmed.
+    """
+    calendars.lock(db, tenant_id, (wish.user_id, wish.counterpart_id))
+    earlier = opened(db, tenant_id, key)
+    if earlier is not None:
+        return earlier
+    _replace(db, tenant_id, wish)
+    row = MeetingSessionRow(
+        tenant_id=tenant_id,
+        id=new_id(),
+        key=key,
+        conversation_id=wish.conversation_id,
+        user_id=wish.user_id,
+        counterpart_id=wish.counterpart_id,
+        connection_id=wish.connection_id,
+        duration_mins=wish.duration_mins,
+        wanted=dict(wish.wanted),
+        tz=wish.tz,
+        proposals=[[at.isoformat() for at in proposal] for proposal in proposals],
+        status="open",
+        expires_at=_now(db) + EXPIRES_AFTER,
+    )
+    db.add(row)
+    db.flush()
+    return _session(db, row)
+
+
+def get(
+    db: Session, tenant_id: UUID, user_id: str, conversation_id: str, session_id: UUID | None = None
+) -> MeetingSession:
+    """Lock a session of a user and conversation, and the two users before it; without an id the last one.
+
+    Raises:
+        NotFound: there is none, or it belongs to somebody else.
+    """
+    query = select(MeetingSessionRow).where(
+        MeetingSessionRow.tenant_id == tenant_id,
+        MeetingSessionRow.conversation_id == conversation_id,
+        MeetingSessionRow.user_id == user_id,
+    )
+    if session_id is not None:
+        query = query.where(MeetingSessionRow.id == session_id)
+    row = db.scalar(query.order_by(MeetingSessionRow.id.desc()).limit(1))
+    if row is None:
+        raise NotFound("no times were proposed for a meeting in this conversation")
+    calendars.lock(db, tenant_id, (row.user_id, row.counterpart_id))
+    return _session(db, _locked(db, tenant_id, row.id))
+
+
+def hold(
+    db: Session, session: MeetingSession, chosen: Interval, key: str, lasts: timedelta, title: str
+) -> MeetingSession:
+    """Begin to confirm a session that `get` has locked, or go on with it: hold its time for both users.
+
+    Raises:
+        Conflict: the time of one of them is taken.
+    """
+    for user_id in session.users:
+        if calendars.busy(db, session.tenant_id, user_id, chosen, but=session.uid):
+            raise Conflict("that time has been taken meanwhile")
+    for user_id in session.users:
+        calendars.put_event(db, session.tenant_id, user_id, Event(session.uid, chosen, title), status="held")
+    row = _locked(db, session.tenant_id, session.id)
+    row.status, row.confirm_key, row.fence = "confirming", key, row.fence + 1
+    row.starts, row.ends = chosen
+    row.held_until = _now(db) + lasts
+    return _session(db, row)
+
+
+def check_held(db: Session, session: MeetingSession) -> None:
+    """Pass where a session is still held by whoever has this fence.
+
+    Raises:
+        Conflict: somebody else has taken it in hand.
+    """
+    _held(db, session)
+
+
+def finish(db: Session, session: MeetingSession, kept_here: Sequence[str]) -> MeetingSession:
+    """Confirm what is held; `kept_here` are the users whose calendar is ours.
+
+    Raises:
+        Conflict: somebody else has taken the session in hand.
+    """
+    row = _held(db, session)
+    calendars.keep(db, session.tenant_id, kept_here, session.uid)
+    row.status, row.held_until = "confirmed", None
+    return _session(db, row)
+
+
+def release(db: Session, session: MeetingSession) -> None:
+    """Open a session again whose confirmation has been undone.
+
+    Raises:
+        Conflict: somebody else has taken the session in hand.
+    """
+    row = _held(db, session)
+    calendars.release(db, session.tenant_id, session.users, session.uid)
+    row.status, row.starts, row.ends = "open", None, None
+    row.held_until, row.confirm_key = None, None
+
+
+def take_abandoned(db: Session, lasts: timedelta) -> MeetingSession | None:
+    """Take a session in hand whose holder is lost; None where there is none, or others have them in hand."""
+    query = select(MeetingSessionRow).where(MeetingSessionRow.status == "confirming")
+    query = query.where(MeetingSessionRow.held_until < func.clock_timestamp()).order_by(MeetingSessionRow.held_until)
+    row = db.scalar(query.limit(1).with_for_update(skip_locked=True))
+    if row is None:
+        return None
+    row.fence, row.held_until = row.fence + 1, _now(db) + lasts
+    return _session(db, row)
+
+
+def _replace(db: Session, tenant_id: UUID, wish: Wish) -> None:
+    """Make room for a new session of the two."""
+    query = select(MeetingSessionRow).where(
+        MeetingSessionRow.tenant_id == tenant_id,
+        MeetingSessionRow.user_id == wish.user_id,
+        MeetingSessionRow.counterpart_id == wish.counterpart_id,
+        MeetingSessionRow.status.in_(["open", "confirming"]),
+    )
+    row = db.scalar(query.with_for_update().execution_options(populate_existing=True))
+    if row is None:
+        return
+    if row.status == "confirming":
+        raise Conflict("a meeting of these two is being confirmed at this moment")
+    is_expired = row.expires_at <= _now(db)
+    if not is_expired and row.conversation_id == wish.conversation_id and row.wanted == wish.wanted:
+        raise Conflict(f"these times were proposed already, in session {row.id}, and can still be chosen")
+    row.status = "expired" if is_expired else "cancelled"
+    db.flush()  # before the new one comes: the two would be one too many
+
+
+def _held(db: Session, session: MeetingSession) -> MeetingSessionRow:
+    row = _locked(db, session.tenant_id, session.id)
+    if row.status != "confirming" or row.fence != session.fence:
+        raise Conflict(f"meeting session {session.id} is in other hands")
+    return row
+
+
+def _locked(db: Session, tenant_id: UUID, session_id: UUID) -> MeetingSessionRow:
+    return db.scalars(_of(tenant_id, session_id).with_for_update()).one()
+
+
+def _of(tenant_id: UUID, session_id: UUID) -> Select[MeetingSessionRow]:
+    query = select(MeetingSessionRow).where(
+        MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.id == session_id
+    )
+    return query.execution_options(populate_existing=True)
+
+
+def _now(db: Session) -> datetime:
+    """Return the time; to be asked after the lock that it is compared under."""
+    now: datetime = db.scalars(select(func.clock_timestamp())).one()
+    return now
+
+
+def _session(db: Session, row: MeetingSessionRow) -> MeetingSession:
+    chosen = None if row.starts is None or row.ends is None else Interval(row.starts, row.ends)
+    return MeetingSession(
+        tenant_id=row.tenant_id,
+        id=row.id,
+        user_id=row.user_id,
+        counterpart_id=row.counterpart_id,
+        connection_id=row.connection_id,
+        conversation_id=row.conversation_id,
+        duration_mins=row.duration_mins,
+        tz=row.tz,
+        proposals=[Interval(*map(datetime.fromisoformat, proposal)) for proposal in row.proposals],
+        status=row.status,
+        chosen=chosen,
+        confirm_key=row.confirm_key,
+        fence=row.fence,
+        expires_at=row.expires_at,
+        is_expired=row.status == "expired" or (row.status == "open" and row.expires_at <= _now(db)),
+        created_at=row.created_at,
+    )

@@ -1,0 +1,32 @@
+"""Notes that were taken in a conversation: each once, whoever makes the call again."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models.tables.documents import NoteRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A note."""
+
+    text: str
+    about: str
+    source: str | None
+    """A document or a URL."""
+
+
+def take(db: Session, tenant_id: UUID, conversation_id: str, key: str, note: Note) -> None:
+    """Take a note, unless the key has one."""
+    row = {"text": note.text, "about": note.about, "source": note.source}
+    new = insert(NoteRow).values(tenant_id=tenant_id, conversation_id=conversation_id, key=key, **row)
+    db.execute(new.on_conflict_do_nothing())
+
+
+def find(db: Session, tenant_id: UUID, key: str) -> Note | None:
+    """Return the note under a key; None where there is none."""
+    row = db.get(NoteRow, (tenant_id, key))
+    return None if row is None else Note(text=row.text, about=row.about, source=row.source)

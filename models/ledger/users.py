@@ -1,0 +1,208 @@
+"""The directory: users, who knows whom, and whom somebody means by a name."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, case, collate, or_, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from models.contracts.directory import ConnectionStatus, Profile
+from models.errors import Invalid, NotFound
+from models.ids import new_id
+from models.tables.users import ConnectionRow, UserRow
+
+_FIELDS = ("name", "email", "timezone", "locale", "working_hours", "scopes")
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
+_WORD = re.compile(r"[^\s,;()<>\"]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """A user of a tenant's directory."""
+
+    id: str
+    name: str
+    email: str | None
+    timezone: str
+    locale: str
+    working_hours: Mapping[str, Sequence[str]]
+    """Weekday (`mon` …) -> [start, end] as HH:MM in the user's time zone."""
+    scopes: frozenset[str]
+    """What they allow tools to do for them."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """Two users who know each other."""
+
+    id: UUID
+    users: tuple[str, str]
+    """Their ids, in order."""
+    is_active: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """Somebody whom a user knows."""
+
+    user: User
+    connection_id: UUID
+    is_active: bool
+
+
+def put_user(db: Session, tenant_id: UUID, user_id: str, profile: Profile) -> None:
+    """Put a user in place of the one of that id, if there is one."""
+    values = {name: getattr(profile, name) for name in _FIELDS} | {"scopes": sorted(set(profile.scopes))}
+    new = insert(UserRow).values(tenant_id=tenant_id, id=user_id, **values)
+    db.execute(new.on_conflict_do_update(index_elements=[UserRow.tenant_id, UserRow.id], set_=values))
+
+
+def find_user(db: Session, tenant_id: UUID, user_id: str) -> User | None:
+    """Return a user; None where the tenant has none of that id."""
+    row = db.scalar(_of(tenant_id, user_id))
+    return None if row is None else _user(row)
+
+
+def get_user(db: Session, tenant_id: UUID, user_id: str) -> User:
+    """Return a user.
+
+    Raises:
+        NotFound: the tenant has none of that id.
+    """
+    found = find_user(db, tenant_id, user_id)
+    if found is None:
+        raise NotFound(f"there is no user {user_id!r}")
+    return found
+
+
+def listed(db: Session, tenant_id: UUID, after: str, limit: int) -> list[User]:
+    """Return users by id, those after one; the empty text is before all."""
+    place = collate(UserRow.id, "C")
+    query = select(UserRow).where(UserRow.tenant_id == tenant_id, place > after).order_by(place).limit(limit)
+    return [_user(row) for row in db.scalars(query)]
+
+
+def grant(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) -> list[str]:
+    """Add to what a user allows; return all of it.
+
+    Raises:
+        NotFound: the tenant has no such user.
+    """
+    return _regrant(db, tenant_id, user_id, lambda held: held | set(scopes))
+
+
+def revoke(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) -> list[str]:
+    """Take from what a user allows; return the rest of it. Counts from the next call of a tool on.
+
+    Raises:
+        NotFound: the tenant has no such user.
+    """
+    return _regrant(db, tenant_id, user_id, lambda held: held - set(scopes))
+
+
+def connect(db: Session, tenant_id: UUID, one: str, other: str, status: ConnectionStatus = "active") -> Connection:
+    """Let two users know each other, or switch that off. The connection keeps its id.
+
+    Raises:
+        NotFound: the tenant lacks one of them.
+        Invalid: they are the same.
+    """
+    if one == other:
+        raise Invalid(f"{one!r} cannot be connected with themself")
+    for user_id in (one, other):
+        get_user(db, tenant_id, user_id)
+    a_id, b_id = sorted((one, other))
+    new = insert(ConnectionRow).values(tenant_id=tenant_id, id=new_id(), a_id=a_id, b_id=b_id, status=status)
+    pair = [ConnectionRow.tenant_id, ConnectionRow.a_id, ConnectionRow.b_id]
+    put = new.on_conflict_do_update(index_elements=pair, set_={"status": status}).returning(ConnectionRow.id)
+    return Connection(id=db.scalars(put).one(), users=(a_id, b_id), is_active=status == "active")
+
+
+def connections_of(db: Session, tenant_id: UUID, user_id: str) -> list[Contact]:
+    """Return all whom a user knows, by name."""
+    query = (
+        select(UserRow, ConnectionRow.id, ConnectionRow.status)
+        .join(UserRow, (UserRow.tenant_id == ConnectionRow.tenant_id) & (UserRow.id == _other(user_id)))
+        .where(ConnectionRow.tenant_id == tenant_id, _concerns(user_id))
+        .order_by(UserRow.name, UserRow.id)
+    )
+    return [
+        Contact(user=_user(row), connection_id=connection_id, is_active=status == "active")
+        for row, connection_id, status in db.execute(query)
+    ]
+
+
+def contacts(db: Session, tenant_id: UUID, of_user: str, query: str) -> list[Contact]:
+    """Return whom a user means: those of their connections whom a name or an e-mail address fits best, by name.
+
+    An address fits whoever has it, and nobody else. A whole name goes before some of its words, such as the first
+    name, and these before beginnings of words. Neither case nor accents count.
+    """
+    known = connections_of(db, tenant_id, of_user)
+    address = _ADDRESS.search(query)
+    if address is not None:
+        wanted = _folded(address[0])
+        return [contact for contact in known if contact.user.email and _folded(contact.user.email) == wanted]
+    words = _words(query)
+    for fits in _FITS if words else ():
+        found = [contact for contact in known if fits(words, _words(contact.user.name))]
+        if found:
+            return found
+    return []
+
+
+_FITS: tuple[Callable[[list[str], list[str]], bool], ...] = (
+    lambda words, name: sorted(words) == sorted(name),
+    lambda words, name: set(words) <= set(name),
+    lambda words, name: all(any(part.startswith(word) for part in name) for word in words),
+)
+
+
+def _folded(text: str) -> str:
+    """Return a text without case and accents."""
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(part for part in parts if not unicodedata.combining(part))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_folded(text))
+
+
+def _regrant(db: Session, tenant_id: UUID, user_id: str, change: Callable[[set[str]], set[str]]) -> list[str]:
+    row = db.scalar(_of(tenant_id, user_id).with_for_update())
+    if row is None:
+        raise NotFound(f"there is no user {user_id!r}")
+    row.scopes = sorted(change(set(row.scopes)))
+    return row.scopes
+
+
+def _of(tenant_id: UUID, user_id: str) -> Select[UserRow]:
+    query = select(UserRow).where(UserRow.tenant_id == tenant_id, UserRow.id == user_id)
+    return query.execution_options(populate_existing=True)
+
+
+def _concerns(user_id: str) -> ColumnElement[bool]:
+    return or_(ConnectionRow.a_id == user_id, ConnectionRow.b_id == user_id)
+
+
+def _other(user_id: str) -> ColumnElement[str]:
+    return case((ConnectionRow.a_id == user_id, ConnectionRow.b_id), else_=ConnectionRow.a_id)
+
+
+def _user(row: UserRow) -> User:
+    return User(
+        id=row.id,
+        name=row.name,
+        email=row.email,
+        timezone=row.timezone,
+        locale=row.locale,
+        working_hours=row.working_hours,
+        scopes=frozenset(row.scopes),
+        created_at=row.created_at,
+    )

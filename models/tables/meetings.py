@@ -1,0 +1,89 @@
+"""Calendars of our own, and the meetings that are being arranged."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.tables.base import HOT, Row, created_now
+
+
+class CalendarEventRow(Row):
+    """A time at which a user is busy. A meeting that is being confirmed is held here, whatever calendars there are."""
+
+    __tablename__ = "calendar_events"
+    __table_args__ = (
+        CheckConstraint("starts < ends", name="span"),
+        ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.id"], ondelete="CASCADE"),
+        UniqueConstraint("tenant_id", "user_id", "uid"),
+        Index(None, "tenant_id", "user_id", "ends"),
+    )
+
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    user_id: Mapped[str]
+    uid: Mapped[str]
+    """Its name in iCalendar: of a meeting the same in all calendars."""
+    starts: Mapped[datetime]
+    ends: Mapped[datetime]
+    title: Mapped[str]
+    status: Mapped[str]
+    """`held` or `confirmed`."""
+    created_at: Mapped[datetime] = created_now()
+
+
+class MeetingSessionRow(Row):
+    """Times that were proposed for a meeting, and what became of them.
+
+    While it is `confirming` it is the durable intent: whatever stands in a calendar under its uid is to be made whole
+    or taken away.
+    """
+
+    __tablename__ = "meeting_sessions"
+    __table_args__ = (
+        ForeignKeyConstraint(["tenant_id", "user_id"], ["users.tenant_id", "users.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(["tenant_id", "counterpart_id"], ["users.tenant_id", "users.id"], ondelete="CASCADE"),
+        UniqueConstraint("tenant_id", "key"),
+        Index(
+            "meeting_sessions_pair_idx",
+            "tenant_id",
+            "user_id",
+            "counterpart_id",
+            unique=True,
+            postgresql_where=text("status IN ('open', 'confirming')"),
+        ),
+        Index("meeting_sessions_held_idx", "held_until", postgresql_where=text("status = 'confirming'")),
+        Index(None, "tenant_id", "conversation_id"),
+        HOT,
+    )
+
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    key: Mapped[str]
+    """Idempotency key of the call that opened it."""
+    conversation_id: Mapped[str]
+    user_id: Mapped[str]
+    counterpart_id: Mapped[str]
+    connection_id: Mapped[UUID]
+    duration_mins: Mapped[int]
+    wanted: Mapped[dict[str, Any]]
+    """What was asked for: the same again is a duplicate."""
+    tz: Mapped[str]
+    """The time zone in which times are told."""
+    proposals: Mapped[list[Any]]
+    """[start, end] of each, RFC 3339."""
+    status: Mapped[str]
+    """`open`, `confirming`, `confirmed`, `expired` or `cancelled`."""
+    starts: Mapped[datetime | None]
+    """The time that was chosen, while it is confirmed and from then on."""
+    ends: Mapped[datetime | None]
+    confirm_key: Mapped[str | None]
+    """Idempotency key of the call that confirms it."""
+    fence: Mapped[int] = mapped_column(server_default=text("0"))
+    """The number of the last who took it in hand: nobody else may finish it."""
+    held_until: Mapped[datetime | None]
+    """When whoever confirms it counts as lost."""
+    expires_at: Mapped[datetime]
+    created_at: Mapped[datetime] = created_now()

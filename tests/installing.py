@@ -1,0 +1,33 @@
+"""Install a project as pip does, without a build: that would fetch its tools from a package index.
+
+`python -m tests.installing PROJECT TARGET`: its packages are copied, and beside them lies what pip writes about them.
+"""
+
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+
+def install(project: Path, target: Path) -> None:
+    """Put a project's packages and entry points where Python finds them if `target` is on its path."""
+    about = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+    for package in about["tool"]["setuptools"]["packages"]:
+        shutil.copytree(project / package, target / package, dirs_exist_ok=True)
+    declare(target, about["project"]["name"], about["project"]["entry-points"])
+
+
+def declare(target: Path, name: str, entry_points: dict[str, dict[str, str]]) -> None:
+    """Write what the metadata of an installed distribution says."""
+    folder = target / f"{name.replace('-', '_')}-0.1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n", "utf-8")
+    groups = [
+        f"[{group}]\n" + "".join(f"{entry} = {module}\n" for entry, module in entries.items())
+        for group, entries in entry_points.items()
+    ]
+    (folder / "entry_points.txt").write_text("\n".join(groups), "utf-8")
+
+
+if __name__ == "__main__":
+    install(Path(sys.argv[1].partition("[")[0]), Path(sys.argv[2]))

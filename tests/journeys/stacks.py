@@ -1,0 +1,18 @@
+"""Stacks of journeys: every process, and a client of their API."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+
+from workers.embedded import Stack, StackOptions
+
+
+@contextmanager
+def client_of_stack(tool_workers: int = 1, **settings: str) -> Iterator[httpx2.Client]:
+    """Start a stack with these settings; yield a client with its development key."""
+    options = StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=settings)
+    with Stack(options) as stack:
+        headers = {"Authorization": f"Bearer {stack.dev_key}"}
+        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
+            yield client

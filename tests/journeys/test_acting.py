@@ -1,0 +1,79 @@
+"""Acting for a user over the API: their account is used, their secret is seen nowhere, a refusal is theirs to mend."""
+
+import base64
+
+import httpx2
+import psycopg
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from tests.journeys.following import finished, post
+from workers.embedded import Stack
+
+NEEDLE = "correct-horse-battery"
+
+
+class Refusing:
+    """A calendar server that takes no password, and remembers those it was offered."""
+
+    def __init__(self, server: HTTPServer) -> None:
+        self.url = server.url_for("/ada/")
+        self.offered: set[str] = set()
+        server.expect_request("/ada/").respond_with_handler(self._refuse)
+
+    def _refuse(self, request: Request) -> Response:
+        self.offered.add(request.authorization.password if request.authorization else "")
+        return Response(status=401, headers={"WWW-Authenticate": 'Basic realm="calendars"'})
+
+
+@pytest.fixture
+def calendar(httpserver: HTTPServer) -> Refusing:
+    return Refusing(httpserver)
+
+
+def put(api: httpx2.Client, path: str, body: dict[str, object]) -> None:
+    answer = api.put(path, json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversation_id: str) -> str:
+    """Return all that can be read of a turn, the logs of all processes, and the whole database."""
+    paths = [f"/v1/turns/{turn_id}{part}" for part in ("", "/events", "/trace.json", "/explain")]
+    paths += [
+        f"/v1/conversations/{conversation_id}/memory",
+        f"/v1/audit?conversation_id={conversation_id}",
+        "/v1/users",
+    ]
+    texts = [api.get(path).text for path in paths]
+    texts += [path.read_text("utf-8") for path in stack.servers.home.logs.iterdir()]
+    with psycopg.connect(stack.database_url) as db:
+        tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        for (table,) in tables:
+            texts += [row[0] for row in db.execute(f'SELECT t::text FROM "{table}" t').fetchall()]
+    return "\n".join(texts)
+
+
+def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack: Stack, calendar: Refusing) -> None:
+    """The service refuses it: the call says so, the account waits for another one, and the reply tells the user."""
+    scopes = ["calendar.availability.read", "calendar.events.propose"]
+    for user_id in ("acting-ada", "acting-bob"):
+        put(api, f"/v1/users/{user_id}", {"name": user_id, "scopes": scopes})
+    put(api, "/v1/connections", {"users": ["acting-ada", "acting-bob"]})
+    account = {"settings": {"url": calendar.url, "username": "ada"}, "secret": {"password": NEEDLE}}
+    put(api, "/v1/users/acting-ada/accounts/caldav", account)
+
+    plan = {"steps": [{"id": "m", "tool": "network.schedule_meeting",
+                       "args": {"counterpart": "acting-bob", "duration_mins": 30}}]}  # fmt: skip
+    accepted = post(api, agent="assistant", user={"id": "acting-ada"}, plan=plan)
+    turn = finished(api, accepted["turn_id"])
+
+    assert [(step["status"], step["error"]["code"]) for step in turn["steps"]] == [("failed", "REAUTH_REQUIRED")]
+    assert "connect the account anew" in turn["reply"]["text"]
+    (shown,) = api.get("/v1/users/acting-ada").json()["accounts"]
+    assert (shown["status"], shown["has_secret"]) == ("reauth_required", True)
+    seen = everything_about(api, stack, accepted["turn_id"], accepted["conversation_id"])
+    assert calendar.offered >= {NEEDLE}
+    assert NEEDLE not in seen
+    assert base64.b64encode(f"ada:{NEEDLE}".encode()).decode() not in seen
+    assert NEEDLE.encode().hex() not in seen

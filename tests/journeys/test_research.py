@@ -1,0 +1,47 @@
+"""Research on real workers: a question over our own documentation, addresses that are nobody's to call, notes."""
+
+import httpx2
+import psycopg
+
+from tests.journeys.following import finished, post
+from workers.embedded import Stack
+
+
+def test_a_question_over_our_own_documentation_is_answered(api: httpx2.Client) -> None:
+    """The adaptive agent finds the passage, and each figure of the reply points at the search that found it."""
+    turn = finished(api, post(api, "How long is a result remembered?", agent="research")["turn_id"])
+
+    found = turn["steps"][0]["result"]["results"][0]
+    assert turn["status"] == "succeeded"
+    assert found["document"] == "turnloom/docs/how-to/keep-what-was-said.md"
+    assert turn["reply"]["grounded"]
+    assert {(source["step"], source["path"]) for source in turn["reply"]["sources"]} <= {
+        ("found", "results[0].passage")
+    }
+
+
+def test_a_plan_cannot_reach_what_only_we_can_reach(api: httpx2.Client, stack: Stack) -> None:
+    """Neither our own API nor the metadata service of a cloud, from the worker that fetches pages."""
+    urls = {"api": f"{stack.url}/healthz", "cloud": "http://169.254.169.254/latest/meta-data/"}
+    steps = [{"id": name, "tool": "research.fetch", "args": {"url": url}} for name, url in urls.items()]
+
+    turn = finished(api, post(api, "fetch", agent="research", plan={"steps": steps})["turn_id"])
+
+    failed = {step["id"]: (step["status"], step["error"]["code"]) for step in turn["steps"]}
+    assert failed == dict.fromkeys(urls, ("failed", "VALIDATION_ERROR"))
+
+
+def test_notes_go_with_their_conversation(api: httpx2.Client, stack: Stack) -> None:
+    """Erasing it leaves none."""
+    plan = {"steps": [{"id": "n", "tool": "research.note", "args": {"text": "It is old.", "about": "guide"}}]}
+    turn = finished(api, post(api, "note it", agent="research", plan=plan)["turn_id"])
+    count = "SELECT count(*) FROM research_notes WHERE conversation_id = %s"
+
+    with psycopg.connect(stack.database_url, autocommit=True) as ledger:
+        before = ledger.execute(count, [turn["conversation_id"]]).fetchone()
+        erased = api.delete(f"/v1/conversations/{turn['conversation_id']}")
+        after = ledger.execute(count, [turn["conversation_id"]]).fetchone()
+
+    assert turn["status"] == "succeeded"
+    assert erased.status_code == 204
+    assert (before, after) == ((1,), (0,))

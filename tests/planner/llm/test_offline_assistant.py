@@ -1,0 +1,143 @@
+"""The offline model on meetings and notifications: whom, how long, when, which of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from models.contracts.plan import Plan
+from planner.context import Exchange, PlanningContext
+from planner.drafting import draft
+from planner.llm.openai import OpenAIModel
+from planner.results import Remembered
+
+Context = Callable[..., PlanningContext]
+PlanFor = Callable[..., Plan]
+
+LISTED = Remembered(
+    tool="notifications.list",
+    args={},
+    result={"notifications": [{"id": f"0199c0de-0000-7000-8000-00000000000{n}", "title": f"t{n}"} for n in (1, 2)]},
+    turn="t",
+    step="a",
+    age_s=60,
+)
+ON_THE_DAY = {"start_window": {"$from": "dates.check_in"}, "end_window": {"$from": "dates.check_in"}}
+
+
+@pytest.fixture
+def plan_for(context: Context, offline: OpenAIModel) -> PlanFor:
+    """Plan the last of some messages; the ones before it are the conversation's."""
+
+    def plan(*messages: str, memory: tuple[Remembered, ...] = ()) -> Plan:
+        history = tuple(Exchange(message, "Well.") for message in messages[:-1])
+        drafted = draft(context(messages[-1], agent="assistant", history=history, memory=memory), offline)
+        assert drafted.plan is not None, drafted.faults
+        assert not drafted.repaired
+        return drafted.plan
+
+    return plan
+
+
+def only_args(plan: Plan, tool: str) -> dict[str, Any]:
+    (args,) = (step.args for step in plan.steps if step.tool == tool)
+    return args
+
+
+@pytest.mark.parametrize(
+    ("message", "args"),
+    [
+        ("Schedule 30 minutes with David next Tuesday", {"counterpart": "David", "duration_mins": 30, **ON_THE_DAY}),
+        ("Set up a call with Noa Levi tomorrow", {"counterpart": "Noa Levi", **ON_THE_DAY}),
+        ("find an hour to meet David Katz", {"counterpart": "David Katz", "duration_mins": 60}),
+        ("meet David Cohen Friday", {"counterpart": "David Cohen", **ON_THE_DAY}),
+        ("arrange a 45-minute meeting with ann@example.com", {"counterpart": "ann@example.com", "duration_mins": 45}),
+        ("plan a meeting with Zoë", {"counterpart": "Zoë"}),
+        ("schedule half an hour with Noa next week",
+         {"counterpart": "Noa", "duration_mins": 30, "start_window": {"$from": "dates.check_in"}}),
+        ("schedule a meeting", {}),
+    ],
+)  # fmt: skip
+def test_a_wish_to_meet(plan_for: PlanFor, message: str, args: dict[str, Any]) -> None:
+    """Names go to the tool as they are; what is not said is left out, and the tool asks for it."""
+    plan = plan_for(message)
+
+    assert only_args(plan, "network.schedule_meeting") == args
+    assert plan.synthesis_hint == "propose_times"
+
+
+@pytest.mark.parametrize(
+    ("answer", "args"),
+    [
+        ("David Katz", {"counterpart": "David Katz"}),
+        ("I mean Ann Lee <ann2@example.com>", {"counterpart": "Ann Lee <ann2@example.com>"}),
+        ("45 minutes", {"duration_mins": 45}),
+        ("make it an hour", {"duration_mins": 60}),
+        ("with Noa instead", {"counterpart": "Noa"}),
+    ],
+)
+def test_an_answer_goes_on_from_there(plan_for: PlanFor, answer: str, args: dict[str, Any]) -> None:
+    """It changes one thing, all else stays as it was said before."""
+    plan = plan_for("Schedule 30 minutes with David tomorrow", answer)
+
+    before = {"counterpart": "David", "duration_mins": 30, **ON_THE_DAY}
+    assert only_args(plan, "network.schedule_meeting") == before | args
+
+
+@pytest.mark.parametrize(
+    ("choice", "number"),
+    [
+        ("Option 2", 2),
+        ("the first one", 1),
+        ("Confirm the third", 3),
+        ("take 4", 4),
+        ("2", 2),
+        ("confirm number two", 2),
+    ],
+)
+def test_a_choice_is_confirmed_by_its_number(plan_for: PlanFor, choice: str, number: int) -> None:
+    """Nothing is proposed again, and no session's id is made up."""
+    plan = plan_for("Schedule 30 minutes with David", choice)
+
+    assert [step.tool for step in plan.steps] == ["network.confirm_meeting"]
+    assert plan.steps[0].args == {"selection_index": number}
+    assert plan.synthesis_hint == "meeting_confirmed"
+
+
+def test_a_listed_notification_is_settled_by_its_id(plan_for: PlanFor) -> None:
+    """The id is the one that was returned, and the words are the user's."""
+    plan = plan_for("Any notifications?", "Resolve the second one because it was paid", memory=(LISTED,))
+
+    assert [step.tool for step in plan.steps] == ["notifications.resolve"]
+    assert plan.steps[0].args == {
+        "notification_id": LISTED.result["notifications"][1]["id"],
+        "resolution": "paid",
+    }
+
+
+def test_what_was_not_listed_is_listed_first(plan_for: PlanFor) -> None:
+    """Then the id comes by reference; an earlier reason is not this one's."""
+    plan = plan_for("Resolve the second one because it was paid", "resolve the first notification")
+
+    assert [step.tool for step in plan.steps] == ["notifications.list", "notifications.resolve"]
+    assert plan.steps[1].args == {
+        "notification_id": {"$from": "notifications.notifications[0].id"},
+        "resolution": "done",
+    }
+
+
+@pytest.mark.parametrize(
+    ("message", "calls"),
+    [
+        ("Any notifications?", ["notifications.list"]),
+        ("what's new?", ["notifications.list"]),
+        ("resolve the one about the invoice", ["notifications.list"]),
+        ("hello", []),
+        ("option 7", []),
+    ],
+)
+def test_other_wishes(plan_for: PlanFor, message: str, calls: list[str]) -> None:
+    """What it cannot tell apart is shown rather than guessed; what cannot be meant is not done."""
+    plan = plan_for("Schedule 30 minutes with David", message)
+
+    assert [step.tool for step in plan.steps] == calls

@@ -1,0 +1,117 @@
+"""What a tool returns is data: text inside it adds no steps, no tools and no scopes."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from models.contracts.turn import Mode
+from planner.context import PlanningContext
+from planner.drafting import draft, planning_messages
+from planner.llm.openai import OpenAIModel
+from planner.llm.schema import plan_schema
+from planner.results import Remembered, StepOutcome
+from planner.streaming import WrittenStep
+from tests.planner.injections import OURS, outside
+from tests.planner.llm.scripted import Script, says
+from tools.registry import Registry
+
+Context = Callable[..., PlanningContext]
+
+TEXTS = [pytest.param(text, id=name) for name, text in OURS.items()]
+OUTSIDE = [pytest.param(text, id=name) for name, text in outside().items()]
+if not OUTSIDE:
+    skipped = pytest.mark.skip(reason="TURNLOOM_CASES names no folder of outside cases")
+    OUTSIDE = [pytest.param("", id="outside", marks=skipped)]
+BLOCK = re.compile(r"<(observations|memory)>\n(.*)\n</\1>", re.DOTALL)
+MODES: list[Mode] = ["plan", "react", "adaptive"]
+
+
+def looked(text: str) -> StepOutcome:
+    """A step that has brought a text from outside."""
+    return StepOutcome(id="look", tool="travel.format_itinerary", args={}, status="succeeded", result={"notes": [text]})
+
+
+def told(context: Context, mode: Mode, text: str) -> PlanningContext:
+    """What planning is told after that step, and of an earlier turn that brought the same."""
+    remembered = Remembered(tool="sim.echo", args={}, result={"value": text}, turn="t", step="s", age_s=9)
+    return context("Rome?", mode=mode, again="observe", revision=1, done=[looked(text)], memory=[remembered])
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", [*TEXTS, *OUTSIDE])
+def test_a_text_stays_inside_its_block(text: str, mode: Mode, context: Context) -> None:
+    """Whatever it says, all else of the prompt is as with a harmless text, and the block is JSON that holds it."""
+    harmless, _ = planning_messages(told(context, mode, "Nice."))
+    hostile, _ = planning_messages(told(context, mode, text))
+
+    for one, other in zip(harmless, hostile, strict=True):
+        assert one["role"] == other["role"]
+        assert BLOCK.sub("", str(one["content"])) == BLOCK.sub("", str(other["content"]))
+    blocks = [found for message in hostile for found in BLOCK.findall(str(message["content"]))]
+    assert {name for name, _ in blocks} == {"observations", "memory"}
+    begins = text[:100]  # a long text is cut
+    assert all(any(found.startswith(begins) for found in texts_in(json.loads(body))) for _, body in blocks)
+
+
+def texts_in(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        return [found for each in (value.values() if isinstance(value, dict) else value) for found in texts_in(each)]
+    return [str(value)]
+
+
+@pytest.mark.parametrize("text", [*TEXTS, *OUTSIDE])
+def test_what_may_be_called_does_not_hang_on_results(text: str, context: Context) -> None:
+    """The schema of the answer names the agent's tools, and no other."""
+    before = context("Rome?")
+    after = replace(before, done=[looked(text)], revision=1, again="observe")
+
+    assert after.offered == before.offered
+    assert plan_schema(after.offered, 1, after.agent) == plan_schema(before.offered, 1, before.agent)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("tool", ["sim.write", "network.confirm_meeting", "pms.generate_booking_link", "no.such"])
+def test_a_model_that_obeys_is_refused(
+    tool: str, mode: Mode, script: Script, llm: OpenAIModel, context: Context, tools: Registry
+) -> None:
+    """A plan is judged by the agent's tools, whoever made the model write it: a forbidden call is no step."""
+    obeying = {"id": "x", "tool": tool, "args": {}, "needs": []}
+    beside = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Rome"}, "needs": []}
+    hidden = {**beside, "fallbacks": [{"tool": tool, "args": {}}]}
+    written = [json.dumps({"thought": "t", "steps": [step]}) for step in (obeying, hidden)]
+    script.behaviours = [says(text) for text in written]
+    started: list[WrittenStep] = []
+
+    drafted = draft(told(context, mode, OURS["order"]), llm, on_step=started.append)
+
+    assert drafted.plan is None
+    assert "unknown_tool" in [fault["code"] for fault in drafted.faults]
+    assert all(step.early is None for step in started)
+
+
+def test_a_tool_that_the_user_has_not_granted_stays_unknown(script: Script, llm: OpenAIModel, context: Context) -> None:
+    """A result that says otherwise grants nothing: what is not offered cannot be planned."""
+    meeting = {"id": "m", "tool": "network.confirm_meeting", "args": {"selection_index": 1}, "needs": []}
+    given = told(partial_assistant(context), "auto", OURS["system"])
+    script.otherwise = says(json.dumps({"thought": "t", "steps": [meeting]}))
+
+    drafted = draft(given, llm)
+
+    assert drafted.plan is None
+    assert {fault["code"] for fault in drafted.faults} == {"unknown_tool"}
+
+
+def partial_assistant(context: Context) -> Context:
+    """An assistant whose user has granted no scope: its tools are those that need none, as planning leaves them."""
+
+    def make(message: str, **more: Any) -> PlanningContext:
+        made = context(message, agent="assistant", **more)
+        free = Registry({name: tool for name, tool in made.tools.tools.items() if not tool.scopes})
+        assert free.tools.keys() < made.tools.tools.keys()
+        return replace(made, tools=free)
+
+    return make

@@ -1,0 +1,90 @@
+"""A Radicale server: a real one, in a process of its own."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from tests.facts import wait_for
+
+PASSWORD = "pw"
+_EVENT = """BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//Tests//EN
+BEGIN:VEVENT
+UID:{uid}
+DTSTAMP:20261101T000000Z
+SUMMARY:Something
+{lines}
+END:VEVENT
+END:VCALENDAR
+"""
+
+
+@dataclass
+class CalendarServer:
+    """Where it listens, and what stands in its calendars."""
+
+    port: int
+
+    def url(self, user: str, calendar: str = "work") -> str:
+        return f"http://127.0.0.1:{self.port}/{user}/{calendar}/"
+
+    def make_calendar(self, user: str) -> str:
+        """Make a user's calendar anew, empty."""
+        self._send("DELETE", user)
+        assert self._send("MKCALENDAR", user).status_code == 201
+        return self.url(user)
+
+    def put(self, user: str, uid: str, *lines: str) -> None:
+        """Put an event into a calendar."""
+        ical = _EVENT.format(uid=uid, lines="\n".join(lines)).replace("\n", "\r\n")
+        answer = self._send("PUT", user, f"{uid}.ics", ical, {"Content-Type": "text/calendar"})
+        assert answer.status_code == 201, answer.text
+
+    def uids(self, user: str) -> list[str]:
+        """Return what stands in a calendar."""
+        answer = self._send("PROPFIND", user, headers={"Depth": "1"})
+        return sorted(part.split("<")[0] for part in answer.text.split(f"/{user}/work/")[1:] if ".ics" in part[:80])
+
+    def text(self, user: str, name: str) -> str:
+        return self._send("GET", user, name).text
+
+    def _send(
+        self, method: str, user: str, name: str = "", body: str = "", headers: dict[str, str] | None = None
+    ) -> httpx2.Response:
+        url = self.url(user) + name
+        return httpx2.request(method, url, content=body.encode(), headers=headers, auth=(user, PASSWORD))
+
+
+@contextmanager
+def radicale(folder: Path) -> Iterator[CalendarServer]:
+    """Run a server that keeps its files in a folder; every user's password is the same."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    (folder / "users").write_text("".join(f"{user}:{PASSWORD}\n" for user in ("noa", "david", "mia")))
+    (folder / "config").write_text(
+        f"[server]\nhosts = 127.0.0.1:{port}\n"
+        f"[auth]\ntype = htpasswd\nhtpasswd_filename = {folder / 'users'}\nhtpasswd_encryption = plain\ndelay = 0\n"
+        f"[storage]\nfilesystem_folder = {folder / 'collections'}\n[logging]\nlevel = error\n"
+    )
+    command = [sys.executable, "-m", "radicale", "--config", str(folder / "config")]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        wait_for(lambda: process.poll() is None and _listens(port))
+        yield CalendarServer(port)
+    finally:
+        process.terminate()
+        process.wait(5)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -1,0 +1,37 @@
+"""Local servers for tests."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pytest_httpserver import HTTPServer
+
+
+class LocalServer(HTTPServer):
+    """`with LocalServer() as server`: each request has its thread, so that a slow one holds up no other."""
+
+    def __init__(self) -> None:
+        super().__init__(threaded=True)
+
+    def thread_target(self) -> None:
+        """Look often whether to stop: half a second, as usual, is much when every test stops one."""
+        assert self.server
+        self.server.serve_forever(poll_interval=0.01)
+
+
+@contextmanager
+def answering_once(data: bytes) -> Iterator[str]:
+    """Answer one request with these bytes, and hang up; yield the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(data)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        thread.join(5)

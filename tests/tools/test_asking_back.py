@@ -1,0 +1,48 @@
+"""A call with an effect that got no answer: its backend is asked before the call counts as failed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from models.errors import ToolFailed, Unavailable
+from tests.tools.test_runner import Found, MakeContext, Query, make_tool, raising
+from tools.context import ToolContext
+from tools.runner import run
+
+NO_ANSWER = [Unavailable("the line broke", code="UPSTREAM_5XX"), TimeoutError("nothing came")]
+
+
+def asked(answer: Found | Exception | None) -> Callable[[Query, ToolContext], Found | None]:
+    def reconcile(_query: Query, _context: ToolContext) -> Found | None:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return reconcile
+
+
+@pytest.mark.parametrize("error", NO_ANSWER, ids=["broken off", "timed out"])
+@pytest.mark.parametrize(
+    ("answer", "ok", "unsure"),
+    [(Found(value="kept"), True, False), (None, False, False), (ToolFailed("who is that?"), False, True)],
+    ids=["it took effect", "it took none", "nobody knows"],
+)
+def test_a_write_without_an_answer_is_asked_back(
+    error: Exception, answer: Any, ok: bool, unsure: bool, make_context: MakeContext
+) -> None:
+    """It has succeeded, has failed, or is unsure: as the backend says by the key."""
+    tool = make_tool(raising(error), effect="write", retries=0, reconcile=asked(answer))
+
+    envelope = run(tool, {}, make_context())
+
+    assert (envelope.ok, envelope.unsure) == (ok, unsure)
+
+
+def test_what_cannot_be_asked_back_is_a_failure(make_context: MakeContext) -> None:
+    """Reads have no effect; a write without a question says by its error that it has done nothing."""
+    tools = [make_tool(raising(NO_ANSWER[1]), effect=effect, retries=0) for effect in ("read", "write")]
+
+    envelopes = [run(tool, {}, make_context()) for tool in tools]
+
+    assert [(each.error and each.error.code, each.unsure) for each in envelopes] == [("TOOL_TIMEOUT", False)] * 2

@@ -1,0 +1,96 @@
+"""Envelopes: made of what a tool returned, or of why it failed. Pure."""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, get_args
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from models.contracts.envelope import Envelope, ErrorCode, ToolError
+from tools.registry import Tool
+
+MAX_RESULT_BYTES = 1_048_576
+"""Largest result, as JSON: it is stored with its step, and read by the steps that refer to it."""
+
+_ERROR_CODES = frozenset(get_args(ErrorCode))
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_MASK = "***"
+_SHORTEST_SECRET = 4
+"""A shorter text is found in words that have nothing to do with it."""
+
+
+def checked(tool: Tool, result: object) -> Envelope:
+    """Compare a result with the output model and bring it to JSON."""
+    try:
+        # Through a dump, because an instance alone proves nothing: `model_construct` checks no field.
+        plain = result.model_dump(warnings="error") if isinstance(result, BaseModel) else result
+        # Before the JSON dump, which writes null for NaN, and after it, because it makes text of other types.
+        valid = tool.output.model_validate(storable(plain), by_name=True)
+        data = storable(valid.model_dump(mode="json"))
+        size = len(orjson.dumps(data))
+    except ValidationError as error:
+        return failure("INTERNAL_ERROR", f"{tool.name} returned what its output model refuses: {faults(error)}")
+    except (ValueError, TypeError, RecursionError) as error:
+        return failure("INTERNAL_ERROR", f"{tool.name} returned what JSON cannot hold: {error}")
+    if size > MAX_RESULT_BYTES:
+        message = f"{tool.name} returned {size} bytes of JSON; {MAX_RESULT_BYTES} are allowed: return less, or a link"
+        return failure("INTERNAL_ERROR", message)
+    return Envelope(ok=True, data=data)
+
+
+def failure(
+    code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR"
+) -> Envelope:
+    """Return a failure; `unknown` stands for a code that is not of the closed list."""
+    return Envelope(ok=False, error=ToolError(code=known(code, unknown), message=storable(message), retry_at=retry_at))
+
+
+def known(code: str, unknown: ErrorCode) -> ErrorCode:
+    """Return a code of the closed list."""
+    return code if code in _ERROR_CODES else unknown  # type: ignore[return-value]
+
+
+def faults(error: ValidationError) -> str:
+    """Return what is wrong with a value, without the value."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in found)
+
+
+def storable(value: Any) -> Any:
+    """Return a value as jsonb can hold it.
+
+    Raises:
+        ValueError: there is an infinite number in it, or NaN.
+    """
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {storable(key): storable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a number in JSON")
+    return value
+
+
+def concealed(message: str, tool: Tool, query: BaseModel) -> str:
+    """Return what a tool says of its failure without the arguments that it redacts: events and logs show it."""
+    if not tool.redact:
+        return message
+    for secret in sorted(_secrets(query.model_dump(mode="json"), tool.redact), key=len, reverse=True):
+        message = message.replace(secret, _MASK)
+    return message
+
+
+def _secrets(value: Any, names: frozenset[str], *, is_secret: bool = False) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _secrets(inner, names, is_secret=is_secret or name in names)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _secrets(inner, names, is_secret=is_secret)
+    elif is_secret and len(str(value)) >= _SHORTEST_SECRET:
+        yield str(value)

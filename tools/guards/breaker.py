@@ -1,0 +1,162 @@
+"""The circuit breaker: an outside service that keeps failing is left alone for a while, by all workers.
+
+Five failures in a row, no answer between them, open the circuit of a service: calls of it end CIRCUIT_OPEN at once.
+After `TURNLOOM_BREAKER_PAUSE_S` one call may try whether the service is back, while the others are still refused. Its
+answer closes the circuit, its failure begins another pause, and where nothing is heard of it, because its process was
+killed, another may try when its time is over. The clock is that of Redis.
+
+Of a service that has not answered for a pause, no more calls are under way at a time than may fail; others wait for the
+first answer. So a hundred calls at once reach a dead service five times, not a hundred.
+
+A circuit is the user's account with the service where there is one, else the service, for everybody. A service fails
+where it cannot be reached, breaks off, answers with an error of its own, or does not answer in time. Its "no" is an
+answer.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeVar
+from uuid import uuid4
+
+from pydantic import BaseModel
+
+from models.errors import ToolFailed, TurnloomError, Unavailable
+from models.logging import log
+from models.redis import run_script
+from models.settings import settings
+from tools.context import ToolContext
+from tools.guards.access import account_of
+from tools.registry import Tool
+
+_MOST_FAILURES = 5
+_PATIENCE_S = 1.0
+"""Who waited for less learned nothing of the service: the time was short."""
+_LEEWAY_S = 1.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
+
+Result = TypeVar("Result")
+
+
+def refuse(tool: Tool, query: BaseModel, context: ToolContext) -> None:
+    """Pass where the circuit of a call is not open.
+
+    Raises:
+        ToolFailed: CIRCUIT_OPEN.
+    """
+    circuit = circuit_of(tool, query, context)
+    if circuit is not None and circuit in (left_s := open_circuits()):
+        raise _open(str(tool.integration_of(query, context)), left_s[circuit])
+
+
+def through(tool: Tool, query: BaseModel, context: ToolContext, call: Callable[[], Result]) -> Result:
+    """Make a tool's call as `guarded` does, by what the tool declares.
+
+    Raises:
+        ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
+    """
+    circuit = circuit_of(tool, query, context)
+    if circuit is None:
+        return call()
+    return guarded(circuit, str(tool.integration_of(query, context)), context.deadline, call)
+
+
+def guarded(circuit: str, service: str, until: float, call: Callable[[], Result]) -> Result:
+    """Make a call of a service, unless its circuit is open, and note how the service did.
+
+    For a tool that asks several services, or the accounts of several users. The call ends at `until`, on this process's
+    monotonic clock.
+
+    Raises:
+        ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
+    """
+    name = uuid4().hex
+    verdict, failures = _admitted(circuit, name, service, until)
+    began = time.monotonic()
+    try:
+        result = call()
+    except BaseException as error:
+        heard = _heard(error, time.monotonic() - began)
+        if heard == "failed" or verdict != "closed" or (heard == "answered" and failures):
+            _tell(heard, circuit, name, service)
+        raise
+    if verdict != "closed" or failures:
+        _tell("answered", circuit, name, service)
+    return result
+
+
+def circuit_of(tool: Tool, query: BaseModel, context: ToolContext) -> str | None:
+    """Return the circuit of a call; None where it talks to no outside service."""
+    account = account_of(tool, query, context)
+    return str(account.id) if account is not None else tool.integration_of(query, context)
+
+
+def open_circuits() -> dict[str, float]:
+    """Return the open circuits, with the seconds until a call may try again; none where Redis is out."""
+    try:
+        listed = run_script("circuit", _keys(""), ["list", ""])
+    except Unavailable:
+        return {}
+    return {listed[place].decode(): listed[place + 1] / 1_000 for place in range(0, len(listed), 2)}
+
+
+def _admitted(circuit: str, name: str, service: str, until: float) -> tuple[str, int]:
+    """Wait until a call may be made; return what it is, `closed`, `first` or `trial`, and the failures before it."""
+    pause_s = _FIRST_PAUSE_S
+    while True:
+        left_s = max(0.0, until - time.monotonic())
+        verdict, number = _script("ask", circuit, name, left_s + _LEEWAY_S)
+        if verdict == "open":
+            raise _open(service, number / 1_000)
+        if verdict != "wait":
+            return verdict, number
+        if left_s == 0:
+            raise TimeoutError(f"{service} was not called: others were waiting for it to answer")
+        time.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
+
+
+def _tell(heard: str, circuit: str, name: str, service: str) -> None:
+    said, _ = _script(heard, circuit, name)
+    if said != "noted":
+        log.warning(f"circuit.{said}", circuit=circuit, service=service)
+
+
+def _script(said: str, circuit: str, name: str, time_s: float = 0.0) -> tuple[str, int]:
+    pause_ms = int(settings().breaker_pause_s * 1_000)
+    args = (said, circuit, name, pause_ms, int(time_s * 1_000), _MOST_FAILURES)
+    try:
+        verdict, number = run_script("circuit", _keys(circuit), args)
+    except Unavailable:
+        return ("closed" if said == "ask" else "noted"), 0
+    return verdict.decode(), number
+
+
+def _keys(circuit: str) -> list[str]:
+    own = f"turnloom:circuit:{circuit}"
+    return ["turnloom:circuits", f"{own}:failures", f"{own}:answered", f"{own}:calls"]
+
+
+def _heard(error: BaseException, waited_s: float) -> Literal["failed", "answered", "unheard"]:
+    """Tell what a failed call says of the service."""
+    code = error.code if isinstance(error, TurnloomError) else None
+    if code == "TOOL_TIMEOUT" or isinstance(error, TimeoutError):
+        return "failed" if waited_s >= _PATIENCE_S else "unheard"
+    if code in ("RATE_LIMITED", "UPSTREAM_4XX"):
+        return "answered"
+    if code == "UPSTREAM_5XX" or isinstance(error, Unavailable | OSError):
+        return "failed"
+    return "unheard"
+
+
+def _open(service: str, left_s: float) -> ToolFailed:
+    retry_at = datetime.now(UTC) + timedelta(seconds=left_s)
+    return CircuitOpen(f"{service} has failed again and again: it is left alone for now", retry_at)
+
+
+class CircuitOpen(ToolFailed):
+    """A call that was not made, because its service is left alone. Nobody waits for that: other ways are taken."""
+
+    def __init__(self, message: str, until: datetime) -> None:
+        super().__init__(message, code="CIRCUIT_OPEN")
+        self.until = until

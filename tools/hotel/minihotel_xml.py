@@ -1,0 +1,163 @@
+"""MiniHotel's XML: what it is asked, and what it answers ("Immediate ARI").
+
+Names of elements and attributes come back in any case, so they are read without regard to it. The documentation is not
+public any more: what follows it and was not seen to work is marked as unverified.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple
+
+from models.contracts.envelope import ErrorCode
+from models.errors import ToolFailed, Unavailable
+from models.ledger.inventory import Stay
+
+ALL, CHEAPEST = "*ALL*", "*MIN*"
+"""Any code, and the one with the lowest price."""
+
+_OUT = re.compile(r"\s*ERR\s*([A-Z0-9]{1,5})\b")
+_PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,4})?")
+_CODE = re.compile(r"[^\s\x00-\x1f]{1,32}")
+_LONGEST_NAME = 100
+
+_REFUSALS: dict[ErrorCode, str] = {
+    "UPSTREAM_4XX": "001 003 004 005 006 501 516",  # a request that it cannot read; 003-006 unverified
+    "NOT_FOUND": "009 010 204 205 308 309",  # no such hotel or rate; 204 and later unverified
+    "VALIDATION_ERROR": "101 102 103 104 105 106 107 108",  # dates; 104: too few nights, 105: no arrival, 107: over 20
+    "CONNECTION_INACTIVE": "109 A01",  # the user is not linked to the hotel; our address is not known (unverified)
+    "UNAUTHORIZED": "002 210 863",  # unverified
+    "RATE_LIMITED": "209",
+}
+_CODES = {number: code for code, numbers in _REFUSALS.items() for number in numbers.split()}
+
+
+class Credentials(NamedTuple):
+    """Who asks."""
+
+    username: str
+    password: str
+
+
+class Price(NamedTuple):
+    """What a whole stay costs in a room with a board."""
+
+    board: str
+    value: Decimal | None
+    """With free cancellation; None: not to be had so."""
+    value_nrf: Decimal | None
+    """Not refundable; None: not to be had so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A room type in an answer."""
+
+    code: str
+    name: str
+    free: int = 0
+    minimum_nights: int = 1
+    prices: tuple[Price, ...] = ()
+
+
+def availability_request(
+    credentials: Credentials, hotel_id: str, stay: Stay, rate_code: str, board: str = ALL
+) -> bytes:
+    """Write the question for what a stay costs at a rate in all room types; boards: all, or the cheapest of each."""
+    root = ET.Element("AvailRaterq")
+    # MinimumNights asks for that attribute in the answer (unverified).
+    ET.SubElement(root, "Authentication", {**credentials._asdict(), "MinimumNights": "YES"})
+    ET.SubElement(root, "Hotel", {"id": hotel_id})
+    ET.SubElement(root, "DateRange", {"from": str(stay.check_in), "to": str(stay.check_out)})
+    guests = {"adults": stay.adults, "child": stay.children, "babies": stay.babies}
+    ET.SubElement(root, "Guests", {kind: str(count) for kind, count in guests.items()})
+    ET.SubElement(ET.SubElement(root, "RoomTypes"), "RoomType", {"id": ALL})
+    ET.SubElement(ET.SubElement(root, "Prices", {"rateCode": rate_code}), "Price", {"boardCode": board})
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text
+
+
+def read_availability(body: bytes) -> list[Room]:
+    """Return the room types of an answer, those sold out too.
+
+    Raises:
+        ToolFailed: MiniHotel refuses the question, with the code that this means.
+        Unavailable: RATE_LIMITED, it is asked too often; UPSTREAM_5XX, it answers with what is no answer.
+    """
+    root = _parsed(body)
+    hotels = list(_elements(root, "hotel"))
+    rooms = [room for element in _elements(root, "roomtype") if (room := _room(element)) is not None]
+    if not (hotels or rooms):
+        raise Unavailable("MiniHotel answered with XML that tells of no hotel", code="UPSTREAM_5XX")
+    return rooms
+
+
+def _parsed(body: bytes) -> ET.Element:
+    # Here, because every process loads this pack and few of them talk to MiniHotel.
+    from defusedxml import DefusedXmlException, ElementTree  # noqa: PLC0415 - see above
+
+    # Errors are plain text with HTTP 200; as elements they are unverified.
+    _refuse_error(body[:1000].decode("utf-8", "replace"))
+    try:
+        root: ET.Element = ElementTree.fromstring(body, forbid_dtd=True)
+    except (ET.ParseError, DefusedXmlException, ValueError, LookupError) as error:
+        message = f"MiniHotel answered with something that is no plain XML: {type(error).__name__}"
+        raise Unavailable(message, code="UPSTREAM_5XX") from None
+    for element in (root, *_elements(root, "error")):
+        code = _attributes(element).get("code")
+        _refuse_error(f"ERR {code}" if code and element is not root else element.text or "")
+    return root
+
+
+def _refuse_error(text: str) -> None:
+    found = _OUT.match(text)
+    if found is None:
+        return
+    number = found[1]
+    code = _CODES.get(number, "UPSTREAM_4XX")
+    message = f"MiniHotel refuses the question with ERR {number}"
+    if code == "RATE_LIMITED":
+        raise Unavailable(message, code=code)
+    raise ToolFailed(message, code=code)
+
+
+def _room(element: ET.Element) -> Room | None:
+    """Read a room type; what has no usable code cannot be asked for."""
+    own = _attributes(element)
+    code = own.get("id", "").strip()
+    if not _CODE.fullmatch(code):
+        return None
+    inventory = next((_attributes(inner) for inner in _elements(element, "inventory")), {})
+    prices = [_attributes(inner) for inner in _elements(element, "price")]
+    return Room(
+        code=code,
+        name=" ".join((own.get("name_e") or own.get("name_h") or code).split())[:_LONGEST_NAME],
+        free=_count(inventory.get("allocation")),
+        minimum_nights=max(1, _count(own.get("minimumnights"))),
+        prices=tuple(
+            Price(price["board"], _amount(price.get("value")), _amount(price.get("value_nrf")))
+            for price in prices
+            if _CODE.fullmatch(price.get("board", ""))
+        ),
+    )
+
+
+def _elements(root: ET.Element, name: str) -> Iterator[ET.Element]:
+    """Yield the elements of a name, in whatever case and namespace."""
+    return (each for each in root.iter() if str(each.tag).rpartition("}")[2].casefold() == name)
+
+
+def _attributes(element: ET.Element) -> dict[str, str]:
+    return {name.casefold(): value for name, value in element.attrib.items()}
+
+
+def _count(text: str | None) -> int:
+    """Read a number; what is none counts as 0: a room that we are not told of is not sold."""
+    return int(text) if text and re.fullmatch("[0-9]{1,6}", text) else 0
+
+
+def _amount(text: str | None) -> Decimal | None:
+    """Read a price; none, or 0, is no price: nothing is given away by mistake."""
+    return Decimal(text) if text and _PRICE.fullmatch(text) and Decimal(text) > 0 else None

@@ -1,0 +1,87 @@
+"""Call a tool of a server.
+
+What fails before the call is sent took no effect and may be tried again. After that only what may be repeated is tried
+again; of the rest nobody knows what became.
+"""
+
+import os
+from functools import cache
+from typing import Any
+
+import mcp_types as types
+from pydantic import TypeAdapter
+
+from models.errors import ToolFailed
+from tools.context import ToolContext
+from tools.mcp.calling import Answer, Target
+from tools.mcp.client import faults
+from tools.mcp.client.connections import Connection
+from tools.mcp.client.loop import loop
+from tools.mcp.client.results import read_result
+from tools.mcp.foreign import Foreign
+from tools.mcp.servers import Server
+
+_RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+_KEY = "turnloom/idempotency-key"
+
+
+def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> Answer | Foreign:
+    """Make a call; return its result, which is checked by whoever asked.
+
+    Raises:
+        Unavailable: the server is out, and the call took no effect or may be repeated.
+        OutcomeUnknown: the answer was lost.
+        ToolFailed: UPSTREAM_4XX, the tool failed or the server refuses the call; UNAUTHORIZED; CONFLICT, the tool is
+            not what was imported; NOT_FOUND, the server has it no more; UPSTREAM_5XX, its result is none.
+        TimeoutError: there was no answer in time.
+    """
+    call = _Call(target, args, context)
+    try:
+        found = loop().call(call.make, context.remaining_s)
+    except TimeoutError:
+        message = f"the MCP server {target.name} did not answer in time"
+        if call.is_sent and not target.may_repeat:
+            raise faults.lost(message, "TOOL_TIMEOUT") from None
+        raise TimeoutError(message) from None
+    return read_result(found, is_structured=target.is_structured)
+
+
+class _Call:
+    """A call on its way."""
+
+    def __init__(self, target: Target, args: dict[str, Any], context: ToolContext) -> None:
+        self.is_sent = False
+        self._target = target
+        self._request = types.CallToolRequest(
+            params=types.CallToolRequestParams(
+                name=target.definition.name, arguments=args, _meta={_KEY: context.idempotency_key}
+            )
+        )
+
+    async def make(self) -> types.CallToolResult:
+        target = self._target
+        connection = _connection(target.name, target.server.model_dump_json())
+        held = await connection.hold(is_sure=not target.may_repeat)
+        held.require(target.definition)
+        held.refusal.status = 0
+        self.is_sent = True
+        try:
+            # Not `call_tool`, which compares results with the server's own schema, patterns that hang included.
+            found = await held.client.session.send_request(self._request, _RESULT)
+        except Exception as error:
+            if faults.is_broken(error):
+                connection.drop(held, error)
+            raise faults.failed(target.name, error, held.refusal, may_repeat=target.may_repeat) from error
+        if isinstance(found, types.InputRequiredResult):
+            raise ToolFailed(f"the MCP server {target.name} asks for what it is not given", code="UPSTREAM_4XX")
+        return found
+
+
+@cache
+def _connection(name: str, server: str) -> Connection:
+    return Connection(name, Server.model_validate_json(server))
+
+
+os.register_at_fork(after_in_child=_connection.cache_clear)

@@ -1,0 +1,143 @@
+"""Connections: one per server and process, made when it is first wanted, and made anew after a fault."""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import anyio
+import mcp_types as types
+from anyio.abc import TaskStatus
+from mcp import Client
+
+from models.errors import Invalid, ToolFailed
+from models.logging import log
+from tools.mcp.client.faults import unreachable
+from tools.mcp.client.loop import loop
+from tools.mcp.client.transports import LastRefusal, way_to
+from tools.mcp.definitions import Definition, read_definition
+from tools.mcp.importing import MOST_TOOLS
+from tools.mcp.servers import Server
+
+# The library logs what it cannot read, which may be anybody's data.
+logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+_LIST_HOLDS_S = 300.0
+"""So long it may go unnoticed that a server has changed a tool."""
+_PATIENCE_S = 5.0
+"""A server that takes longer to list its tools is connected anew: it may hang."""
+_MOST_PAGES = 50
+_KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+
+
+@dataclass
+class Held:
+    """A connection that stands, as far as anybody knows."""
+
+    client: Client
+    refusal: LastRefusal
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of what the server says of its tools now."""
+    listed_at: float = 0.0
+
+    def require(self, definition: Definition) -> None:
+        """Pass where the server says of a tool what it said when the tool was imported.
+
+        Raises:
+            ToolFailed: NOT_FOUND, it has no such tool any more; CONFLICT, it describes it otherwise.
+        """
+        found = self.digests.get(definition.name)
+        if found is None:
+            raise ToolFailed("the MCP server has no such tool any more", code="NOT_FOUND")
+        if found != definition.digest:
+            message = "the MCP server has changed the tool since it was imported; `turnloom mcp import` shows how"
+            raise ToolFailed(message, code="CONFLICT")
+
+    async def look(self) -> None:
+        """Ask what the server says of its tools."""
+        found = [read_definition(raw) for raw in await list_tools(self.client)]
+        self.digests = {definition.name: definition.digest for definition in reversed(found)}
+        self.listed_at = monotonic()
+
+
+class Connection:
+    """The connection with one server, if there is one. Lives in the loop; its callers take turns to make it."""
+
+    def __init__(self, name: str, server: Server) -> None:
+        self._name = name
+        self._server = server
+        self._turns = anyio.Lock()
+        self._held: Held | None = None
+
+    async def hold(self, *, is_sure: bool) -> Held:
+        """Return the connection, made if need be. `is_sure`: the server has just answered on it.
+
+        Raises:
+            Unavailable, ToolFailed: it cannot be made.
+        """
+        async with self._turns:
+            held = self._held
+            if held is not None and (is_sure or monotonic() - held.listed_at > _LIST_HOLDS_S):
+                try:
+                    with anyio.fail_after(_PATIENCE_S):
+                        await held.look()
+                except Exception as error:  # noqa: BLE001 - foreign code: whatever it is, a new connection may do
+                    self.drop(held, error)
+            if self._held is None:
+                self._held = await loop().tasks.start(self._keep)
+            return self._held
+
+    def drop(self, held: Held, error: Exception) -> None:
+        """Give a connection up. What is under way on it fails."""
+        log.warning("mcp.dropped", server=self._name, error=type(error).__name__)
+        held.ended.set()
+        if self._held is held:
+            self._held = None
+
+    async def _keep(self, *, task_status: TaskStatus[Held]) -> None:
+        """Keep a connection until it is given up: one task must open and close it."""
+        held = None
+        refusal = LastRefusal()
+        try:
+            async with connected(self._server, refusal) as client:
+                held = Held(client, refusal)
+                await held.look()
+                task_status.started(held)
+                await held.ended.wait()
+        except Exception as error:
+            if held is None or not held.listed_at:
+                raise unreachable(self._name, error, refusal) from error
+            self.drop(held, error)
+
+
+@asynccontextmanager
+async def connected(server: Server, refusal: LastRefusal) -> AsyncGenerator[Client, None]:
+    """Connect to a server. It may ask us for nothing: what it would have us say, choose or list is refused."""
+    info = types.Implementation(name="turnloom", version="1")
+    async with Client(way_to(server, refusal), client_info=info, cache=None, input_required_max_rounds=1) as client:
+        yield client
+
+
+async def list_tools(client: Client) -> list[dict[str, Any]]:
+    """Return the definitions of a server's tools, as it gives them.
+
+    Raises:
+        Invalid: there is no end of them.
+    """
+    found: list[dict[str, Any]] = []
+    cursor = None
+    for _ in range(_MOST_PAGES):
+        page = await client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
+        found += [_plain(tool) for tool in page.tools]
+        cursor = page.next_cursor
+        if cursor is None or len(found) > MOST_TOOLS:
+            return found
+    raise Invalid("the list of tools has no end")
+
+
+def _plain(tool: types.Tool) -> dict[str, Any]:
+    data = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: data[key] for key in _KEPT if key in data}

@@ -1,0 +1,34 @@
+"""Ask a server for its tools, for an operator who looks at them."""
+
+from functools import partial
+from typing import Any
+
+from models.errors import Unavailable
+from tools.mcp.client.connections import connected, list_tools
+from tools.mcp.client.faults import unreachable
+from tools.mcp.client.loop import loop
+from tools.mcp.client.transports import LastRefusal
+from tools.mcp.servers import Server
+
+
+def ask(name: str, server: Server, timeout_s: float) -> list[dict[str, Any]]:
+    """Return what a server says of its tools now.
+
+    Raises:
+        Unavailable: it does not answer, or not in time.
+        ToolFailed: it does not accept our credentials.
+        Invalid: the list has no end.
+    """
+    try:
+        return loop().call(partial(_asked, name, server), timeout_s)
+    except TimeoutError:
+        raise Unavailable(f"the MCP server {name} did not list its tools within {timeout_s:g} s") from None
+
+
+async def _asked(name: str, server: Server) -> list[dict[str, Any]]:
+    refusal = LastRefusal()
+    try:
+        async with connected(server, refusal) as client:
+            return await list_tools(client)
+    except Exception as error:
+        raise unreachable(name, error, refusal) from error

@@ -1,0 +1,52 @@
+"""Read what a server returns. Whatever it says is data."""
+
+from typing import Any
+
+import mcp_types as types
+from pydantic_core import from_json
+
+from models.errors import ToolFailed
+from tools.mcp.calling import Answer
+from tools.mcp.foreign import Foreign
+from tools.mcp.texts import clean
+
+_LONGEST_REASON = 500
+
+
+def read_result(found: types.CallToolResult, *, is_structured: bool) -> Answer | Foreign:
+    """Return the structured result where the tool has a schema for it, else the text.
+
+    Raises:
+        ToolFailed: UPSTREAM_4XX, the tool says that it failed; UPSTREAM_5XX, there is no structured result.
+    """
+    text = "\n".join(_text(block) for block in found.content)
+    if found.is_error:
+        raise ToolFailed(clean(text, _LONGEST_REASON) or "the tool failed and does not say why", code="UPSTREAM_4XX")
+    if not is_structured:
+        return Answer(text=text, data=_data(found.structured_content, text))
+    if not isinstance(found.structured_content, dict):
+        raise ToolFailed("the tool has a schema of its results, and this is none", code="UPSTREAM_5XX")
+    return Foreign(found.structured_content)
+
+
+def _text(block: Any) -> str:
+    """Return what is said; of what is shown or heard, what it is."""
+    match block:
+        case types.TextContent():
+            return block.text
+        case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
+            return resource.text
+        case types.EmbeddedResource(resource=resource):
+            return f"[file {resource.uri}]"
+        case types.ResourceLink():
+            return f"[link {block.name}: {block.uri}]"
+    return f"[{block.type} {getattr(block, 'mime_type', '')}]"
+
+
+def _data(structured: Any, text: str) -> Any:
+    if structured is not None or not text.lstrip().startswith(("{", "[")):
+        return structured
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return None

@@ -1,0 +1,121 @@
+"""The ways to a server: a program's standard input and output, or HTTP.
+
+Over HTTP no answer is larger than its limit, and whatever goes wrong with one request is an answer of that request:
+the library would give up the connection, and every other call on it.
+"""
+
+import os
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+from models.settings import fill_in
+from tools.mcp.servers import Server
+
+MAX_ANSWER_BYTES = 4_194_304
+"""Largest answer over HTTP; four times what a step may keep, because it is JSON inside JSON."""
+
+_TIED = Path(__file__).with_name("tied.py")
+_CONNECT_S = 5.0
+_SILENCE_S = 600.0
+"""A call has its own deadline; a stream may be silent for longer."""
+
+
+@dataclass
+class LastRefusal:
+    """How the server last refused a request over HTTP: the library keeps it to itself."""
+
+    status: int = 0
+    retry_after: str = ""
+
+
+@asynccontextmanager
+async def way_to(server: Server, refusal: LastRefusal) -> AsyncGenerator[Any, None]:
+    """Open the streams to a server.
+
+    Raises:
+        NotFound: the file of servers wants a variable that the environment does not have.
+        OSError: the program cannot be started.
+    """
+    if server.url is None:
+        async with stdio_client(_program(server), sys.__stderr__ or sys.stderr) as streams:
+            yield streams
+        return
+    # Unpacked answers have no limit: nothing packed is asked for, and what comes packed is not unpacked.
+    headers = {"Accept-Encoding": "identity"} | {name: fill_in(text) for name, text in server.headers.items()}
+    timeout = httpx2.Timeout(_SILENCE_S, connect=_CONNECT_S)
+    transport = _Bounded(httpx2.AsyncHTTPTransport(), refusal)
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=timeout, transport=transport) as http,
+        streamable_http_client(fill_in(server.url), http_client=http) as streams,
+    ):
+        yield streams
+
+
+def _program(server: Server) -> StdioServerParameters:
+    assert server.command is not None
+    command = [fill_in(part) for part in (server.command, *server.args)]
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-I", "-S", str(_TIED), str(os.getpid()), *command],
+        env={name: fill_in(text) for name, text in server.env.items()},
+        encoding_error_handler="replace",
+    )
+
+
+class _Bounded(httpx2.AsyncBaseTransport):
+    """Answers 502 where there is no answer, and ends what is too long."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, refusal: LastRefusal) -> None:
+        self._inner = inner
+        self._refusal = refusal
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            response = await self._inner.handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            # Nothing was sent; 521 is what proxies say of it.
+            response = httpx2.Response(521)
+        except httpx2.TransportError:
+            response = httpx2.Response(502)
+        if response.status_code >= 400:
+            self._refusal.status = response.status_code
+            self._refusal.retry_after = response.headers.get("retry-after", "")
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            return httpx2.Response(502)
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Short(response.stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Short(httpx2.AsyncByteStream):
+    """A body that breaks off where it is longer than is allowed."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for chunk in self._inner:
+                size += len(chunk)
+                if size > MAX_ANSWER_BYTES:
+                    raise httpx2.StreamError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                yield chunk
+        except httpx2.TransportError as error:
+            # The library knows what to do with the one and not with the other.
+            raise httpx2.StreamError("the answer broke off") from error
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -1,0 +1,34 @@
+"""What a call of a foreign tool does to the world, as far as we believe it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.contracts.plan import Effect
+from tools.mcp.servers import Terms
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """How a tool is treated."""
+
+    effect: Effect
+    requires_approval: bool
+    may_repeat: bool
+    """Whether a call whose outcome nobody knows may be made again."""
+
+
+def treat(hints: Mapping[str, Any], terms: Terms, *, trusted: bool) -> Treatment:
+    """Decide how a tool is treated: by the operator's word, then by annotations that are trusted, then with care.
+
+    With care: it writes, a person approves each call, and none is repeated. The annotations and what they are where
+    absent: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+    """
+    believed = hints if trusted else {}
+    effect = terms.effect or ("read" if believed.get("readOnlyHint") is True else "write")
+    is_harmless = effect == "read" or (effect == "write" and believed.get("destructiveHint") is False)
+    return Treatment(
+        effect=effect,
+        requires_approval=not is_harmless if terms.approval is None else terms.approval,
+        may_repeat=effect == "read" or believed.get("idempotentHint") is True,
+    )

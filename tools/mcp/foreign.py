@@ -1,0 +1,117 @@
+"""Models of JSON that a foreign schema describes: what a tool has for its arguments and its result."""
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from typing import Any, ClassVar, Self
+
+from pydantic import RootModel, ValidationError, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from tools.mcp.kinds import Schema
+from tools.mcp.words import matcher
+
+_MOST_FAULTS = 20
+_LONGEST = 200
+
+
+class Foreign(RootModel[dict[str, Any]]):
+    """A JSON object that fits a translated schema, kept as it is."""
+
+    json_schema: ClassVar[Schema] = {}
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """Compare the object with the schema."""
+        if faults := list(islice(_faults(type(self), self.root), _MOST_FAULTS)):
+            raise ValidationError.from_exception_data(type(self).__name__, faults)
+        return self
+
+    @classmethod
+    def model_json_schema(cls, *_: Any, **__: Any) -> Schema:
+        """Return the schema that was translated."""
+        return cls.json_schema
+
+
+def model_of(name: str, schema: Schema) -> type[Foreign]:
+    """Make the model of a translated schema."""
+    return type(name, (Foreign,), {"json_schema": schema, "__module__": __name__, "__doc__": None})
+
+
+def _faults(model: type[Foreign], value: Any) -> Iterator[InitErrorDetails]:
+    from jsonschema.exceptions import best_match  # noqa: PLC0415 - heavy, and only who has servers needs it
+
+    try:
+        for error in _validator_of(model).iter_errors(value):
+            # Of alternatives the one that came furthest: its place tells where a reference stands for a value.
+            found = best_match([error]) or error
+            yield _fault(_sentence(found), tuple(found.absolute_path))
+    except (ArithmeticError, RecursionError) as error:
+        yield _fault(f"cannot be compared with the schema: {type(error).__name__}", ())
+
+
+def _fault(sentence: str, place: tuple[str | int, ...]) -> InitErrorDetails:
+    return InitErrorDetails(
+        type=PydanticCustomError("schema", "{sentence}", {"sentence": sentence}), loc=place, input=None
+    )
+
+
+def _sentence(error: Any) -> str:
+    """Say what is wrong without the value, which may be a secret."""
+    wanted = str(error.validator_value)
+    wanted = wanted if len(wanted) <= _LONGEST else f"{wanted[:_LONGEST]}…"
+    match error.validator:
+        case "required":
+            return "Field required"
+        case "additionalProperties":
+            return "Extra inputs are not permitted"
+        case "type":
+            return f"Input should be of the type {wanted}"
+        case "enum":
+            return f"Input should be one of {wanted}"
+        case word:
+            return f"Input does not fit: {word} {wanted}"
+
+
+@cache
+def _validator_of(model: type[Foreign]) -> Any:
+    return _validator_class()(model.json_schema)
+
+
+@cache
+def _validator_class() -> Any:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - as above
+    from jsonschema.validators import extend  # noqa: PLC0415 - as above
+
+    words = {"required": _required, "additionalProperties": _additional, "pattern": _pattern}
+    return extend(Draft202012Validator, words)
+
+
+def _required(validator: Any, names: list[str], value: Any, _: Schema) -> Iterator[Any]:
+    """As the library's, with the place of what is missing."""
+    from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
+
+    for name in names:
+        if validator.is_type(value, "object") and name not in value:
+            yield Mismatch("is missing", path=[name])
+
+
+def _additional(validator: Any, rest: Any, value: Any, schema: Schema) -> Iterator[Any]:
+    """As the library's, with the place of what is too much, and without patterns of names."""
+    from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
+
+    if validator.is_type(value, "object"):
+        for name in value.keys() - schema.get("properties", {}).keys():
+            if rest is False:
+                yield Mismatch("is too much", path=[name])
+            else:
+                yield from validator.descend(value[name], rest, path=name)
+
+
+def _pattern(validator: Any, pattern: str, value: Any, _: Schema) -> Iterator[Any]:
+    """As the library's, with an engine that cannot be made to hang."""
+    from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
+
+    engine = matcher(pattern)
+    if engine and validator.is_type(value, "string") and not engine.isinstance_python(value):
+        yield Mismatch("does not match")

@@ -1,0 +1,20 @@
+"""The tools of MCP servers that this deployment has imported."""
+
+from pathlib import Path
+
+from tools.mcp.importing import judge
+from tools.mcp.pinned import load_pinned
+from tools.mcp.servers import load_servers
+from tools.registry import Tool
+
+
+def imported(servers: Path) -> list[Tool]:
+    """Return the imported tools of a file of servers, on the terms that it has now, which may rule some out.
+
+    Raises:
+        NotFound: there is no such file.
+        Invalid: it, or the list beside it, is not as it should be.
+    """
+    pinned = load_pinned(servers)
+    judged = (judge(name, server, pinned.get(name, [])) for name, server in load_servers(servers).items())
+    return [verdict.tool for verdicts in judged for verdict in verdicts if verdict.tool]

@@ -1,0 +1,104 @@
+"""The file that names MCP servers, in the form that other clients know, with what we allow of each."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from models.contracts.base import Contract
+from models.contracts.plan import Effect
+from models.errors import Invalid, NotFound
+from tools.registry import RATE, Rate
+
+_NAME = re.compile(r"[a-z](?:[a-z0-9-]|_(?!_)){0,23}")
+
+
+class Terms(Contract):
+    """How tools are treated. What is absent is as the server's terms have it, or as its annotations say."""
+
+    effect: Effect | None = None
+    approval: bool | None = None
+    """Whether a person must approve each call."""
+    timeout_s: float | None = Field(None, gt=0, le=3_600)
+    scopes: frozenset[str] | None = None
+    """What the user must have granted."""
+    per_user: Rate | None = None
+    per_tenant: Rate | None = None
+
+    @field_validator("per_user", "per_tenant")
+    @classmethod
+    def readable(cls, rate: Rate | None) -> Rate | None:
+        """Refuse a rate that cannot be read."""
+        if rate is not None and not RATE.fullmatch(rate):
+            raise ValueError(f"{rate!r} is not a rate such as 5/minute")
+        return rate
+
+
+class Server(Terms):
+    """A server: a program that is started, or a URL. `${NAME}` in its values is a variable of the environment."""
+
+    command: str | None = None
+    """The program that speaks MCP over its standard input and output."""
+    args: list[str] = Field(default_factory=list)
+    env: dict[str, str] = Field(default_factory=dict)
+    """Variables it gets, beside those that every program needs."""
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    trusted: bool = False
+    """Whether its annotations count: which tools only read, destroy nothing, may be repeated."""
+    tools: dict[str, Terms] = Field(default_factory=lambda: {"*": Terms()})
+    """Its tools that may be called, and on what other terms; `*` stands for all that are not named."""
+
+    @model_validator(mode="after")
+    def one_way_there(self) -> Self:
+        """Refuse a server that is both, or neither."""
+        if (self.command is None) == (self.url is None):
+            raise ValueError("a server has either a `command` or a `url`")
+        if self.url is not None and not self.url.startswith(("https://", "http://")):
+            raise ValueError("the `url` must begin with https:// or http://")
+        return self
+
+    def terms_of(self, tool: str) -> Terms | None:
+        """Return the terms of a tool; None where it may not be called."""
+        own = self.tools.get(tool, self.tools.get("*"))
+        if own is None:
+            return None
+        stated = {name: getattr(self, name) for name in Terms.model_fields}
+        return Terms(**stated | own.model_dump(exclude_none=True))
+
+
+class Servers(Contract):
+    """The file."""
+
+    servers: dict[str, Server] = Field(alias="mcpServers")
+
+    @field_validator("servers")
+    @classmethod
+    def named_well(cls, servers: dict[str, Server]) -> dict[str, Server]:
+        """Refuse names that could not stand in the name of a tool."""
+        for name in servers:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a server: 1 to 24 of a-z, 0-9, - and _, a letter first")
+        return servers
+
+
+def load_servers(path: Path) -> Mapping[str, Server]:
+    """Read the file, YAML or JSON.
+
+    Raises:
+        NotFound: there is none.
+        Invalid: it is not as it should be; the message says where.
+    """
+    try:
+        data: Any = yaml.safe_load(path.read_text("utf-8"))
+        return Servers.model_validate(data).servers
+    except OSError as error:
+        raise NotFound(f"TURNLOOM_MCP_SERVERS: {path} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        found = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise Invalid(f"TURNLOOM_MCP_SERVERS: {path}: {found}") from error
+    except (ValueError, yaml.YAMLError) as error:
+        raise Invalid(f"TURNLOOM_MCP_SERVERS: {path} is neither YAML nor JSON: {error}") from error

@@ -1,0 +1,48 @@
+"""Times as they are written in arguments and results."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator
+
+from models.ledger.calendars import Interval
+
+_YEARS = range(2000, 2200)
+
+
+def _readable(text: str) -> str:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.year not in _YEARS:
+        raise ValueError("not a time; write one such as 2026-11-24T09:00:00+02:00, 2026-11-24T09:00 or 2026-11-24")
+    return text
+
+
+When = Annotated[str, AfterValidator(_readable)]
+"""A time of RFC 3339, one without an offset, or a day."""
+
+
+def read_time(when: When, zone: ZoneInfo, *, is_end: bool = False) -> datetime:
+    """Return the moment that is meant. What has no offset is in `zone`; a day means its start, or its end."""
+    try:
+        day = date.fromisoformat(when)
+    except ValueError:
+        moment = datetime.fromisoformat(when)
+    else:
+        moment = datetime.combine(day + timedelta(days=is_end), time.min)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def told(at: Interval, tz: str) -> tuple[str, str]:
+    """Return start and end as RFC 3339 with the offset of a zone at that time."""
+    starts, ends = (each.astimezone(ZoneInfo(tz)).isoformat(timespec="seconds") for each in at)
+    return starts, ends
+
+
+def in_words(at: Interval, tz: str) -> str:
+    """Write a time for people, such as `Tue 24 Nov 2026, 10:00-10:30 (Asia/Jerusalem)`."""
+    starts, ends = (each.astimezone(ZoneInfo(tz)) for each in at)
+    return f"{starts:%a} {starts.day} {starts:%b %Y, %H:%M}-{ends:%H:%M} ({tz})"

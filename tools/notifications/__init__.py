@@ -1,0 +1,1 @@
+"""Notifications: what a user was told, and how it was settled."""

@@ -1,0 +1,84 @@
+"""`notifications.resolve`: settle something that the user was told."""
+
+from uuid import UUID
+
+from pydantic import Field
+
+from models.contracts.artifact import TableArtifact
+from models.contracts.base import Contract
+from models.database import transaction
+from models.errors import Conflict, NotFound, ToolFailed
+from models.ledger import notifications
+from models.ledger.notifications import Notification
+from tools.context import ToolContext
+from tools.notifications.listing import ListedNotification, NotificationQuery, Notifications, list_for, table
+from tools.registry import tool
+
+
+class Resolve(Contract):
+    """What to settle, and how."""
+
+    notification_id: UUID
+    """Id of one that notifications.list has returned."""
+    resolution: str = Field("done", min_length=1, max_length=200)
+    """How it was settled, in a few words of the user's."""
+
+
+class Resolved(Contract):
+    """What was settled, and what is left."""
+
+    notification: ListedNotification
+    """The one that was settled."""
+    still_open: Notifications
+    """What is still to be settled, numbered anew."""
+
+
+def _table(resolved: Resolved) -> TableArtifact | None:
+    return table(resolved.still_open, "Still open")
+
+
+def find_resolved(query: Resolve, context: ToolContext) -> Resolved | None:
+    """Return the call's result where it is settled in this way; None where it is not, or there is no such thing."""
+    try:
+        with transaction() as db:
+            found = notifications.get(db, context.tenant_id, context.user["id"], query.notification_id)
+    except NotFound:
+        return None
+    return _resolved(found, context) if found.resolution == query.resolution else None
+
+
+@tool(
+    "notifications.resolve",
+    effect="write",
+    scopes=frozenset({"notifications.write"}),
+    per_user="60/minute",
+    reconcile=find_resolved,
+    artifact=_table,
+    errors=("NOT_FOUND", "CONFLICT"),
+)
+def resolve(query: Resolve, context: ToolContext) -> Resolved:
+    """Settle one of the user's notifications; the same again changes nothing.
+
+    Raises:
+        ToolFailed: NOT_FOUND where the user has no such notification, CONFLICT where it was settled in another way.
+    """
+    try:
+        with transaction() as db:
+            found = notifications.resolve(
+                db,
+                context.tenant_id,
+                context.user["id"],
+                query.notification_id,
+                resolution=query.resolution,
+                conversation_id=context.conversation_id,
+            )
+    except NotFound as error:
+        raise ToolFailed(str(error), code="NOT_FOUND") from error
+    except Conflict as error:
+        raise ToolFailed(str(error), code="CONFLICT") from error
+    return _resolved(found, context)
+
+
+def _resolved(found: Notification, context: ToolContext) -> Resolved:
+    left = list_for(context.user["id"], NotificationQuery(), context)
+    return Resolved(notification=ListedNotification.of(found), still_open=left)

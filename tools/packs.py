@@ -1,0 +1,98 @@
+"""Packs: where tools come from.
+
+A pack is a package under `tools/`, or a module that an installed distribution names in the entry-point group
+`turnloom.packs`. Whatever is there is loaded only where TURNLOOM_PACKS names it.
+"""
+
+import importlib
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+import tools
+from models.errors import Conflict, NotFound
+
+GROUP = "turnloom.packs"
+"""Entry points: the name of a pack -> its module."""
+
+_NO_PACKS = frozenset({"guards", "mcp"})
+"""Packages under `tools/` that are part of the engine."""
+
+_names: dict[str, str] = {"tools.mcp": "mcp"}
+"""Module of each pack that has been loaded -> its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack that can be enabled."""
+
+    name: str
+    module: str
+    """A module, or a package, of which every module is loaded."""
+    distribution: str | None
+    """The installed package that brings it; None for those of ours."""
+
+    def __str__(self) -> str:
+        return f"{self.module} of {self.distribution}" if self.distribution else self.module
+
+
+def shipped_packs() -> list[Pack]:
+    """Return the packs under `tools/`."""
+    names = {module.name for module in pkgutil.iter_modules(tools.__path__) if module.ispkg} - _NO_PACKS
+    return [Pack(name, f"tools.{name}", None) for name in sorted(names)]
+
+
+def find_packs(names: Iterable[str]) -> list[Pack]:
+    """Return the packs of these names, loaded or not.
+
+    Raises:
+        NotFound: there is none of a name.
+        Conflict: there are several.
+    """
+    installed = defaultdict(list)
+    for pack in [*shipped_packs(), *_plug_ins()]:
+        installed[pack.name].append(pack)
+    found = []
+    for name in names:
+        match installed.get(name, []):
+            case [pack]:
+                found.append(pack)
+            case []:
+                known = ", ".join(sorted(installed))
+                raise NotFound(f"there is no tool pack {name!r}; installed are {known}; look at TURNLOOM_PACKS")
+            case several:
+                raise Conflict(f"the tool pack {name!r} is there more than once: {', '.join(map(str, several))}")
+    return found
+
+
+def load_pack(pack: Pack) -> None:
+    """Import every module of a pack.
+
+    Raises:
+        NotFound: one of them cannot be imported. It names the pack and what is wrong.
+    """
+    _names[pack.module] = pack.name
+    try:
+        package = importlib.import_module(pack.module)
+        for module in pkgutil.iter_modules(getattr(package, "__path__", ()), prefix=f"{package.__name__}."):
+            importlib.import_module(module.name)
+    except (Exception, SystemExit) as error:
+        # Also where it ends the interpreter: the code is not ours, and whoever reads this must learn whose it is.
+        reason = f"{type(error).__name__}: {error}"
+        raise NotFound(f"the tool pack {pack.name!r} ({pack}) cannot be loaded: {reason}") from error
+
+
+def pack_of(module: str) -> str:
+    """Return the name of the pack that a module belongs to."""
+    parts = module.split(".")
+    parents = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((_names[parent] for parent in parents if parent in _names), parts[0])
+
+
+def _plug_ins() -> list[Pack]:
+    return [
+        Pack(entry.name, entry.module, entry.dist.name if entry.dist else "an unknown package")
+        for entry in entry_points(group=GROUP)
+    ]

@@ -1,0 +1,1 @@
+"""Research: search documents, read pages of the web, take notes, lay what sources say side by side."""

@@ -1,0 +1,89 @@
+"""From Markdown to passages: pieces short enough to quote, each under the headings that it stands below.
+
+In: a text.  Out: its passages in order; joined they are the text, without its headings. Pure.
+"""
+
+import re
+import textwrap
+from collections.abc import Iterator
+
+from models.ledger.documents import NewPassage
+
+LONGEST_PASSAGE = 1_000
+"""Characters of a passage, at most."""
+
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
+_FENCE = re.compile(r"\s*(```+|~~~+)")
+_ITEM = re.compile(r"([-*+]|\d{1,3}[.)])\s|\|")
+
+
+def split(text: str, *, is_markdown: bool = True) -> list[NewPassage]:
+    """Return the passages of a text."""
+    sections = _sections(text) if is_markdown else [("", text)]
+    return [
+        NewPassage(section=section, text=passage)
+        for section, body in sections
+        for passage in _packed(_blocks(body.splitlines()))
+    ]
+
+
+def first_heading(text: str) -> str | None:
+    """Return the first heading of a text; None where it has none."""
+    return next((section.split(" > ")[0] for section, _ in _sections(text) if section), None)
+
+
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each part of a text with the headings above it."""
+    above: list[tuple[int, str]] = []
+    body: list[str] = []
+    for line, is_code in _lines(text):
+        heading = None if is_code else _HEADING.fullmatch(line)
+        if heading is None:
+            body.append(line)
+            continue
+        yield _path(above), "\n".join(body)
+        level, body = len(heading[1]), []
+        above = [*(one for one in above if one[0] < level), (level, heading[2])]
+    yield _path(above), "\n".join(body)
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each line, and whether it is one of a block of code."""
+    fence = ""
+    for line in text.splitlines():
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+            yield line, True
+            continue
+        yield line, bool(fence)
+        if fence and line.strip() == fence:
+            fence = ""
+
+
+def _path(above: list[tuple[int, str]]) -> str:
+    return " > ".join(heading for _, heading in above)
+
+
+def _blocks(lines: list[str]) -> Iterator[str]:
+    """Yield paragraphs, items of lists and rows of tables, with the empty line that ends them."""
+    block: list[str] = []
+    for line in lines:
+        if block and (not block[-1].strip() or _ITEM.match(line)):
+            yield "\n".join(block)
+            block = []
+        block.append(line)
+    yield "\n".join(block)
+
+
+def _packed(blocks: Iterator[str]) -> Iterator[str]:
+    """Yield as many blocks at a time as make a passage; a block that is longer is split between words."""
+    passage = ""
+    for block in blocks:
+        for piece in [block] if len(block) <= LONGEST_PASSAGE else textwrap.wrap(block, LONGEST_PASSAGE):
+            if passage and len(passage) + 1 + len(piece) > LONGEST_PASSAGE:
+                yield passage.strip()
+                passage = ""
+            passage = f"{passage}\n{piece}" if passage else piece
+    if passage.strip():
+        yield passage.strip()

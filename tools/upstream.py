@@ -1,0 +1,269 @@
+"""Call an outside service over HTTP.
+
+In: a request, and the context of the tool's call.  Out: the answer, or its JSON.
+Always: no answer is larger than its limit, none is waited for beyond the deadline, and nothing is sent twice, because
+`tools.runner` is what tries again. No cookie is kept: the services answer many tenants through one client. Of a URL
+only the host is ever told: the rest may hold personal data.
+"""
+
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from models.errors import PolicyDenied, ToolFailed, Unavailable
+from models.settings import settings
+from tools.context import ToolContext
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_ANSWER_BYTES = 2_097_152
+"""Largest answer, unpacked, of a request that names no other."""
+
+_CONNECT_S = 5.0
+_KEPT_ALIVE_S = 30.0
+_GZIP = zlib.MAX_WBITS | 16
+_JSON = {"Accept": "application/json"}
+
+Params = Mapping[str, str | int | float]
+"""A URL's query."""
+
+
+class Shape(BaseModel):
+    """A part of an answer, as far as it matters: fields that it does not name may be there."""
+
+    # Most processes import shapes and never read one: they are made ready at their first use.
+    model_config = ConfigDict(defer_build=True)
+
+
+AnyShape = TypeVar("AnyShape", bound=Shape)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to send."""
+
+    url: str
+    method: str = "GET"
+    params: Params | None = None
+    """In place of the URL's own query."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] | None = None
+    """The body, as a form's fields; or `content`."""
+    content: bytes | None = None
+    max_bytes: int = MAX_ANSWER_BYTES
+    is_named_by_others: bool = False
+    """Whether a user, a language model or a page named the URL: then only addresses that anybody may call are called,
+    see `tools.addresses`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    host: str
+    status: int
+    headers: Mapping[str, str]
+    """By names in lower case."""
+    body: bytes
+    """Unpacked."""
+
+    def json(self) -> Any:
+        """Return the body as JSON.
+
+        Raises:
+            Unavailable: it is something else, as the page of a proxy in front of a broken service is.
+        """
+        try:
+            return orjson.loads(self.body)
+        except orjson.JSONDecodeError:
+            raise Unavailable(f"{self.host} answered with something that is not JSON", code="UPSTREAM_5XX") from None
+
+    def shaped(self, shape: type[AnyShape]) -> AnyShape:
+        """Return the body as JSON of a shape.
+
+        Raises:
+            Unavailable: it is not JSON.
+            ToolFailed: UPSTREAM_5XX, it is JSON of another shape, as after a change of the service.
+        """
+        try:
+            return shape.model_validate(self.json())
+        except ValidationError as error:
+            places = sorted({".".join(map(str, fault["loc"])) for fault in error.errors()})
+            message = f"{self.host} answered in another shape than expected, at {', '.join(places[:3])}"
+            raise ToolFailed(message, code="UPSTREAM_5XX") from None
+
+
+class Refused(ToolFailed):
+    """The service refuses the request (HTTP 4xx); its `answer` may say why."""
+
+    def __init__(self, answer: Answer) -> None:
+        code = "UNAUTHORIZED" if answer.status == 401 else "UPSTREAM_4XX"
+        super().__init__(f"{answer.host} refuses the request with HTTP {answer.status}", code=code)
+        self.answer = answer
+
+
+def get_shape(shape: type[AnyShape], url: str, params: Params, context: ToolContext) -> AnyShape:
+    """Get JSON of a shape from a service. Fails as `send` does, and as `Answer.shaped`."""
+    return _final(send(Request(url=url, params=params, headers=_JSON), context)).shaped(shape)
+
+
+def get_json(url: str, params: Params | None, context: ToolContext) -> Any:
+    """Get JSON from a service. Fails as `send` does."""
+    return _final(send(Request(url=url, params=params, headers=_JSON), context)).json()
+
+
+def post(request: Request, context: ToolContext) -> Answer:
+    """Post a request's form or content to a service. Fails as `send` does."""
+    return _final(send(replace(request, method="POST"), context))
+
+
+def send(request: Request, context: ToolContext) -> Answer:
+    """Send a request once, and return an answer that is neither a refusal nor a failure: HTTP below 400.
+
+    Redirects are answers like others: they are not followed, since only the caller knows where it may be sent.
+
+    Raises:
+        Refused: UNAUTHORIZED for 401, UPSTREAM_4XX for the rest, but 429.
+        Unavailable: RATE_LIMITED for 429; UPSTREAM_5XX for a failure of the service or of the way to it. The request
+            may have taken effect: whoever writes must know that the service can tell repetitions.
+        TimeoutError: there was no answer, or not all of it, before the deadline.
+        ToolFailed: VALIDATION_ERROR, the URL is none, or one that may not be called; UPSTREAM_5XX, the answer is too
+            large, or packed in a way that nobody asked for.
+    """
+    import httpx2  # noqa: PLC0415 - 0.15 s: only processes that call out pay for it
+
+    host = _host(request.url)
+    if context.remaining_s == 0:
+        raise TimeoutError(f"{host} was not asked: the deadline had passed")
+    try:
+        answer = _exchange(request, host, context)
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+        raise ToolFailed("this is not the URL of a web service", code="VALIDATION_ERROR") from None
+    except PolicyDenied as error:
+        raise ToolFailed(str(error), code="VALIDATION_ERROR") from None
+    except (httpx2.ConnectError, httpx2.ConnectTimeout):
+        raise Unavailable(f"{host} cannot be reached", code="UPSTREAM_5XX") from None
+    except (httpx2.TimeoutException, TimeoutError):
+        raise TimeoutError(f"{host} did not answer in time") from None
+    except (httpx2.TransportError, zlib.error) as error:
+        raise Unavailable(f"{host} broke off: {type(error).__name__}", code="UPSTREAM_5XX") from None
+    return _accepted(answer, request.max_bytes)
+
+
+def user_agent() -> str:
+    """Return how we introduce ourselves, with TURNLOOM_CONTACT where it is set: providers ask for one."""
+    contact = settings().contact
+    return f"Turnloom ({contact})" if contact else "Turnloom"
+
+
+def _exchange(request: Request, host: str, context: ToolContext) -> Answer:
+    import httpx2  # noqa: PLC0415 - see `send`
+
+    left_s = max(context.remaining_s, 0.001)
+    with _client_for(request).stream(
+        request.method,
+        request.url,
+        params=request.params,
+        headers={"User-Agent": user_agent(), "Accept-Encoding": "gzip"} | dict(request.headers),
+        data=request.form,
+        content=request.content,
+        timeout=httpx2.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
+    ) as response:
+        body = _body(response, request.max_bytes, context)
+        return Answer(host, response.status_code, dict(response.headers), body)
+
+
+def _body(response: "httpx2.Response", max_bytes: int, context: ToolContext) -> bytes:
+    """Read what there is, and one byte more than is allowed at most: a few packed bytes may be gigabytes."""
+    packed = zlib.decompressobj(_GZIP) if _is_packed(response) else None
+    body = bytearray()
+    for chunk in response.iter_raw():
+        room = max_bytes + 1 - len(body)
+        body += packed.decompress(chunk, room) if packed else chunk[:room]
+        if len(body) > max_bytes:
+            return bytes(body)
+        if context.remaining_s == 0:
+            raise TimeoutError
+    if packed and body and not packed.eof:
+        raise zlib.error("the end is missing")
+    return bytes(body)
+
+
+def _is_packed(response: "httpx2.Response") -> bool:
+    match response.headers.get("content-encoding", "").strip().lower():
+        case "identity" | "":
+            return False
+        case "gzip" | "x-gzip":
+            return True
+    raise ToolFailed("the answer is packed in a way that nobody asked for", code="UPSTREAM_5XX")
+
+
+def _accepted(answer: Answer, max_bytes: int) -> Answer:
+    if answer.status == 429:
+        message = f"{answer.host} wants fewer requests"
+        raise Unavailable(message, code="RATE_LIMITED", retry_after_s=_retry_after_s(answer))
+    if answer.status >= 500:
+        message = f"{answer.host} failed with HTTP {answer.status}"
+        raise Unavailable(message, code="UPSTREAM_5XX", retry_after_s=_retry_after_s(answer))
+    if answer.status >= 400:
+        raise Refused(answer)
+    if len(answer.body) > max_bytes:
+        raise ToolFailed(f"{answer.host} answered with more than {max_bytes} bytes", code="UPSTREAM_5XX")
+    return answer
+
+
+def _final(answer: Answer) -> Answer:
+    if answer.status >= 300:
+        raise Refused(answer)
+    return answer
+
+
+def _retry_after_s(answer: Answer) -> float | None:
+    """Read Retry-After: seconds, or an HTTP date (RFC 9110, section 10.2.3); None where it is neither."""
+    value = answer.headers.get("retry-after", "").strip()
+    if value.isdecimal():
+        return float(value)
+    try:
+        at = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "nobody"
+    except ValueError:
+        raise ToolFailed("this is not the URL of a web service", code="VALIDATION_ERROR") from None
+
+
+def _client_for(request: Request) -> "httpx2.Client":
+    if not request.is_named_by_others:
+        return _client()
+    from tools.outside import client  # noqa: PLC0415 - it imports httpx2, see `send`
+
+    return client()
+
+
+@lru_cache
+def _client() -> "httpx2.Client":
+    """Return this process's client, whose connections its threads share."""
+    from http.cookiejar import CookieJar, DefaultCookiePolicy  # noqa: PLC0415 - loads OpenSSL, as httpx2 does
+
+    import httpx2  # noqa: PLC0415 - see `send`
+
+    limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEPT_ALIVE_S)
+    return httpx2.Client(limits=limits, cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])))
+
+
+os.register_at_fork(after_in_child=_client.cache_clear)

@@ -1,0 +1,114 @@
+"""Metrics: what all processes have counted and what can be seen just now, as Prometheus reads it.
+
+What cannot be looked at, because Postgres or Redis is out, is left out: that is when the rest is needed.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from uuid import UUID
+
+from apiflask import APIBlueprint
+from flask import Response, request
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from models.database import transaction
+from models.errors import Unavailable
+from models.ledger import backlog, workers
+from models.metrics import BUCKETS_S, COUNTED, OBSERVED, Series, read_counts
+from tools.guards.breaker import open_circuits
+from workers.dispatch import ALIVE, waiting_messages
+
+blueprint = APIBlueprint("metrics", __name__, tag="Health")
+
+_BOUNDS = [*map(str, BUCKETS_S), "+Inf"]
+
+
+@blueprint.get("/metrics")
+@blueprint.output({}, content_type="text/plain", description="Metrics in Prometheus' or OpenMetrics' text format")
+@blueprint.doc(operation_id="get_metrics")
+def metrics() -> Response:
+    """Show metrics over all tenants and processes. Needs no key, and names no tenant: keep it off the public side."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Everything())
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return Response(encode(registry), content_type=content_type)
+
+
+class _Everything(Collector):
+    def collect(self) -> Iterator[Metric]:
+        """Yield each metric with its series of now."""
+        try:
+            counted = read_counts()
+        except Unavailable:
+            counted = {}
+        for name, metric in COUNTED.items():
+            make = _counter if metric.kind == "counter" else _histogram
+            yield make(name, {series[1:]: amount for series, amount in counted.items() if series[0] == name})
+        for name, look in _LOOKS.items():
+            family = GaugeMetricFamily(name, OBSERVED[name].help, labels=OBSERVED[name].labels)
+            for label, amount in _seen(look).items():
+                family.add_metric([label], amount)
+            yield family
+
+
+def _counter(name: str, counted: Mapping[Series, float]) -> Metric:
+    family = CounterMetricFamily(name, COUNTED[name].help, labels=COUNTED[name].labels)
+    for labels, amount in sorted(counted.items()):
+        family.add_metric(labels, amount)
+    return family
+
+
+def _histogram(name: str, counted: Mapping[Series, float]) -> Metric:
+    family = HistogramMetricFamily(name, COUNTED[name].help, labels=COUNTED[name].labels)
+    found: defaultdict[Series, dict[str, float]] = defaultdict(dict)
+    for (*of, part), amount in sorted(counted.items()):
+        found[tuple(of)][part] = amount
+    for labels, parts in found.items():
+        below = accumulate(parts.get(str(place), 0.0) for place in range(len(_BOUNDS)))
+        family.add_metric(labels, list(zip(_BOUNDS, below, strict=True)), sum_value=parts.get("sum", 0.0))
+    return family
+
+
+def _seen(look: Callable[[], Mapping[str, float]]) -> Mapping[str, float]:
+    try:
+        return look()
+    except Unavailable:
+        return {}
+
+
+def _circuits() -> Mapping[str, float]:
+    """Return how many circuits are open, by service: those of accounts under one name, because theirs are ids."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for circuit in open_circuits():
+        found["account" if _is_id(circuit) else circuit] += 1
+    return found
+
+
+def _is_id(circuit: str) -> bool:
+    try:
+        UUID(circuit)
+    except ValueError:
+        return False
+    return True
+
+
+def _slots() -> Mapping[str, float]:
+    with transaction() as db:
+        return workers.slots_by_queue(db, ALIVE)
+
+
+def _turns() -> Mapping[str, float]:
+    with transaction() as db:
+        return backlog.count_by_status(db)
+
+
+_LOOKS: dict[str, Callable[[], Mapping[str, float]]] = {
+    "turnloom_circuits_open": _circuits,
+    "turnloom_queue_messages": waiting_messages,
+    "turnloom_worker_slots": _slots,
+    "turnloom_turns": _turns,
+}

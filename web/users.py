@@ -1,0 +1,179 @@
+"""The directory: users, whom they know, and the accounts that they let us use."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from apiflask import APIBlueprint
+from flask import Response
+from pydantic import TypeAdapter, ValidationError
+
+from models.contracts.directory import (
+    AccountRequest,
+    AccountView,
+    ConnectionRequest,
+    ConnectionView,
+    IntegrationName,
+    Profile,
+    UserPage,
+    UserView,
+)
+from models.contracts.turn import Identifier
+from models.database import Transaction, transaction
+from models.errors import NotFound
+from models.ledger import integrations
+from models.ledger import users as ledger
+from models.ledger.integrations import Account
+from models.ledger.users import User
+from models.logging import log
+from web.auth import caller, requires
+from web.bodies import json_response
+from web.paging import PageQuery, cut, read_cursor
+
+_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_INTEGRATION: TypeAdapter[str] = TypeAdapter(IntegrationName)
+
+R = TypeVar("R")
+
+blueprint = APIBlueprint("users", __name__, url_prefix="/v1", tag="Users")
+
+
+def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
+    """Look for the user before the body is read: who may not know of them learns nothing from a 422."""
+
+    @wraps(view)
+    def found(user_id: str, **inputs: object) -> R:
+        with transaction() as db:
+            ledger.get_user(db, caller().tenant_id, user_id)
+        return view(user_id, **inputs)
+
+    return found
+
+
+@blueprint.get("/users")
+@requires("users:read")
+@blueprint.input(PageQuery, location="query")
+@blueprint.output(UserPage)
+@blueprint.doc(operation_id="list_users")
+def users(query_data: PageQuery) -> Response:
+    """List the users of the tenant's directory, by id."""
+    after = read_cursor(_IDENTIFIER, query_data.cursor) or ""
+    with transaction() as db:
+        found = ledger.listed(db, caller().tenant_id, after, query_data.limit + 1)
+        accounts = integrations.accounts_by_user(db, caller().tenant_id, [user.id for user in found])
+    items = [_view(user, accounts[user.id]) for user in found]
+    items, cursor = cut(items, query_data.limit, lambda item: item.id)
+    return json_response(UserPage(items=items, next_cursor=cursor))
+
+
+@blueprint.get("/users/<path:user_id>")
+@requires("users:read")
+@blueprint.output(UserView)
+@blueprint.doc(operation_id="get_user")
+def user(user_id: str) -> Response:
+    """Show a user, with their accounts; never with a secret."""
+    with transaction() as db:
+        return json_response(_load(db, user_id))
+
+
+@blueprint.put("/users/<path:user_id>")
+@requires("users:write")
+@blueprint.input(Profile, example={"name": "Noa Levi", "email": "noa@example.com", "timezone": "Asia/Jerusalem"})
+@blueprint.output(UserView)
+@blueprint.doc(operation_id="put_user")
+def put_user(user_id: str, json_data: Profile) -> Response:
+    """Put a user in place of the one of that id, if there is one: what is left out gets its default again.
+
+    The id is the one that turns carry in `user.id`. `scopes` are what the user allows tools to do for them.
+    """
+    try:
+        _IDENTIFIER.validate_python(user_id)
+    except ValidationError:
+        raise NotFound("no user can have this id: it is 1-128 visible ASCII characters") from None
+    with transaction() as db:
+        ledger.put_user(db, caller().tenant_id, user_id, json_data)
+        view = _load(db, user_id)
+    log.info("user.put", user_id=user_id, key_id=str(caller().key_id))
+    return json_response(view)
+
+
+@blueprint.put("/users/<path:user_id>/accounts/<integration>")
+@requires("users:write")
+@_of_ones_own
+@blueprint.input(
+    AccountRequest, example={"settings": {"url": "https://cal.example.com/noa/"}, "secret": {"password": "…"}}
+)
+@blueprint.output(AccountView)
+@blueprint.doc(operation_id="put_account")
+def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Response:
+    """Connect a user's account with an outside service, in place of the one there was.
+
+    The secret is kept encrypted, and never shown again. An account whose secret the service has refused
+    (`reauth_required`) is connected again in this way.
+    """
+    try:
+        _INTEGRATION.validate_python(integration)
+    except ValidationError:
+        raise NotFound("no integration can have this name") from None
+    with transaction() as db:
+        account = integrations.put_account(db, caller().tenant_id, user_id, integration, json_data)
+    log.info("account.connected", user_id=user_id, integration=integration, key_id=str(caller().key_id))
+    return json_response(_account(account))
+
+
+@blueprint.delete("/users/<path:user_id>/accounts/<integration>")
+@requires("users:write")
+@blueprint.output({}, 204, description="Forgotten")
+@blueprint.doc(operation_id="remove_account")
+def remove_account(user_id: str, integration: str) -> Response:
+    """Forget a user's account with an outside service, and its secret."""
+    with transaction() as db:
+        integrations.remove_account(db, caller().tenant_id, user_id, integration)
+    log.info("account.removed", user_id=user_id, integration=integration, key_id=str(caller().key_id))
+    return Response(status=204)
+
+
+@blueprint.put("/connections")
+@requires("users:write")
+@blueprint.input(ConnectionRequest, example={"users": ["noa", "david"]})
+@blueprint.output(ConnectionView)
+@blueprint.doc(operation_id="put_connection")
+def put_connection(json_data: ConnectionRequest) -> Response:
+    """Let two users know each other, so that each can propose meetings to the other; or switch that off."""
+    one, other = json_data.users
+    with transaction() as db:
+        made = ledger.connect(db, caller().tenant_id, one, other, json_data.status)
+    log.info("connection.put", connection_id=str(made.id), status=json_data.status, key_id=str(caller().key_id))
+    return json_response(ConnectionView(id=made.id, users=list(made.users), status=json_data.status))
+
+
+def _load(db: Transaction, user_id: str) -> UserView:
+    found = ledger.get_user(db, caller().tenant_id, user_id)
+    return _view(found, integrations.accounts_of(db, caller().tenant_id, user_id))
+
+
+def _view(found: User, accounts: list[Account]) -> UserView:
+    return UserView.model_validate(
+        {
+            "id": found.id,
+            "name": found.name,
+            "email": found.email,
+            "timezone": found.timezone,
+            "locale": found.locale,
+            "working_hours": found.working_hours,
+            "scopes": sorted(found.scopes),
+            "accounts": [_account(account) for account in accounts],
+            "created_at": found.created_at,
+        }
+    )
+
+
+def _account(account: Account) -> AccountView:
+    return AccountView(
+        id=account.id,
+        integration=account.integration,
+        status=account.status,
+        settings=dict(account.settings),
+        has_secret=account.sealed is not None,
+        updated_at=account.updated_at,
+    )

@@ -1,0 +1,137 @@
+"""`turnloom account …` and `turnloom secrets …`: users' accounts with outside services, and what encrypts them."""
+
+from collections.abc import Mapping
+from typing import IO, Any
+from uuid import UUID
+
+import click
+import orjson
+from pydantic import ValidationError
+
+from models import secrets
+from models.contracts.directory import AccountRequest
+from models.database import transaction
+from models.errors import Invalid, Unavailable
+from models.ledger import integrations, tenants
+from models.ledger.integrations import Account
+from workers.cli.printing import json_option, print_json, print_rows
+
+_COLUMNS = ["integration", "status", "settings", "has_secret", "updated_at"]
+_FIRST = UUID(int=0)
+
+_of_tenant = click.option("--tenant", "tenant_name", required=True, help="Whose user.")
+
+
+@click.group
+def account() -> None:
+    """Manage users' accounts with outside services."""
+
+
+@account.command("put")
+@click.argument("user_id")
+@click.argument("integration")
+@_of_tenant
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="What is no secret; may be repeated.")
+@click.option(
+    "--secret",
+    type=click.File(encoding="utf-8"),
+    help="A file with the secret as a JSON object; `-` reads it from standard input.",
+)
+@click.option("--inactive", is_flag=True, help="Keep it, and let no tool use it.")
+def put_account(
+    user_id: str,
+    integration: str,
+    tenant_name: str,
+    settings: tuple[str, ...],
+    secret: IO[str] | None,
+    *,
+    inactive: bool,
+) -> None:
+    """Connect a user's account, in place of the one there was. The secret is kept encrypted."""
+    request = _request(dict(_setting(each) for each in settings), secret, "inactive" if inactive else "active")
+    with transaction() as db:
+        integrations.put_account(db, tenants.find(db, tenant_name).id, user_id, integration, request)
+    click.echo(f"account of {user_id} with {integration} is {request.status}")
+
+
+@account.command("list")
+@click.argument("user_id")
+@_of_tenant
+@json_option
+def list_accounts(user_id: str, tenant_name: str, as_json: bool) -> None:
+    """List a user's accounts, without their secrets."""
+    with transaction() as db:
+        found = integrations.accounts_of(db, tenants.find(db, tenant_name).id, user_id)
+    print_rows(_COLUMNS, [shown_account(each) for each in found], as_json=as_json)
+
+
+@account.command("remove")
+@click.argument("user_id")
+@click.argument("integration")
+@_of_tenant
+def remove_account(user_id: str, integration: str, tenant_name: str) -> None:
+    """Forget a user's account and its secret."""
+    with transaction() as db:
+        integrations.remove_account(db, tenants.find(db, tenant_name).id, user_id, integration)
+    click.echo(f"removed the account of {user_id} with {integration}")
+
+
+@click.group("secrets")
+def secret_keys() -> None:
+    """Manage the keys that users' tokens and passwords are encrypted with."""
+
+
+@secret_keys.command("new-key")
+def new_key() -> None:
+    """Make a key for TURNLOOM_SECRET_KEYS, and print it."""
+    click.echo(secrets.new_key())
+
+
+@secret_keys.command("rotate")
+@json_option
+def rotate(as_json: bool) -> None:
+    """Encrypt with the first of TURNLOOM_SECRET_KEYS whatever another key encrypted.
+
+    May be stopped and run again at any time, beside running workers. Every process must know the new key before, and
+    the old one until it is done. Exit code 1 where a secret cannot be read with any of the keys.
+    """
+    done, last = 0, _FIRST
+    unreadable: list[UUID] = []
+    while True:
+        with transaction() as db:
+            rotated = integrations.rotate(db, last)
+        if rotated.last is None:
+            break
+        done, last = done + rotated.done, rotated.last
+        unreadable += rotated.unreadable
+    if as_json:
+        print_json({"rotated": done, "unreadable": unreadable})
+    else:
+        click.echo(f"{done} secrets are encrypted anew")
+    if unreadable:
+        raise Unavailable(f"none of the keys made the secrets of the accounts {', '.join(map(str, unreadable))}")
+
+
+def shown_account(account: Account) -> dict[str, Any]:
+    """Return what may be seen of an account: all but its secret."""
+    shown = {name: getattr(account, name) for name in ("id", "integration", "status", "settings", "updated_at")}
+    return shown | {"has_secret": account.sealed is not None}
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise click.BadParameter(f"write NAME=VALUE, not {text!r}", param_hint="--set")
+    return name, value
+
+
+def _request(settings: Mapping[str, str], secret: IO[str] | None, status: str) -> AccountRequest:
+    """Return what is to be connected. What is wrong is named without its value, which may be a secret."""
+    try:
+        given = None if secret is None else orjson.loads(secret.read())
+        return AccountRequest.model_validate({"settings": settings, "secret": given, "status": status})
+    except orjson.JSONDecodeError:
+        raise Invalid('the secret is no JSON object, such as {"password": "…"}') from None
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_input=False)]
+        raise Invalid("; ".join(faults)) from None

@@ -1,0 +1,58 @@
+"""`turnloom tools stats`: how calls of tools have gone."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from models.database import snapshot
+from models.ledger import tenants, tool_stats
+from workers.cli.printing import json_option, print_json, print_rows
+
+_COLUMNS = ["tool", "calls", "success", "mean_ms", "p50_ms", "p95_ms", "cached", "missing", "errors"]
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+class _Span(click.ParamType[timedelta]):
+    """A number of minutes, hours or days, such as `24h`."""
+
+    name = "span"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        found = re.fullmatch(r"([1-9]\d{0,3})([mhd])", value)
+        if found is None:
+            self.fail(f"{value!r} is no span of time; write 30m, 24h or 7d", param, ctx)
+        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+@click.command("stats")
+@click.argument("tool", required=False)
+@click.option("--tenant", "tenant_name", default=None, help="Of this tenant's turns.  [default: of all]")
+@click.option("--since", type=_Span(), default="24h", show_default=True, help="Of turns received in this time.")
+@json_option
+def stats(tool: str | None, tenant_name: str | None, since: timedelta, as_json: bool) -> None:
+    """Show how calls of TOOL, or of all tools, have gone: how many succeeded, how long they took, what they lacked."""
+    with snapshot() as db:
+        tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
+        found = tool_stats.of_tools(db, datetime.now(UTC) - since, tenant_id, tool)
+    if as_json:
+        print_json([each.model_dump(mode="json") for each in found])
+        return
+    rows = [
+        each.model_dump()
+        | {"success": f"{each.success_rate:.1%}", "missing": _listed(each.missing), "errors": _listed(each.errors)}
+        | {name: _rounded(getattr(each, name)) for name in ("mean_ms", "p50_ms", "p95_ms")}
+        for each in found
+    ]
+    print_rows(_COLUMNS, rows, as_json=False)
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _rounded(milliseconds: float | None) -> str:
+    return "" if milliseconds is None else f"{milliseconds:.1f}"

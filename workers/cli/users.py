@@ -1,0 +1,163 @@
+"""`turnloom user …`: the directory of a tenant's users, what they allow, and whom they know."""
+
+from typing import Any
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from models.contracts.directory import Profile
+from models.contracts.turn import Identifier
+from models.database import Transaction, transaction
+from models.errors import Invalid
+from models.ledger import integrations, tenants, users
+from models.ledger.users import User
+from workers.cli.accounts import shown_account
+from workers.cli.printing import json_option, print_json, print_rows
+
+_COLUMNS = ["id", "name", "email", "timezone", "locale", "scopes"]
+_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_MANY = 1_000
+
+of_tenant = click.option("--tenant", "tenant_name", required=True, help="Whose directory.")
+
+
+@click.group
+def user() -> None:
+    """Manage the users that a tenant's turns act for."""
+
+
+def _commas(_context: click.Context, _parameter: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [part.strip() for part in value.split(",") if part.strip()]
+
+
+def _hours(_context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> dict[str, list[str]] | None:
+    """Read `mon=09:00-17:00`, once for each working day."""
+    return {day: hours.split("-") for day, _, hours in (one.partition("=") for one in value)} or None
+
+
+@user.command("put")
+@click.argument("user_id")
+@of_tenant
+@click.option("--name", help="By which others find them; needed for a new user.")
+@click.option("--email")
+@click.option("--timezone", help="Such as Asia/Jerusalem.  [default: UTC]")
+@click.option("--locale", help="Such as en or he-IL.  [default: en]")
+@click.option(
+    "--hours",
+    "working_hours",
+    multiple=True,
+    callback=_hours,
+    metavar="DAY=FROM-UNTIL",
+    help="Such as mon=09:00-17:00, once for each working day.  [default: Monday to Friday, nine to five]",
+)
+@click.option("--scopes", callback=_commas, help="What they allow tools to do, with commas.")
+@json_option
+def put_user(user_id: str, tenant_name: str, as_json: bool, **given: Any) -> None:
+    """Put a user into the directory, or change what is named of one who is there."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    with transaction() as db:
+        tenant_id = tenants.find(db, tenant_name).id
+        before = users.find_user(db, tenant_id, user_id)
+        kept = {} if before is None else {name: getattr(before, name) for name in Profile.model_fields}
+        profile = _profile(user_id, {**kept, "scopes": sorted(kept.get("scopes", ())), **changes})
+        users.put_user(db, tenant_id, user_id, profile)
+    if as_json:
+        print_json({"id": user_id, **profile.model_dump(mode="json")})
+    else:
+        click.echo(f"{'changed' if before else 'put'} user {user_id} of {tenant_name}")
+
+
+@user.command("list")
+@of_tenant
+@json_option
+def list_users(tenant_name: str, as_json: bool) -> None:
+    """List a tenant's users."""
+    with transaction() as db:
+        tenant_id = tenants.find(db, tenant_name).id
+        found: list[User] = []
+        while page := users.listed(db, tenant_id, found[-1].id if found else "", _MANY):
+            found += page
+    print_rows(_COLUMNS, [_shown(each) for each in found], as_json=as_json)
+
+
+@user.command("show")
+@click.argument("user_id")
+@of_tenant
+@json_option
+def show_user(user_id: str, tenant_name: str, as_json: bool) -> None:
+    """Show a user, their accounts and whom they know; never a secret."""
+    with transaction() as db:
+        shown = _whole(db, tenant_name, user_id)
+    if as_json:
+        print_json(shown)
+    else:
+        print_rows(["what", "value"], [{"what": name, "value": value} for name, value in shown.items()], as_json=False)
+
+
+@user.command("grant")
+@click.argument("user_id")
+@click.argument("scopes", nargs=-1, required=True)
+@of_tenant
+def grant(user_id: str, scopes: tuple[str, ...], tenant_name: str) -> None:
+    """Let tools do more for a user: add scopes."""
+    with transaction() as db:
+        held = users.grant(db, tenants.find(db, tenant_name).id, user_id, scopes)
+    click.echo(f"{user_id} allows {', '.join(held)}")
+
+
+@user.command("revoke")
+@click.argument("user_id")
+@click.argument("scopes", nargs=-1, required=True)
+@of_tenant
+def revoke(user_id: str, scopes: tuple[str, ...], tenant_name: str) -> None:
+    """Let tools do less for a user: take scopes away, from the next call on."""
+    with transaction() as db:
+        held = users.revoke(db, tenants.find(db, tenant_name).id, user_id, scopes)
+    click.echo(f"{user_id} allows {', '.join(held) or 'nothing'}")
+
+
+@user.command("connect")
+@click.argument("one")
+@click.argument("other")
+@of_tenant
+def connect(one: str, other: str, tenant_name: str) -> None:
+    """Let two users know each other, so that each can propose meetings to the other."""
+    with transaction() as db:
+        users.connect(db, tenants.find(db, tenant_name).id, one, other)
+    click.echo(f"{one} and {other} are connected")
+
+
+@user.command("disconnect")
+@click.argument("one")
+@click.argument("other")
+@of_tenant
+def disconnect(one: str, other: str, tenant_name: str) -> None:
+    """Switch the connection of two users off."""
+    with transaction() as db:
+        users.connect(db, tenants.find(db, tenant_name).id, one, other, "inactive")
+    click.echo(f"{one} and {other} are no longer connected")
+
+
+def _profile(user_id: str, fields: dict[str, Any]) -> Profile:
+    try:
+        _IDENTIFIER.validate_python(user_id)
+        return Profile.model_validate(fields)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'id'}: {fault['msg']}" for fault in error.errors()]
+        raise Invalid("; ".join(faults)) from None
+
+
+def _shown(found: User) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in _COLUMNS} | {"scopes": sorted(found.scopes)}
+
+
+def _whole(db: Transaction, tenant_name: str, user_id: str) -> dict[str, Any]:
+    tenant_id = tenants.find(db, tenant_name).id
+    found = users.get_user(db, tenant_id, user_id)
+    known = users.connections_of(db, tenant_id, user_id)
+    return {
+        **_shown(found),
+        "working_hours": found.working_hours,
+        "accounts": [shown_account(each) for each in integrations.accounts_of(db, tenant_id, user_id)],
+        "connections": [{"user": each.user.id, "name": each.user.name, "is_active": each.is_active} for each in known],
+    }
