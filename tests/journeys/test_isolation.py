@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.journeys.stacks import client_of_stack
 
 from models.settings import ROOT
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
+from tests.journeys.stacks import client_of_stack
 
 PACK = '''
 """Tools that harm their process."""
