@@ -99,8 +99,9 @@ def _lines(data: Any, title: str, dialect: Dialect) -> Iterator[str]:
         case Itinerary():
             yield from _itinerary(data, dialect)
         case Card():
-            facts = {"": data.subtitle, **data.facts} if data.subtitle else data.facts
-            yield from (_fact(name, value, dialect) for name, value in facts.items())
+            if data.subtitle:
+                yield _fact("", data.subtitle, dialect)
+            yield from (_fact(fact.label, fact.value, dialect) for fact in data.facts)
 
 
 def _link(link: Link, dialect: Dialect) -> str:

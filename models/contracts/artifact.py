@@ -56,11 +56,18 @@ class Itinerary(Contract):
     """What is missing, or worth knowing."""
 
 
+class Fact(Contract):
+    """One fact of a card."""
+
+    label: str
+    value: Any
+
+
 class Card(Contract):
     """One thing with its facts."""
 
     subtitle: str | None = None
-    facts: dict[str, Any]
+    facts: list[Fact]
 
 
 class _Artifact(Contract):

@@ -31,7 +31,8 @@ TRIP = _artifact(
 COMPARISON = _artifact(
     "comparison", {"criteria": ["price", "view"], "options": [{"name": "A", "price": 1, "view": "sea"}, {"name": "B"}]}
 )
-CARD = _artifact("card", {"subtitle": "The best", "facts": {"check_in": "15:00", "wifi": True}}, "Inn")
+FACTS = [{"label": "check_in", "value": "15:00"}, {"label": "wifi", "value": True}]
+CARD = _artifact("card", {"subtitle": "The best", "facts": FACTS}, "Inn")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from models.contracts.artifact import Card, CardArtifact
+from models.contracts.artifact import Card, CardArtifact, Fact
 from models.contracts.base import Contract
 from models.crash_points import reach
 from models.database import Transaction
@@ -80,7 +80,8 @@ class ConfirmedMeeting(Contract):
 
 
 def _card(meeting: ConfirmedMeeting) -> CardArtifact:
-    facts = {"with": meeting.counterpart, "from": meeting.start, "to": meeting.end, "time zone": meeting.tz}
+    told = {"with": meeting.counterpart, "from": meeting.start, "to": meeting.end, "time zone": meeting.tz}
+    facts = [Fact(label=label, value=value) for label, value in told.items()]
     return CardArtifact(title=meeting.title, data=Card(facts=facts))
 
 
