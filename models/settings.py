@@ -84,7 +84,8 @@ class Settings(BaseSettings):
     """The agent of a turn that names none, in a new conversation."""
     placement: Placement = "spread"
     """How steps are laid on workers. `spread`: independent tools run on separate workers. `dense`, for high volume:
-    up to four tools of a turn that only read ride together in one worker's threads."""
+    up to four tools of a turn that only read ride together in one worker's threads, and a worker that takes plans and
+    tools goes on with the turn that it has planned."""
     canvas_max_steps: int = Field(16, ge=1, le=200)
     """Steps in one fragment, at most: each message carries the rest of its canvas."""
     plan_max_steps: int = Field(200, ge=1, le=1000)
