@@ -43,7 +43,7 @@ test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope $(ARGS)
 
 chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 for a few minutes' worth
-	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest tests/chaos -m drill -s $(ARGS)
+	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest -m drill -s $(ARGS)
 
 bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure, each figure against a baseline of the same minute
 	$(if $(PEERS),TURNLOOM_BENCH_PEERS=$(PEERS_VENV)/bin/python) $(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)

@@ -42,7 +42,7 @@ def web_command(*, host: str, port: int, processes: int) -> list[str]:
 def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
     """Run tasks of these queues. Workers do not watch each other: recovery and the ledger do."""
     return [
-        *(sys.executable, "-m", "workers.celery_program", "worker"),
+        *(sys.executable, "-m", "workers.celery_program", "workers.app", "worker"),
         *("--queues", ",".join(queues)),
         *("--pool", pool),
         *("--concurrency", str(concurrency)),
@@ -55,7 +55,7 @@ def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: 
 def beat_command() -> list[str]:
     """Send the periodic tasks. The schedule is in the code, so that no file of it is kept."""
     return [
-        *(sys.executable, "-m", "workers.celery_program", "beat"),
+        *(sys.executable, "-m", "workers.celery_program", "workers.beat", "beat"),
         *("--scheduler", "celery.beat:Scheduler"),
         *("--loglevel", "WARNING"),
     ]

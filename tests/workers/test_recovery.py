@@ -240,6 +240,24 @@ def test_heartbeats_keep_what_is_held() -> None:
     assert view(turn.id) == {"a": ("running", 1), "b": ("pending", 1)}
 
 
+def test_a_heartbeat_waits_for_nobody() -> None:
+    """A turn that somebody has locked is left for the next beat: they may want a step that this beat has locked."""
+    busy = claim_turn(open_turn(make_tenant(), conversation_id="c2").turn_id)
+    other = running_turn(step("a"))
+    assert busy is not None
+    claim(other.id, "a")
+    lose(other.id)
+    leases = Leases()
+    leases.hold_step(other.id, "a", 1)
+
+    with leases.holding_turn(busy.id, busy.attempt), transaction() as db:
+        db.execute(text("SELECT 1 FROM turns WHERE id = :turn FOR NO KEY UPDATE"), {"turn": busy.id})
+        leases.renew()
+
+    recompile(other.id)
+    assert view(other.id) == {"a": ("running", 1)}
+
+
 def test_only_one_process_recovers_at_a_time() -> None:
     """The leader's lock lasts as long as its transaction."""
     with transaction() as first, transaction() as second:

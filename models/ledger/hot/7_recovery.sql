@@ -1,16 +1,18 @@
 -- Recovery: leases, and what nobody holds.
 
--- Renews leases in one statement each: of steps [{turn, id, attempt}] and of turns [{turn, attempt}]. Steps that somebody has
--- locked are left for the next beat: this statement takes steps of many turns, and to wait for one could be a deadlock.
+-- Renews leases in one statement each: of turns [{turn, attempt}] and of steps [{turn, id, attempt}]. What somebody has locked is
+-- left for the next beat: these statements take rows of many turns, and to wait for one could be a deadlock.
 create function hot.renew_leases(p_steps jsonb, p_turns jsonb, p_lease_ms int) returns void language sql as $$
+  update turns t set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+    from (select x.id from turns x join jsonb_to_recordset(p_turns) as held(turn uuid, attempt int)
+              on x.id = held.turn and x.attempt = held.attempt and x.status in ('planning', 'responding')
+             for no key update of x skip locked) free
+   where t.id = free.id;
   update steps s set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
     from (select x.turn_id, x.id from steps x join jsonb_to_recordset(p_steps) as held(turn uuid, id text, attempt int)
               on x.turn_id = held.turn and x.id = held.id and x.attempt = held.attempt and x.status = 'running'
              for no key update of x skip locked) free
-   where s.turn_id = free.turn_id and s.id = free.id;
-  update turns t set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
-    from jsonb_to_recordset(p_turns) as held(turn uuid, attempt int)
-   where t.id = held.turn and t.attempt = held.attempt and t.status in ('planning', 'responding')
+   where s.turn_id = free.turn_id and s.id = free.id
 $$;
 
 -- Renews the leases of the steps that other processes work on: [{turn, worker}].

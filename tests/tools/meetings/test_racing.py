@@ -1,5 +1,6 @@
 """Several users confirm the same time at once, in real processes: exactly one of them gets it."""
 
+import os
 from collections import Counter
 from collections.abc import Callable
 
@@ -15,9 +16,11 @@ from tools.context import ToolContext
 pytestmark = pytest.mark.usefixtures("people")
 
 ONE_OF_FOUR = Counter({"won": 1, "CONFLICT": 3})
+ROUNDS = int(os.environ.get("TURNLOOM_DRILL_TURNS", "200"))
+DRILL = [pytest.mark.drill, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(200, marks=[pytest.mark.drill, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("rounds", [4, pytest.param(ROUNDS, marks=DRILL)], ids=["short", "drill"])
 def test_one_of_four_wins(rounds: int, make_context: Callable[..., ToolContext]) -> None:
     """Four users want overlapping times of the same person; the calendars have one meeting of each round."""
     ended = race(put_racers(4), rounds, make_context)
@@ -29,7 +32,7 @@ def test_one_of_four_wins(rounds: int, make_context: Callable[..., ToolContext])
         assert twice.all() == []
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(50, marks=[pytest.mark.drill, pytest.mark.timeout(900)])])
+@pytest.mark.parametrize("rounds", [2, pytest.param(ROUNDS // 4, marks=DRILL)], ids=["short", "drill"])
 def test_one_of_four_wins_on_a_calendar_server(
     rounds: int, server: CalendarServer, make_context: Callable[..., ToolContext]
 ) -> None:
