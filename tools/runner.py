@@ -84,12 +84,10 @@ def reconcile(
             return failure("INTERNAL_ERROR", f"a call of {tool.name} was lost, and it cannot tell what became of it")
         query = tool.input.model_validate(args)
         try:
-            result = _attempted(partial(tool.reconcile, query, context), tool, query, context, guards)
+            found = _found(tool, query, context, guards)
         except CircuitOpen as error:
             return failure(error.code, str(error), error.until)
-        if result is None:
-            return None
-        return _judged(tool, _tool_call(tool, args, context), checked(tool, result), on_note)
+        return None if found is None else _judged(tool, _tool_call(tool, args, context), found, on_note)
 
     return _caught(tool, context, ask)
 
@@ -216,10 +214,16 @@ def _asked_back(
     if tool.effect == "read" or tool.reconcile is None:
         return failed
     try:
-        result = _attempted(partial(tool.reconcile, query, context), tool, query, context, guards)
+        return _found(tool, query, context, guards) or failed
     except (ToolFailed, Unavailable, TimeoutError):
         return failed.model_copy(update={"unsure": True})
-    return failed if result is None else checked(tool, result)
+
+
+def _found(tool: Tool, query: BaseModel, context: ToolContext, guards: Guards | None) -> Envelope | None:
+    """Return what the backend says of a call, by its key; None where it took no effect."""
+    assert tool.reconcile is not None, "asked by the callers"
+    result = _attempted(partial(tool.reconcile, query, context), tool, query, context, guards)
+    return None if result is None else checked(tool, result)
 
 
 def _query(tool: Tool, args: dict[str, Any]) -> BaseModel | Envelope:

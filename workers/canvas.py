@@ -8,6 +8,7 @@ tests/journeys/test_plans.py runs the cases on a real broker.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 from uuid import UUID
 
 from celery import chain, group
@@ -45,11 +46,9 @@ def build(turn_id: UUID, generation: int, expressions: Iterable[Expression], slo
     return _Builder(str(turn_id), generation, slots).canvases(expressions)
 
 
-def rides(expression: Expression, queue: str) -> bool:
-    """Whether this is a lane that may run in one task with others of the queue."""
-    if not isinstance(expression, Lane) or expression.queue != queue:
-        return False
-    return expression.only_reads and not expression.limit_ms
+def rides(expression: Expression) -> TypeGuard[Lane]:
+    """Whether this is a lane that may run in one task with others of its queue."""
+    return isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms
 
 
 class _Builder:
@@ -61,7 +60,7 @@ class _Builder:
     def canvases(self, expressions: Iterable[Expression]) -> Iterator[Signature]:
         riding: dict[str, list[Lane]] = defaultdict(list)
         for expression in expressions:
-            if self._slots > 1 and isinstance(expression, Lane) and rides(expression, expression.queue):
+            if self._slots > 1 and rides(expression):
                 riding[expression.queue].append(expression)
             else:
                 yield self.whole(expression)

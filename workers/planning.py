@@ -232,7 +232,8 @@ def _runs_tools(placement: Placement) -> bool:
 def _own(ready: Sequence[Fragment], queue: str, slots: int) -> list[Fragment]:
     """Return what the planner runs itself: inline steps, and as much else as rides with them."""
     inline = [fragment for fragment in ready if fragment.inline]
-    riding = [fragment for fragment in ready if not fragment.inline and rides(fragment.expression, queue)]
+    others = [fragment for fragment in ready if not fragment.inline and fragment.queue == queue]
+    riding = [fragment for fragment in others if rides(fragment.expression)]
     return inline + riding[: max(0, slots - len(inline))]
 
 

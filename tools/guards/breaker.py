@@ -15,6 +15,7 @@ answer.
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeVar
 from uuid import uuid4
@@ -26,7 +27,6 @@ from models.logging import log
 from models.redis import run_script
 from models.settings import settings
 from tools.context import ToolContext
-from tools.guards.access import account_of
 from tools.registry import Tool
 
 _MOST_FAILURES = 5
@@ -38,15 +38,24 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """What the calls of one service, or of a user's account with it, have in common."""
+
+    id: str
+    service: str
+    """Its name, for people."""
+
+
 def refuse(tool: Tool, query: BaseModel, context: ToolContext) -> None:
     """Pass where the circuit of a call is not open.
 
     Raises:
         ToolFailed: CIRCUIT_OPEN.
     """
-    circuit = circuit_of(tool, query, context)
-    if circuit is not None and circuit in (left_s := open_circuits()):
-        raise _open(str(tool.integration_of(query, context)), left_s[circuit])
+    circuit = _circuit_of(tool, query, context)
+    if circuit is not None and circuit.id in (left_s := open_circuits()):
+        raise _open(circuit, left_s[circuit.id])
 
 
 def through(tool: Tool, query: BaseModel, context: ToolContext, call: Callable[[], Result]) -> Result:
@@ -55,13 +64,11 @@ def through(tool: Tool, query: BaseModel, context: ToolContext, call: Callable[[
     Raises:
         ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
     """
-    circuit = circuit_of(tool, query, context)
-    if circuit is None:
-        return call()
-    return guarded(circuit, str(tool.integration_of(query, context)), context.deadline, call)
+    circuit = _circuit_of(tool, query, context)
+    return call() if circuit is None else guarded(circuit, context.deadline, call)
 
 
-def guarded(circuit: str, service: str, until: float, call: Callable[[], Result]) -> Result:
+def guarded(circuit: Circuit, until: float, call: Callable[[], Result]) -> Result:
     """Make a call of a service, unless its circuit is open, and note how the service did.
 
     For a tool that asks several services, or the accounts of several users. The call ends at `until`, on this process's
@@ -71,24 +78,28 @@ def guarded(circuit: str, service: str, until: float, call: Callable[[], Result]
         ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
     """
     name = uuid4().hex
-    verdict, failures = _admitted(circuit, name, service, until)
+    verdict, failures = _admitted(circuit, name, until)
     began = time.monotonic()
     try:
         result = call()
     except BaseException as error:
         heard = _heard(error, time.monotonic() - began)
         if heard == "failed" or verdict != "closed" or (heard == "answered" and failures):
-            _tell(heard, circuit, name, service)
+            _tell(heard, circuit, name)
         raise
     if verdict != "closed" or failures:
-        _tell("answered", circuit, name, service)
+        _tell("answered", circuit, name)
     return result
 
 
-def circuit_of(tool: Tool, query: BaseModel, context: ToolContext) -> str | None:
+def _circuit_of(tool: Tool, query: BaseModel, context: ToolContext) -> Circuit | None:
     """Return the circuit of a call; None where it talks to no outside service."""
-    account = account_of(tool, query, context)
-    return str(account.id) if account is not None else tool.integration_of(query, context)
+    # Asked once: a hotel's is looked up in the database.
+    service = tool.integration_of(query, context)
+    if service is None:
+        return None
+    account = context.accounts.get(service)
+    return Circuit(service if account is None else str(account.id), service)
 
 
 def open_circuits() -> dict[str, float]:
@@ -100,26 +111,26 @@ def open_circuits() -> dict[str, float]:
     return {listed[place].decode(): listed[place + 1] / 1_000 for place in range(0, len(listed), 2)}
 
 
-def _admitted(circuit: str, name: str, service: str, until: float) -> tuple[str, int]:
+def _admitted(circuit: Circuit, name: str, until: float) -> tuple[str, int]:
     """Wait until a call may be made; return what it is, `closed`, `first` or `trial`, and the failures before it."""
     pause_s = _FIRST_PAUSE_S
     while True:
         left_s = max(0.0, until - time.monotonic())
-        verdict, number = _script("ask", circuit, name, left_s + _LEEWAY_S)
+        verdict, number = _script("ask", circuit.id, name, left_s + _LEEWAY_S)
         if verdict == "open":
-            raise _open(service, number / 1_000)
+            raise _open(circuit, number / 1_000)
         if verdict != "wait":
             return verdict, number
         if left_s == 0:
-            raise TimeoutError(f"{service} was not called: others were waiting for it to answer")
+            raise TimeoutError(f"{circuit.service} was not called: others were waiting for it to answer")
         time.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
-def _tell(heard: str, circuit: str, name: str, service: str) -> None:
-    said, _ = _script(heard, circuit, name)
+def _tell(heard: str, circuit: Circuit, name: str) -> None:
+    said, _ = _script(heard, circuit.id, name)
     if said != "noted":
-        log.warning(f"circuit.{said}", circuit=circuit, service=service)
+        log.warning(f"circuit.{said}", circuit=circuit.id, service=circuit.service)
 
 
 def _script(said: str, circuit: str, name: str, time_s: float = 0.0) -> tuple[str, int]:
@@ -149,9 +160,9 @@ def _heard(error: BaseException, waited_s: float) -> Literal["failed", "answered
     return "unheard"
 
 
-def _open(service: str, left_s: float) -> ToolFailed:
+def _open(circuit: Circuit, left_s: float) -> ToolFailed:
     retry_at = datetime.now(UTC) + timedelta(seconds=left_s)
-    return CircuitOpen(f"{service} has failed again and again: it is left alone for now", retry_at)
+    return CircuitOpen(f"{circuit.service} has failed again and again: it is left alone for now", retry_at)
 
 
 class CircuitOpen(ToolFailed):

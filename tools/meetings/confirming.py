@@ -80,8 +80,8 @@ class ConfirmedMeeting(Contract):
 
 
 def _card(meeting: ConfirmedMeeting) -> CardArtifact:
-    told = {"with": meeting.counterpart, "from": meeting.start, "to": meeting.end, "time zone": meeting.tz}
-    facts = [Fact(label=label, value=value) for label, value in told.items()]
+    shown = {"with": meeting.counterpart, "from": meeting.start, "to": meeting.end, "time zone": meeting.tz}
+    facts = [Fact(label=label, value=value) for label, value in shown.items()]
     return CardArtifact(title=meeting.title, data=Card(facts=facts))
 
 

@@ -21,7 +21,7 @@ from models.errors import ToolFailed, TurnloomError, Unavailable
 from models.ledger.calendars import Interval
 from models.ledger.integrations import Account, access_of, needs_reauth
 from models.ledger.users import User
-from tools.guards.breaker import guarded
+from tools.guards.breaker import Circuit, guarded
 from tools.meetings.calendars import Calendar
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class DavCalendar(Calendar):
         # Not by super(): a dataclass with slots is another class than the one that this method was written in.
         held = Calendar.busy(self, window, but)
         # The circuit is the account's. Whatever a tool does in a calendar, it looks first: no other call needs a guard.
-        service = f"the calendar of {self.user.name}"
-        events = guarded(str(self.account.id), service, self.until, partial(self._found, window))
+        circuit = Circuit(str(self.account.id), f"the calendar of {self.user.name}")
+        events = guarded(circuit, self.until, partial(self._found, window))
         there = (self._time_of(event) for event in events if self._takes_time(event, but))
         return held + [at for at in there if at is not None and at.overlaps(window)]
 
