@@ -97,6 +97,15 @@ def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
         return None
 
 
+def push(queue: str, messages: Sequence[bytes]) -> None:
+    """Put messages into a queue of the broker, where they are taken out in this order.
+
+    Raises:
+        Failed: Redis does not answer; they may have been put there.
+    """
+    redis().lpush(queue, *messages)
+
+
 def run_script(name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes]) -> Any:
     """Run a script of models/scripts, which happens at once or not at all, and return what it answers.
 

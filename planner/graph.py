@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
 
+from planner.expressions import Bundle, Expression, Lane, Parallel, Series
+
 
 @dataclass(frozen=True)
 class Node:
@@ -31,37 +33,6 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Lane:
-    """Steps that run one after another in one task."""
-
-    steps: tuple[str, ...]
-    queue: str
-    label: str
-    """What operators see: the first tool, and how many more."""
-    only_reads: bool = True
-    """Whether it may ride in one task with other lanes."""
-    limit_ms: int | None = None
-    """Time for its call, where that is made in a process of its own, and rides with no other."""
-
-
-@dataclass(frozen=True)
-class Series:
-    """Parts that run one after another."""
-
-    parts: "tuple[Lane | Parallel, ...]"
-
-
-@dataclass(frozen=True)
-class Parallel:
-    """Parts that run side by side."""
-
-    parts: "tuple[Lane | Series, ...]"
-
-
-Expression = Lane | Series | Parallel
-
-
-@dataclass(frozen=True)
 class Fragment:
     """A part of the plan for one canvas; it is sent when all `needs` (steps of other fragments) are final."""
 
@@ -73,8 +44,8 @@ class Fragment:
 
     @property
     def queue(self) -> str | None:
-        """The queue of a fragment that is a single lane; None for one with branches."""
-        return self.expression.queue if isinstance(self.expression, Lane) else None
+        """The queue of a fragment that is one task; None for one of several."""
+        return self.expression.queue if isinstance(self.expression, Lane | Bundle) else None
 
 
 def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = ()) -> list[Fragment]:
@@ -110,10 +81,13 @@ def transitive_closure(needs: Mapping[str, Iterable[str]]) -> dict[str, set[str]
 def transitive_reduction(needs: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     """Return the fewest direct needs that imply the same order."""
     ancestors = transitive_closure(needs)
-    return {
-        step: {need for need in direct if not any(need in ancestors[other] for other in direct if other != need)}
-        for step, direct in needs.items()
-    }
+    return {step: fewest(direct, ancestors) for step, direct in needs.items()}
+
+
+def fewest(needs: Iterable[str], ancestors: Mapping[str, Collection[str]]) -> set[str]:
+    """Return those of a step's direct needs that none of the others implies."""
+    direct = set(needs)
+    return {need for need in direct if not any(need in ancestors[other] for other in direct if other != need)}
 
 
 def most_at_once(needs: Mapping[str, Iterable[str]]) -> int:
@@ -136,6 +110,13 @@ def critical_path(needs: Mapping[str, Iterable[str]], duration: Mapping[str, flo
     return max(end.values(), default=0.0)
 
 
+def lane_of(run: list[Node], queue: str | None = None) -> Lane:
+    """Return the lane of these steps, for this queue or else that of the first."""
+    more = f" +{len(run) - 1}" if len(run) > 1 else ""
+    only_reads = all(node.effect == "read" for node in run)
+    return Lane(tuple(node.id for node in run), queue or run[0].queue, run[0].tool + more, only_reads, run[0].limit_ms)
+
+
 def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> str:
     """Draw the graph as a Mermaid flowchart, top down."""
     names = {step: f"s{number}" for number, step in enumerate(needs)}
@@ -143,27 +124,6 @@ def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> st
     lines += [f'  {names[step]}["{_escape(labels[step])}"]' for step in needs]
     lines += [f"  {names[need]} --> {names[step]}" for step, direct in needs.items() for need in direct]
     return "\n".join(lines) + "\n"
-
-
-def dump_expression(expression: Expression) -> dict[str, Any]:
-    """Write an expression as JSON data."""
-    if isinstance(expression, Lane):
-        lane: dict[str, Any] = {"lane": list(expression.steps), "queue": expression.queue, "label": expression.label}
-        if expression.limit_ms is not None:
-            lane["limit_ms"] = expression.limit_ms
-        return lane if expression.only_reads else {**lane, "only_reads": False}
-    kind = "series" if isinstance(expression, Series) else "parallel"
-    return {kind: [dump_expression(part) for part in expression.parts]}
-
-
-def load_expression(data: Mapping[str, Any]) -> Expression:
-    """Read what `dump_expression` wrote."""
-    if "lane" in data:
-        only_reads, limit_ms = data.get("only_reads", True), data.get("limit_ms")
-        return Lane(tuple(data["lane"]), data["queue"], data["label"], only_reads, limit_ms)
-    if "series" in data:
-        return Series(tuple(load_expression(part) for part in data["series"]))  # type: ignore[misc]
-    return Parallel(tuple(load_expression(part) for part in data["parallel"]))  # type: ignore[misc]
 
 
 _Tree = str | tuple[str, tuple[Any, ...]]
@@ -261,32 +221,26 @@ def _exits(tree: _Tree) -> Iterator[str]:
 
 def _lanes(tree: _Tree, nodes: Mapping[str, Node]) -> Expression:
     if isinstance(tree, str):
-        return _lane([nodes[tree]])
+        return lane_of([nodes[tree]])
     if tree[0] == "parallel":
         return Parallel(tuple(_lanes(part, nodes) for part in tree[1]))  # type: ignore[misc]
     parts: list[Any] = []
     run: list[Node] = []
     for part in tree[1]:
         if run and not (isinstance(part, str) and _may_follow(run[-1], nodes[part])):
-            parts.append(_lane(run))
+            parts.append(lane_of(run))
             run = []
         if isinstance(part, str):
             run.append(nodes[part])
         else:
             parts.append(_lanes(part, nodes))
     if run:
-        parts.append(_lane(run))
+        parts.append(lane_of(run))
     return parts[0] if len(parts) == 1 else Series(tuple(parts))
 
 
 def _may_follow(last: Node, node: Node) -> bool:
     return last.queue == node.queue and last.limit_ms is None and node.limit_ms is None
-
-
-def _lane(run: list[Node]) -> Lane:
-    more = f" +{len(run) - 1}" if len(run) > 1 else ""
-    only_reads = all(node.effect == "read" for node in run)
-    return Lane(tuple(node.id for node in run), run[0].queue, run[0].tool + more, only_reads, run[0].limit_ms)
 
 
 def _escape(text: str) -> str:

@@ -11,12 +11,17 @@ from models.database import statement, transaction
 from models.ids import new_id
 from models.ledger import memory, plans, tenants, turns
 from models.ledger.plans import NewPlan
+from models.ledger.steps import Holder, Wanted
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
 from models.redis import queue_lengths
+from planner.graph import Fragment, Node, fragments
 from tools.registry import load_registry
 from workers.compiling import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
+NOTHING = Wanted([], "plan", 0, mixed=False)
+"""Of a plan: its planner runs nothing itself."""
+PLANNER = Holder("planner", 60_000)
 
 
 def queue_length(queue: str) -> int:
@@ -77,19 +82,26 @@ def record_plan(
 ) -> None:
     """Record a plan for a claimed turn, compiled as the planner does it."""
     plan = Plan.model_validate({"steps": list(steps)})
-    compiled = compile_plan(plan, REGISTRY, "spread" if max_steps > 1 else "dense", cap)
+    compiled = compile_plan(plan, REGISTRY, "spread", cap)
+    parts = compiled.fragments if max_steps > 1 else _single(compiled.steps)
     new = NewPlan(
         plan=plan,
         source="caller",
         trace={},
         steps=compiled.steps,
-        fragments=fragment_rows(compiled.fragments),
+        fragments=fragment_rows(parts),
         placement="spread",
         max_parallel=compiled.max_parallel,
         calls=calls,
     )
     with statement() as db:
-        assert plans.record(db, turn.id, turn.attempt, new) is not None
+        assert plans.record(db, turn.id, turn.attempt, new, NOTHING, PLANNER) is not None
+
+
+def _single(rows: list[dict[str, Any]]) -> list[Fragment]:
+    """Return a fragment for each step."""
+    names = ("id", "needs", "queue", "tool", "effect", "inline")
+    return fragments([Node(*(row[name] for name in names)) for row in rows], 1)
 
 
 def running_turn(

@@ -147,12 +147,16 @@ def step_cache(step: StepRow) -> str | None:
 
 
 def _with_status(turn: TurnRow, steps: Sequence[StepRow]) -> list[tuple[StepRow, str]]:
-    """Tell steps that wait for a worker (`queued`) from those that wait for other steps, or their time (`pending`)."""
+    """Tell steps that wait for a worker (`queued`) from those that wait for other steps, or their time (`pending`).
+
+    The latter may be a worker's already, which begins them when the others have ended.
+    """
     final = {step.id for step in steps if step.status in FINAL_STEP_STATUSES}
     waiting = "pending" if turn.status in ("planning", "running") else None
     # Of the steps that wait, only those that are tried again later have an error.
     ready = {step.id for step in steps if step.status == waiting and not step.error and final.issuperset(step.needs)}
-    return [(step, "queued" if step.id in ready else step.status) for step in steps]
+    held = {step.id for step in steps if step.status == "running" and not step.started_at}
+    return [(step, "queued" if step.id in ready else "pending" if step.id in held else step.status) for step in steps]
 
 
 def _step_view(step: StepRow, status: str) -> StepView:

@@ -25,6 +25,7 @@ class RoadTask(Task):  # type: ignore[type-arg]
     """The base of our tasks: what escapes from one is logged with its ids; no argument is more than an id."""
 
     abstract = True
+    Request = "workers.reading:TaskRequest"
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, *_: Any) -> None:
         """Log what Celery has caught at the edge."""
@@ -35,7 +36,7 @@ class RoadTask(Task):  # type: ignore[type-arg]
 def _make_app() -> "Celery[Task[Any, Any]]":
     url = settings().redis_url
     TRANSPORT_ALIASES["redis"] = "workers.transport:Transport"
-    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=url, task_cls=RoadTask)
+    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend="workers.chords:Backend", task_cls=RoadTask)
     made.conf.update(
         include=[
             *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
@@ -45,10 +46,11 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         task_default_queue="maintenance",
         task_create_missing_queues=False,
         # One BRPOP a message instead of nine commands; what a killed worker held is found by its leases. With the
-        # broker out or hanging, a publisher is told soon: the ledger remembers, and the sweep sends again.
+        # broker out or hanging, a publisher is told soon: the ledger remembers, and the sweep sends again. No queue has
+        # priorities, for each of which there would be a list to look into.
         broker_transport_options={
             "ack_emulation": False, "socket_connect_timeout": 2, "socket_timeout": 5,
-            "max_retries": 1, "interval_start": 0,
+            "max_retries": 1, "interval_start": 0, "priority_steps": [0],
         },
         broker_connection_retry_on_startup=True,
         broker_pool_limit=32,
@@ -60,10 +62,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         # No event when a task is sent: it would come late and put the task's own name over its tool's.
         worker_send_task_events=settings().task_events,
         task_track_started=False,
-        # Results live in the ledger. Chord counters are Redis keys, which must outlive the longest chord.
         task_ignore_result=True,
-        result_expires=3_600,
-        result_chord_expires=86_400,
         beat_schedule={
             "sweep": {"task": "sweep", "schedule": settings().sweep_interval_s, "options": {"queue": "maintenance"}},
             # Where tools are called, because it asks the same outside services; one that waited for long is in vain.

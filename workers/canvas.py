@@ -8,21 +8,17 @@ tests/journeys/test_plans.py runs the cases on a real broker.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TypeGuard
 from uuid import UUID
 
-from celery import chain, group
-from celery.canvas import Signature
+from celery.canvas import Signature, _chain
 
 from models.logging import log
-from planner.graph import Expression, Lane, Parallel, Series
+from planner.expressions import Bundle, Expression, Lane, Parallel, Series
 from workers import dispatch
 from workers.app import app
-from workers.dispatch import PUBLISH_ERRORS, Message
+from workers.chords import Fork, beginning
+from workers.dispatch import PUBLISH_ERRORS
 from workers.isolation import GRACE_S
-
-SLOTS = {"spread": 1, "dense": 4}
-"""Lanes of a turn that one task runs at a time, by placement."""
 
 
 def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> None:
@@ -30,13 +26,9 @@ def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], s
 
     What cannot be sent stays ready in the ledger.
     """
-    canvases = [part for canvas in build(turn_id, generation, expressions, slots) for part in _side_by_side(canvas)]
+    canvases = build(turn_id, generation, expressions, slots)
     try:
-        if messages := [_message(canvas) for canvas in canvases if _is_task(canvas)]:
-            dispatch.publish(messages)
-        for canvas in canvases:
-            if not _is_task(canvas):
-                canvas.apply_async()
+        dispatch.publish([message for canvas in canvases for message in beginning(canvas)])
     except PUBLISH_ERRORS as error:
         log.warning("canvas.unsent", turn_id=str(turn_id), error=type(error).__name__)
 
@@ -46,11 +38,6 @@ def build(turn_id: UUID, generation: int, expressions: Iterable[Expression], slo
     return _Builder(str(turn_id), generation, slots).canvases(expressions)
 
 
-def rides(expression: Expression) -> TypeGuard[Lane]:
-    """Whether this is a lane that may run in one task with others of its queue."""
-    return isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms
-
-
 class _Builder:
     def __init__(self, turn_id: str, generation: int, slots: int) -> None:
         self._turn_id = turn_id
@@ -58,58 +45,76 @@ class _Builder:
         self._slots = slots
 
     def canvases(self, expressions: Iterable[Expression]) -> Iterator[Signature]:
-        riding: dict[str, list[Lane]] = defaultdict(list)
+        riding: dict[str, list[list[Lane]]] = defaultdict(list)
         for expression in expressions:
-            if self._slots > 1 and rides(expression):
-                riding[expression.queue].append(expression)
-            else:
+            lanes = _riding(expression) if self._slots > 1 else []
+            if not lanes:
                 yield self.whole(expression)
-        for lanes in riding.values():
-            for start in range(0, len(lanes), self._slots):
-                yield self._lanes(lanes[start : start + self._slots])
+                continue
+            tasks = riding[lanes[0].queue]
+            if tasks and len(tasks[-1]) + len(lanes) <= self._slots:
+                tasks[-1].extend(lanes)
+            else:
+                tasks.append(lanes)
+        for tasks in riding.values():
+            yield from map(self._lanes, tasks)
 
     def whole(self, expression: Expression) -> Signature:
         if isinstance(expression, Parallel):
-            return group([self._branch(part) for part in expression.parts])
+            return self._fork(expression)
         parts = self._parts(expression)
-        if _has_group(parts[:-1]) and _is_group(parts[-1]):
-            parts.append(self._join())
+        if any(isinstance(part, Fork) for part in parts[:-1]):
+            self._close(parts[-1])
         return _chained(parts)
 
     def _branch(self, expression: Lane | Series) -> Signature:
         parts = self._parts(expression)
-        if _is_group(parts[-1]):
-            parts.append(self._join())
+        self._close(parts[-1])
         return _chained(parts)
 
-    def _parts(self, expression: Lane | Series) -> list[Signature]:
+    def _parts(self, expression: Lane | Bundle | Series) -> list[Signature]:
         if isinstance(expression, Lane):
             return [self._lanes([expression])]
+        if isinstance(expression, Bundle):
+            return [self._lanes(list(expression.lanes))]
         parts: list[Signature] = []
         for part in expression.parts:
-            if isinstance(part, Lane):
+            before = parts[-1] if parts else None
+            if isinstance(part, Parallel):
+                self._close(before)
+                parts.append(self._fork(part))
+            elif isinstance(before, Fork) and before.is_open:
+                before.close(self._lanes([part]))
+            else:
                 parts.append(self._lanes([part]))
-                continue
-            if parts and _is_group(parts[-1]):
-                parts.append(self._join())
-            parts.append(group([self._branch(inner) for inner in part.parts]))
         return parts
 
+    def _fork(self, expression: Parallel) -> Fork:
+        return Fork([self._branch(part) for part in expression.parts])
+
+    def _close(self, part: Signature | None) -> None:
+        """Let a no-op follow a group, where another one would follow it or nothing may."""
+        if isinstance(part, Fork) and part.is_open:
+            part.close(self._join())
+
     def _lanes(self, lanes: list[Lane]) -> Signature:
-        first = lanes[0]
+        first, more = lanes[0], sum(len(lane.steps) for lane in lanes) - 1
+        tool = first.label.partition(" +")[0]
         return app.signature(
             "run_steps",
-            args=(self._turn_id, [list(lane.steps) for lane in lanes], self._generation, self._slots),
+            args=(self._turn_id, [list(lane.steps) for lane in lanes], self._generation, max(self._slots, len(lanes))),
             immutable=True,
             queue=first.queue,
-            shadow=first.label if len(lanes) == 1 else f"{first.label} +{len(lanes) - 1}",
+            shadow=f"{tool} +{more}" if more else tool,
             argsrepr=f"{self._turn_id} {' '.join(step for lane in lanes for step in lane.steps)}",
             kwargsrepr="{}",
             time_limit=first.limit_ms and math.ceil(first.limit_ms / 1000) + GRACE_S,
         )
 
     def _join(self) -> Signature:
-        return app.signature("join", args=(self._turn_id,), immutable=True, queue="tools.io")
+        return app.signature(
+            "join", args=(self._turn_id,), immutable=True, queue="tools.io", argsrepr=self._turn_id, kwargsrepr="{}"
+        )
 
 
 @app.task(name="join", ignore_result=True)
@@ -117,34 +122,14 @@ def join(turn_id: str) -> None:
     """Do nothing: a plain task where Celery needs one between groups."""
 
 
-def _side_by_side(canvas: Signature) -> list[Signature]:
-    """Return the parts of a group that nothing waits for: Celery need not know that they belong together."""
-    return list(canvas.tasks) if isinstance(canvas, group) else [canvas]
-
-
-def _is_task(canvas: Signature) -> bool:
-    return canvas.subtask_type is None
-
-
-def _message(task: Signature) -> Message:
-    options = task.options
-    return Message(
-        task=str(task.task),
-        args=task.args,
-        queue=options["queue"],
-        argsrepr=options["argsrepr"],
-        label=options["shadow"],
-        time_limit=options["time_limit"],
-    )
+def _riding(expression: Expression) -> list[Lane]:
+    """Return the lanes that may run in one task with others of their queue; none where it may not."""
+    if isinstance(expression, Bundle):
+        return list(expression.lanes)
+    if isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms:
+        return [expression]
+    return []
 
 
 def _chained(parts: list[Signature]) -> Signature:
-    return parts[0] if len(parts) == 1 else chain(*parts)
-
-
-def _is_group(part: Signature) -> bool:
-    return isinstance(part, group)
-
-
-def _has_group(parts: list[Signature]) -> bool:
-    return any(_is_group(part) for part in parts)
+    return parts[0] if len(parts) == 1 else _chain(*parts)

@@ -29,6 +29,7 @@ def web_command(*, host: str, port: int, processes: int) -> list[str]:
     """
     return [
         *(sys.executable, "-m", "gunicorn", "web.app:create_app()"),
+        *("--config", "python:web.serving"),
         *("--bind", f"{host}:{port}"),
         *("--workers", str(processes)),
         *("--worker-class", "gevent"),

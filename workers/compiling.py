@@ -6,14 +6,19 @@ each of them needs: a read after a write is another call than one before it.
 """
 
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from models.contracts.plan import Plan, Step, implied_inputs, implied_needs
 from models.settings import settings
-from planner.graph import Fragment, Node, dump_expression, fragments, most_at_once
+from planner.bundles import bundles
+from planner.expressions import dump_expression
+from planner.graph import Fragment, Node, fragments, most_at_once
 from tools.registry import Registry
+
+SLOTS = {"spread": 1, "dense": 4}
+"""Lanes of a turn that one task runs at a time, by placement."""
 
 _TOLD = {"id", "needs", "reason", "parallel_group", "assumes", "phase", "purpose"}
 """Fields of a step that say nothing about its call; of the needs counts what is implied."""
@@ -81,7 +86,7 @@ def compile_plan(
     max_parallel = cap if cap is not None and _may_exceed(nodes, cap) else None
     return Compiled(
         steps=[row for row in rows if row["id"] not in started],
-        fragments=fragments(nodes, fragment_size(placement, max_parallel), started),
+        fragments=reduced(nodes, placement, max_parallel, started),
         max_parallel=max_parallel,
     )
 
@@ -101,12 +106,17 @@ def fragment_rows(compiled: Iterable[Fragment], first: int = 0) -> list[dict[str
     ]
 
 
-def fragment_size(placement: str, max_parallel: int | None) -> int:
-    """Return how many steps a fragment may hold.
+def reduced(nodes: Iterable[Node], placement: str, max_parallel: int | None, pinned: Collection[str]) -> list[Fragment]:
+    """Return the fragments of steps: by placement for a canvas or for bundles.
 
-    `dense` has no canvas, only ledger joins; and under a cap the ledger sends each step when it has its place.
+    Under a cap each step is one, because the ledger sends it when it has its place.
     """
-    return settings().canvas_max_steps if placement == "spread" and max_parallel is None else 1
+    most_steps = settings().canvas_max_steps
+    if max_parallel is not None:
+        return fragments(nodes, 1, pinned)
+    if placement == "dense":
+        return bundles(nodes, SLOTS["dense"], most_steps, pinned)
+    return fragments(nodes, most_steps, pinned)
 
 
 def limit_ms(columns: dict[str, Any]) -> int | None:

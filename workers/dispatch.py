@@ -4,17 +4,11 @@ A broker that is out delays a turn and loses nothing: the failure is logged, and
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
-
-from celery.utils import uuid
-from kombu import Producer
-from kombu.exceptions import OperationalError
 
 from models.crash_points import reach
 from models.database import transaction
@@ -23,10 +17,11 @@ from models.ledger import workers
 from models.ledger.approvals import Decided
 from models.ledger.control import ClosedTurn
 from models.logging import log
-from models.redis import Failed, announce, queue_lengths
-from workers.app import QUEUES, app
+from models.redis import Failed, announce, push, queue_lengths
+from workers.app import QUEUES
+from workers.messages import Message, write
 
-PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OperationalError, OSError, Failed)
+PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
 """What publishing fails with when the broker is out."""
 
 
@@ -73,21 +68,6 @@ def send(task: str, turn_id: UUID, *arguments: int | str, queue: str) -> None:
     _send_all([_message(task, turn_id, *arguments, queue=queue)])
 
 
-@dataclass(frozen=True)
-class Message:
-    """A task to send. Its result is never asked for."""
-
-    task: str
-    args: tuple[Any, ...]
-    queue: str
-    argsrepr: str
-    """What Flower shows as its arguments."""
-    label: str | None = None
-    """What Flower shows as its name."""
-    time_limit: int | None = None
-    """Seconds after which the process that runs it is ended, where it is one of a pool's."""
-
-
 @lru_cache
 def _dispatcher() -> Gatherer[Message]:
     return Gatherer("dispatcher", _send_all)
@@ -108,33 +88,18 @@ def _message(task: str, turn_id: UUID, *arguments: int | str, queue: str) -> Mes
 
 
 def publish(messages: Sequence[Message]) -> None:
-    """Send messages on one connection, several of them together, without what Celery does for results and canvases.
+    """Send messages, in one command for each queue.
 
     Raises:
         PUBLISH_ERRORS: the broker is out; any of the messages may have been sent.
     """
-    with app.producer_pool.acquire(block=True) as producer, _together(producer, messages):
-        for each in messages:
-            _publish(producer, each)
-
-
-def _together(producer: Producer, messages: Sequence[Message]) -> AbstractContextManager[object]:
-    several = len(messages) > 1
-    return producer.batch() if several else nullcontext()  # type: ignore[attr-defined]  # new in kombu 5.7
-
-
-def _publish(producer: Producer, message: Message) -> None:
-    written = app.amqp.as_task_v2(
-        uuid(),
-        message.task,
-        message.args,
-        shadow=message.label,
-        time_limit=message.time_limit,
-        ignore_result=True,
-        argsrepr=message.argsrepr,
-        kwargsrepr="{}",
-    )
-    app.amqp.send_task_message(producer, message.task, written, queue=message.queue, declare=[], retry=False)
+    queues: dict[str, list[bytes]] = defaultdict(list)
+    for each in messages:
+        queues[each.queue].append(write(each))
+    for queue, written in queues.items():
+        push(queue, written)
+    for each in messages:
+        reach(f"{each.task}.sent")
 
 
 def workers_alive() -> bool:

@@ -1,8 +1,10 @@
 """Run steps: claim, act, record. The one executor of every placement.
 
-A task brings a lane: steps that run one after another. The executor keeps up to `slots` lanes of its turn going at a
-time. Whatever finished together is one commit, which also claims what became ready for the free slots; only the
-surplus is published; when nothing of the plan is left, the turn is answered. What runs together wants the same queue.
+A task brings lanes: steps that run one after another. The executor keeps up to `slots` lanes of its turn going at a
+time. Reads that nobody has claimed before are claimed together, and each begins when those before it have succeeded:
+the ledger is told afterwards. Whatever finished together is one commit, which also claims what became ready for the
+free slots; only the surplus is published; when nothing of the plan is left, the turn is answered. What runs together
+wants the same queue.
 
 Tools run in threads of their own, so that one that overruns its deadline can be given up.
 """
@@ -10,12 +12,12 @@ Tools run in threads of their own, so that one that overruns its deadline can be
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import UUID
 
-from celery import Task
+from celery import Task, current_task
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
@@ -24,22 +26,31 @@ from models.database import statement
 from models.errors import Unavailable
 from models.ledger import steps
 from models.ledger.recovery import LEASE_MS
-from models.ledger.steps import Advance, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
+from models.ledger.replies import Material
+from models.ledger.steps import (
+    Advance,
+    BegunStep,
+    ClaimedLane,
+    ClaimedStep,
+    FinishedStep,
+    Holder,
+    TurnFacts,
+    Wanted,
+)  # fmt: skip
 from models.logging import log
 from models.redis import announce
-from planner.graph import load_expression
+from planner.expressions import load_expression
 from workers import canvas, isolation, parking
+from workers.ahead import Ahead, LedgerTime
 from workers.app import app
 from workers.callers import callers
 from workers.calling import Calling
 from workers.dispatch import send
 from workers.heartbeat import leases
-from workers.metrics import count_given_up
-from workers.outcomes import GRACE_S, Outcome, Parked, given_up
+from workers.outcomes import GRACE_S, Outcome, Parked
 from workers.responding import respond
+from workers.underway import GATHER_MOST_S, Call
 
-_QUICK_S, _GATHER_S = 0.02, 0.003
-"""What ends within the first waits as long as the second for others, so that they are recorded together."""
 _RECORDING_S = 30.0
 """How long an outcome is held while Postgres is out."""
 _until_recorded = Retrying(
@@ -54,17 +65,16 @@ _until_recorded = Retrying(
 def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
     """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])
-    run_lanes(UUID(turn_id), lanes, generation, slots, queue, holder_of(self))
+    run_lanes(UUID(turn_id), lanes, generation, slots, queue)
 
 
-def run_lanes(
-    turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, slots: int, queue: str, holder: Holder
-) -> None:
+def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, slots: int, queue: str) -> None:
     """Run lanes and what follows from them, as a task of this queue.
 
     Raises:
         Ignore: they are not ours to run, or not now.
     """
+    holder = current_holder()
     try:
         with statement() as db:
             claim = steps.claim(db, turn_id, lanes, generation, holder)
@@ -73,32 +83,16 @@ def run_lanes(
         raise Ignore from error
     if claim.verdict == "done":
         return
-    if claim.turn is None:
+    if claim.turn is None or claim.verdict != "claimed":
         log.info("step.refused", turn_id=str(turn_id), steps=lanes, verdict=claim.verdict)
         raise Ignore
     announce(turn_id, claim.events)
-    executor = Executor(turn_id, claim.turn, generation, queue, holder)
-    try:
-        executor.run(claim.lanes, slots)
-    finally:
-        if executor.has_given_up:
-            isolation.end_process()
+    Executor(turn_id, claim.turn, generation, queue, holder).run(claim.lanes, slots, claim.at)
 
 
-def holder_of(task: "Task[Any, Any]") -> Holder:
-    """Return who runs this task: the worker's name and the process."""
-    return Holder(f"{task.request.hostname}/{os.getpid()}", LEASE_MS)
-
-
-@dataclass
-class _Call:
-    """A tool call that is under way."""
-
-    lane: list[str]
-    step: ClaimedStep
-    began_at: float
-    """On the monotonic clock, like the next."""
-    give_up_at: float
+def current_holder() -> Holder:
+    """Return who runs the current task: the worker's name and the process."""
+    return Holder(f"{current_task.request.hostname}/{os.getpid()}", LEASE_MS)
 
 
 class Executor:
@@ -111,65 +105,81 @@ class Executor:
         self._generation = generation
         self._queue = queue
         self._holder = holder
-        self._live: dict[str, _Call] = {}
-        self._outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self._live: dict[str, Call] = {}
+        self._ahead = Ahead()
+        self._later: list[list[str]] = []
+        """Lanes whose next step could not be claimed yet."""
+        self._outcomes: SimpleQueue[tuple[Outcome, float]] = SimpleQueue()
         self._own: set[str] = set()
+        self._time = LedgerTime()
+        self._is_troubled = False
         self._is_parked = False
-        self.has_given_up = False
+        self._has_given_up = False
 
-    def run(self, lanes: Sequence[ClaimedLane], slots: int) -> None:
-        """Run claimed lanes and what follows from them, up to `slots` lanes at a time.
+    def run(self, lanes: Sequence[ClaimedLane], slots: int, at: float) -> None:
+        """Run claimed lanes and what follows from them, up to `slots` lanes at a time. `at`: when they were claimed.
 
         Raises:
             Ignore: an outcome could not be recorded, or one of these lanes was parked; the ledger knows how to go on.
         """
         self._own = {step for lane in lanes for step in lane.steps}
+        self._time.hear(at)
         try:
-            for lane in lanes:
-                self._start(lane)
+            self._take(lanes)
             self._go_on(slots)
         finally:
             # Whatever broke off here, nobody may keep alive what nobody works on.
-            for call in self._live.values():
-                leases.release_step(self._turn_id, call.step.id, call.step.attempt)
-        if self._is_parked:
+            self._release([call.step for call in self._live.values()])
+            self._release(self._ahead.give_back())
+            if self._has_given_up:
+                isolation.end_process()
+        if self._is_parked or any(step in self._own for lane in self._later for step in lane):
             raise Ignore
 
     def _go_on(self, slots: int) -> None:
         while self._live:
             finished = self._finished()
-            if not finished:
+            back = self._ahead.give_back() if self._is_troubled else []
+            if not finished and not back:
                 continue  # what came was a parked step, or the late outcome of a call that had been given up
-            rests = [rest for step in finished if (rest := _rest(self._live.pop(step.id)))]
-            free = 0 if isolation.is_child() else max(0, slots - len(self._live) - len(rests))
-            advance = self._record(finished, Wanted(rests, self._queue, free, mixed=slots == 1))
+            advance = self._record(finished, back, slots)
             reach("steps.recorded")
             announce(self._turn_id, advance.events)
+            self._is_troubled = bool(advance.fenced)
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
-            for claimed in advance.claimed:
-                self._start(claimed)
+            self._take(advance.claimed)
             canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             if advance.respond is not None:
                 reach("reply.due")
-                self._respond(advance.respond)
+                self._respond(advance.respond, advance.material)
 
-    def _start(self, lane: ClaimedLane) -> None:
-        step = lane.step or self._claim(lane.steps)
-        if step is None:
-            return
+    def _take(self, lanes: Sequence[ClaimedLane]) -> None:
+        for lane in lanes:
+            has_effect = lane.effect not in (None, "read")
+            step = lane.step or (self._claim(lane.steps) if has_effect else None)
+            if step is None:
+                self._later.append(lane.steps)
+                continue
+            leases.hold_step(self._turn_id, step.id, step.attempt)
+            if step.waits:
+                self._ahead.add(step)
+            else:
+                self._start(step, lane.steps, is_told=True)
+
+    def _start(self, step: ClaimedStep, lane: list[str], *, is_told: bool) -> None:
         reach(f"{step.effect}.claimed")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         now = time.monotonic()
         end = now + allowed_ms / 1000
-        self._live[step.id] = _Call(list(lane.steps), step, now, end + GRACE_S)
-        leases.hold_step(self._turn_id, step.id, step.attempt)
+        self._live[step.id] = Call(lane, step, now, end + GRACE_S, is_told)
         callers.call(self._call, step, end)
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
         with statement() as db:
             claim = steps.claim(db, self._turn_id, [lane], self._generation, self._holder)
+        self._time.hear(claim.at)
         announce(self._turn_id, claim.events)
         return claim.lanes[0].step if claim.lanes else None
 
@@ -177,73 +187,104 @@ class Executor:
         """Run the step, in a thread of its own."""
         outcome = parking.delay(self._turn_id, self._calling.outcome(step, end))
         reach(f"{step.effect}.returned")
-        self._outcomes.put(outcome)
+        self._outcomes.put((outcome, time.monotonic()))
 
     def _finished(self) -> list[FinishedStep]:
-        """Wait until something has come to an end or must be given up; return all that has finished."""
+        """Wait until something has come to an end or must be given up; return all that has finished.
+
+        What waited for it has begun by then.
+        """
         wait_s = min(call.give_up_at for call in self._live.values()) - time.monotonic()
         done: dict[str, Outcome] = {}
         try:
-            outcome = self._outcomes.get(timeout=max(0.0, wait_s))
-            until = self._gather_until(outcome)
+            outcome, ended_at = self._outcomes.get(timeout=max(0.0, wait_s))
+            until, most = self._awaited(outcome, ended_at), ended_at + GATHER_MOST_S
             while True:
                 done[outcome.id] = outcome
+                self._hear(outcome, ended_at)
                 patience_s = until - time.monotonic() if len(done) < len(self._live) else 0.0
-                outcome = self._outcomes.get(timeout=max(0.0, patience_s))
+                outcome, ended_at = self._outcomes.get(timeout=max(0.0, patience_s))
+                until = min(max(until, self._awaited(outcome, ended_at)), most)
         except Empty:
             now = time.monotonic()
-        late = [call.step for call in self._live.values() if call.give_up_at <= now and call.step.id not in done]
-        self.has_given_up |= bool(late)
+        late = [call for call in self._live.values() if call.give_up_at <= now and call.step.id not in done]
+        for call in late:
+            call.ended_at = now
+            self._has_given_up = self._is_troubled = True
         known = [outcome for name, outcome in done.items() if name in self._live]
         for outcome in known:
             if isinstance(outcome, Parked):
                 self._let_go(outcome)
-        return [each for each in known if isinstance(each, FinishedStep)] + [_given_up(step) for step in late]
+        return [each for each in known if isinstance(each, FinishedStep)] + [call.give_up() for call in late]
 
-    def _gather_until(self, first: Outcome) -> float:
-        """Return until when others may join the first: where it came at once they often do, and one commit will do."""
-        now = time.monotonic()
-        call = self._live.get(first.id)
-        return now + _GATHER_S if call and now - call.began_at < _QUICK_S else now
+    def _awaited(self, outcome: Outcome, ended_at: float) -> float:
+        """Return until when others are awaited, to be recorded together with this one."""
+        call = self._live.get(outcome.id)
+        return ended_at if call is None else call.gathers_until(ended_at)
+
+    def _hear(self, outcome: Outcome, ended_at: float) -> None:
+        """Note that a call has ended, and begin what waited for its success."""
+        call = self._live.get(outcome.id)
+        if call is None:
+            return
+        call.ended_at = ended_at
+        if not isinstance(outcome, FinishedStep) or outcome.status != "succeeded":
+            self._is_troubled = True
+        elif not self._is_troubled:
+            for step in self._ahead.after(outcome):
+                self._start(step, [step.id], is_told=False)
 
     def _let_go(self, parked: Parked) -> None:
         """Drop the rest of a parked step's lane. Where our message brought it, the message must not count as done.
 
         Under a cap its place is free, but no commit of ours hands it on.
         """
-        del self._live[parked.id]
-        leases.release_step(self._turn_id, parked.id, parked.attempt)
+        self._release([self._live.pop(parked.id).step])
         self._is_parked |= parked.id in self._own
         if self._turn.is_capped:
             send("resume", self._turn_id, queue="maintenance")
 
-    def _record(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
+    def _record(self, finished: list[FinishedStep], back: list[ClaimedStep], slots: int) -> Advance:
+        """Record what finished and what began, give back what will not begin, and take what may be gone on with."""
+        calls = {step.id: self._live.pop(step.id) for step in finished}
+        rests = [rest for call in calls.values() if (rest := call.rest())]
+        lanes = rests + self._later + [[step.id] for step in back]
+        self._later = []
+        # Lanes that wait get their slots back when they go on.
+        free = 0 if isolation.is_child() or self._ahead else max(0, slots - len(self._live) - len(rests))
+
+        begun = [BegunStep(name, self._time.of(call.began_at)) for name, call in self._live.items() if not call.is_told]
+
+        def advance() -> Advance:
+            ended = [self._timed(step, calls[step.id]) for step in finished]
+            names = [step.id for step in back]
+            wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=begun, back=names)
+            with statement() as db:
+                return steps.advance(db, self._turn_id, self._generation, ended, wanted, self._holder)
+
         try:
-            return _until_recorded(self._advance, finished, wanted)
+            advanced = _until_recorded(advance)
         except Unavailable as error:
-            log.error("step.unrecorded", turn_id=str(self._turn_id), steps=[step.id for step in finished])
+            log.error("step.unrecorded", turn_id=str(self._turn_id), steps=list(calls))
             raise Ignore from error
         finally:
-            for step in finished:
-                leases.release_step(self._turn_id, step.id, step.attempt)
+            self._release([*(call.step for call in calls.values()), *back])
+        self._time.hear(advanced.at)
+        for call in self._live.values():
+            call.is_told = True
+        return advanced
 
-    def _advance(self, finished: list[FinishedStep], wanted: Wanted) -> Advance:
-        with statement() as db:
-            return steps.advance(db, self._turn_id, self._generation, finished, wanted, self._holder)
+    def _timed(self, step: FinishedStep, call: Call) -> FinishedStep:
+        began_at = None if call.is_told else self._time.of(call.began_at)
+        return replace(step, began_at=began_at, ended_at=self._time.of(call.ended_at))
 
-    def _respond(self, attempt: int) -> None:
+    def _release(self, claimed: Sequence[ClaimedStep]) -> None:
+        for step in claimed:
+            leases.release_step(self._turn_id, step.id, step.attempt)
+
+    def _respond(self, attempt: int, material: Material | None) -> None:
         """Answer the turn here, unless this queue's processes are kept for other work."""
         if self._queue == "tools.cpu":
             send("respond", self._turn_id, attempt, queue="respond")
         else:
-            respond(self._turn_id, attempt)
-
-
-def _given_up(step: ClaimedStep) -> FinishedStep:
-    outcome = given_up(step)
-    count_given_up(step.tool, outcome, step.timeout_ms / 1000)
-    return outcome
-
-
-def _rest(call: _Call) -> list[str]:
-    return call.lane[call.lane.index(call.step.id) + 1 :]
+            respond(self._turn_id, attempt, material)

@@ -14,12 +14,12 @@ from uuid import UUID
 from billiard.exceptions import WorkerLostError
 from celery.signals import worker_process_init
 from celery.worker import state
-from celery.worker.request import Request
 
 from models.database import statement
 from models.ledger import recovery
 from models.metrics import counts
 from workers.dispatch import send
+from workers.reading import TaskRequest
 
 GRACE_S = 3
 """What a child gets beyond a call's own time, to claim the step and to record how it ended."""
@@ -56,7 +56,7 @@ def renew_leases() -> None:
             recovery.renew_held(db, held, recovery.LEASE_MS)
 
 
-class StepRequest(Request):
+class StepRequest(TaskRequest):
     """A message with steps, as the parent sees it."""
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
@@ -75,5 +75,5 @@ class StepRequest(Request):
         send("recover_from", UUID(self.args[0]), _holder(self), overran, queue="maintenance")
 
 
-def _holder(request: Request) -> str:
+def _holder(request: TaskRequest) -> str:
     return f"{request.hostname}/{request.worker_pid}"

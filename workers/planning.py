@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from celery import Task
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
@@ -17,6 +16,7 @@ from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
 from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
+from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
 from models.ledger.turns import ClaimedTurn, Ending
 from models.logging import configure_logging, log
 from models.redis import announce
@@ -25,6 +25,7 @@ from planner.agents import AgentProfile
 from planner.context import PlanningContext
 from planner.drafting import Draft, draft
 from planner.expansion import stand_in
+from planner.expressions import load_expression
 from planner.graph import Fragment
 from planner.llm.metering import Meter
 from planner.phases import steps_now
@@ -34,9 +35,8 @@ from planner.validation import validate
 from workers import canvas
 from workers.accounting import allowances_of, metered
 from workers.app import app
-from workers.canvas import SLOTS, rides
-from workers.compiling import compile_plan, fragment_rows
-from workers.execution import holder_of, run_lanes
+from workers.compiling import SLOTS, compile_plan, fragment_rows
+from workers.execution import Executor, current_holder
 from workers.heartbeat import leases
 from workers.knowing import know
 from workers.offering import offer
@@ -58,8 +58,8 @@ def _warm_up(sender: Any, **_: Any) -> None:
         sys.exit(1)
 
 
-@app.task(name="plan_turn", bind=True)
-def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
+@app.task(name="plan_turn")
+def plan_turn(turn_id: str) -> None:
     """Plan a turn. A copy of the message that comes too late or too early is ignored."""
     with statement() as db:
         turn = turns.claim(db, UUID(turn_id), LEASE_MS)
@@ -67,7 +67,7 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
         raise Ignore
     reach("turn.claimed")
     announce(turn.id, turn.events)
-    own = _NOTHING
+    own: _Own | None = None
     try:
         with leases.holding_turn(turn.id, turn.attempt):
             own = _plan(turn)
@@ -79,33 +79,30 @@ def plan_turn(self: "Task[Any, Any]", turn_id: str) -> None:
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=turn_id)
         finish(turn.id, turn.attempt, broken(error, turn_id))
-    if own.lanes:
-        run_lanes(turn.id, own.lanes, own.generation, own.slots, own.queue, holder_of(self))
+    if own is not None:
+        own.executor.run(own.lanes, own.slots, own.at)
 
 
 class _Own(NamedTuple):
     """What the planner runs of a recorded plan itself."""
 
-    lanes: list[Sequence[str]]
-    generation: int
+    executor: Executor
+    lanes: list[ClaimedLane]
     slots: int
-    queue: str
+    at: float
 
 
-_NOTHING = _Own([], 0, 0, "")
-
-
-def _plan(turn: ClaimedTurn) -> _Own:
+def _plan(turn: ClaimedTurn) -> _Own | None:
     """Plan a turn and send what is ready."""
     if turn.tries > MAX_ATTEMPTS:
         _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
-        return _NOTHING
+        return None
     agent = tailored(turn.tenant_id).agents.get(turn.agent)
     with metered(turn.id, [*turn.allowances, *allowances_of(agent, turn.usage)]) as meter:
         return _plan_as(turn, agent, meter)
 
 
-def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own:
+def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | None:
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
         plan = validate(turn.submitted_plan, tools, agent.limits)
@@ -115,7 +112,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own:
     recalled = recall(turn, agent, offered.tools)
     context = know(turn, replace(recalled, unavailable=offered.unavailable), meter)
     if context is None:
-        return _NOTHING
+        return None
     drafted = _draft(turn, context, early, meter)
     if isinstance(drafted, _Failure):
         return _go_without(turn, context, meter, drafted, early)
@@ -164,18 +161,18 @@ def _draft(
 
 def _go_without(
     turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: EarlySteps
-) -> _Own:
+) -> _Own | None:
     """Go on where no plan came of the language model: with what there is, else a playbook, else an apology."""
     if turn.revision:
         respond(turn.id, turn.attempt, may_plan_again=False)
-        return _NOTHING
+        return None
     agent, tailor = context.agent, tailored(turn.tenant_id)
     known = {**turn.person, **shown(turn.slots, agent.slots)}
     books = tailor.playbooks.for_agent(agent.name, context.tools)
     standing = stand_in(books, known, context.tools, agent.limits) if context.mode != "direct" else None
     if standing is None:
         finish(turn.id, turn.attempt, _ending(turn, failure.trouble, failure.reason, failure.trace), meter)
-        return _NOTHING
+        return None
     log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
     used = [*failure.trace.get("prompts", ()), standing.source]
     trace = {**failure.trace, "prompts": used, "failure": failure.reason}
@@ -184,7 +181,7 @@ def _go_without(
 
 def _go_on(
     turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: _Origin, early: Sequence[Fragment] = ()
-) -> _Own:
+) -> _Own | None:
     """Record the plan over what has started; then send what is ready, or answer where no step is open."""
     placement = _placement(agent)
     started = frozenset(step for fragment in early for step in fragment.steps)
@@ -202,39 +199,31 @@ def _go_on(
         calls=meter.calls,
         slots=_settled_by(plan, turn, agent),
     )
+    wanted, holder = _wanted(placement), current_holder()
     reach("plan.drafted")
     with statement() as db:
-        recorded = plans.record(db, turn.id, turn.attempt, new)
+        recorded = plans.record(db, turn.id, turn.attempt, new, wanted, holder)
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
-        return _NOTHING
+        return None
     meter.settle()
     reach("plan.recorded")
     announce(turn.id, recorded.events)
-    if recorded.open_steps:
-        sent = [*early, *compiled.fragments]
-        ready = [sent[number] for number in recorded.ready]
-        queue, slots = ("tools.io", SLOTS[placement]) if _runs_tools(placement) else ("plan", 1)
-        own = _own(ready, queue, slots)
-        others = [fragment.expression for fragment in ready if fragment not in own]
-        canvas.publish(turn.id, recorded.generation, others, SLOTS[placement])
-        reach("plan.published")
-        return _Own([fragment.steps for fragment in own], recorded.generation, slots, queue)
-    respond(turn.id, turn.attempt)
-    return _NOTHING
+    if not recorded.open_steps:
+        respond(turn.id, turn.attempt)
+        return None
+    canvas.publish(turn.id, recorded.generation, map(load_expression, recorded.fragments), SLOTS[placement])
+    reach("plan.published")
+    facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, compiled.max_parallel is not None)
+    executor = Executor(turn.id, facts, recorded.generation, wanted.queue, holder)
+    return _Own(executor, recorded.claimed, max(1, wanted.take), recorded.at)
 
 
-def _runs_tools(placement: Placement) -> bool:
-    """Whether this worker may go on with a dense turn itself: it takes tasks of tools too."""
-    return placement == "dense" and "tools.io" in app.amqp.queues.consume_from
-
-
-def _own(ready: Sequence[Fragment], queue: str, slots: int) -> list[Fragment]:
-    """Return what the planner runs itself: inline steps, and as much else as rides with them."""
-    inline = [fragment for fragment in ready if fragment.inline]
-    others = [fragment for fragment in ready if not fragment.inline and fragment.queue == queue]
-    riding = [fragment for fragment in others if rides(fragment.expression)]
-    return inline + riding[: max(0, slots - len(inline))]
+def _wanted(placement: Placement) -> Wanted:
+    """Return what of a plan its planner runs: of a dense turn as much as it has slots for, if it takes tools' tasks."""
+    runs_tools = placement == "dense" and "tools.io" in app.amqp.queues.consume_from
+    queue, take = ("tools.io", SLOTS[placement]) if runs_tools else ("plan", 0)
+    return Wanted([], queue, take, mixed=False)
 
 
 def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str, Any] | None:

@@ -18,11 +18,10 @@ from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenS
 from models.logging import log
 from models.redis import announce, queue_lengths
 from models.settings import settings
-from planner.graph import Node, fragments
+from planner.graph import Node
 from workers import canvas
 from workers.app import app
-from workers.canvas import SLOTS
-from workers.compiling import fragment_rows, fragment_size
+from workers.compiling import SLOTS, fragment_rows, reduced
 from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
 
 _BATCH = 500
@@ -71,8 +70,7 @@ def recompile(turn_id: UUID, gone: Gone | None = None) -> bool:
         if reclaimed is None:
             return False
         pinned = {step.id for step in reclaimed.steps if step.is_pinned}
-        most = fragment_size(reclaimed.placement, reclaimed.max_parallel)
-        compiled = fragments(_nodes(reclaimed.steps), most, pinned)
+        compiled = reduced(_nodes(reclaimed.steps), reclaimed.placement, reclaimed.max_parallel, pinned)
         ready = recovery.store_fragments(db, turn_id, fragment_rows(compiled))
     reach("turn.reclaimed")
     announce(turn_id, reclaimed.events)

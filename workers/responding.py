@@ -51,17 +51,23 @@ def respond_task(turn_id: str, attempt: int) -> None:
     respond(UUID(turn_id), attempt)
 
 
-def respond(turn_id: UUID, attempt: int, *, may_plan_again: bool = True) -> None:
-    """Go on with a turn whose steps have ended, under this fence: plan it again, or make the reply of what there is."""
+def respond(turn_id: UUID, attempt: int, material: Material | None = None, *, may_plan_again: bool = True) -> None:
+    """Go on with a turn whose steps have ended, under this fence: plan it again, or make the reply of what there is.
+
+    `material`: what there is, where the caller has it from the commit that gave it this fence.
+    """
     with leases.holding_turn(turn_id, attempt):
-        _respond(turn_id, attempt, may_plan_again=may_plan_again)
+        material = material or _gathered(turn_id)
+        if material is not None:
+            _respond(turn_id, attempt, material, may_plan_again=may_plan_again)
 
 
-def _respond(turn_id: UUID, attempt: int, *, may_plan_again: bool) -> None:
+def _gathered(turn_id: UUID) -> Material | None:
     with statement() as db:
-        material = replies.gather(db, turn_id)
-    if material is None:
-        return
+        return replies.gather(db, turn_id)
+
+
+def _respond(turn_id: UUID, attempt: int, material: Material, *, may_plan_again: bool) -> None:
     move = next_move(_progress(material)) if may_plan_again else Move()
     if move.again is not None:
         _plan_again(turn_id, attempt, move.again)

@@ -12,7 +12,8 @@ from models.ledger import plans
 from models.ledger.turns import ClaimedTurn
 from models.logging import log
 from models.redis import announce
-from planner.graph import Fragment, Lane
+from planner.expressions import Lane
+from planner.graph import Fragment
 from planner.streaming import WrittenStep
 from tools.registry import Registry
 from workers import canvas

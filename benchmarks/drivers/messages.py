@@ -1,21 +1,24 @@
 """One message per step, published and consumed, with the settings of MESSAGES: `ours`, or `defaults` for Celery's own.
 
-`celery -A benchmarks.drivers.messages worker` consumes; this module as a program publishes. An order's turns are its
-messages. The last one says that all of them are through.
+`celery -A benchmarks.drivers.messages worker` consumes; this module as a program publishes, ours as the engine does. An
+order's turns are its messages. The last one says that all of them are through.
 """
 
 import asyncio
 import os
 import time
 from functools import lru_cache
-from typing import Any
 from uuid import uuid4
 
-from celery import Celery
+from celery import Celery, Task
+from kombu.transport import TRANSPORT_ALIASES
 from redis import Redis
 
 from benchmarks.drivers.orders import Order, serve
+from workers import dispatch
+from workers.app import RoadTask
 from workers.app import app as engine
+from workers.messages import Message
 
 _URL = os.environ["REDIS_URL"]
 _OURS = os.environ["MESSAGES"] == "ours"
@@ -24,9 +27,11 @@ _THROUGH = "messages:through"
 _ELSEWHERE = {"include", "beat_schedule", "broker_url", "result_backend", "deprecated_settings"}
 """Settings that are not about messages."""
 
-app = Celery("messages", broker=_URL, backend=_URL)
+app = Celery("messages", broker=_URL, backend=_URL, task_cls=RoadTask if _OURS else Task)
 if _OURS:
     app.conf.update({name: value for name, value in dict(engine.conf.changes or {}).items() if name not in _ELSEWHERE})
+else:
+    TRANSPORT_ALIASES["redis"] = "kombu.transport.redis:Transport"
 
 
 @app.task(name="noop")
@@ -48,13 +53,18 @@ def _redis() -> Redis:
 async def _drive(order: Order) -> list[float]:
     began = time.perf_counter()
     for _ in range(order.turns):
-        turn_id = str(uuid4())
-        shown: dict[str, Any] = {"argsrepr": f"{turn_id} step", "kwargsrepr": "{}"} if _OURS else {}
-        noop.si(turn_id, [["step"]], 1, 1).apply_async(queue=_QUEUE, **shown)
+        _publish(str(uuid4()))
     last.apply_async(queue=_QUEUE)
     if not _redis().brpop(_THROUGH, timeout=60):
         raise TimeoutError("the last message was not consumed within a minute")
     return [time.perf_counter() - began]
+
+
+def _publish(turn_id: str) -> None:
+    if _OURS:
+        dispatch.publish([Message("noop", (turn_id, [["step"]], 1, 1), _QUEUE, f"{turn_id} step")])
+    else:
+        noop.si(turn_id, [["step"]], 1, 1).apply_async(queue=_QUEUE)
 
 
 if __name__ == "__main__":

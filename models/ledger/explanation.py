@@ -85,15 +85,19 @@ def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:
     assert turn.compiled_at is not None
     found = []
     for row in rows:
+        is_ready = ended.keys() >= set(row.needs)
         if row.status == "running":
-            found.append(OpenStep(row.id, row.tool, row.queue, row.started_at, row.worker, row.lease_until))
+            # One that waits at its worker for another step is not what the turn waits for.
+            if row.started_at or is_ready:
+                since = row.started_at or turn.compiled_at
+                found.append(OpenStep(row.id, row.tool, row.queue, since, row.worker, row.lease_until))
         elif row.status == "waiting_approval":
             asked_at = datetime.fromisoformat(row.approval["asked_at"])
             found.append(OpenStep(row.id, row.tool, row.queue, asked_at, lapses_at=row.lapses_at))
         elif row.not_before and row.not_before > at:
             since = row.started_at
             found.append(OpenStep(row.id, row.tool, row.queue, since, not_before=row.not_before, error=row.error))
-        elif row.id not in ended and row.id not in held and ended.keys() >= set(row.needs):
+        elif row.id not in ended and row.id not in held and is_ready:
             ready_at = max([turn.compiled_at, *(ended[need] for need in row.needs)])
             found.append(OpenStep(row.id, row.tool, row.queue, ready_at))
     return found

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from models.contracts.event import Event, read_events
 from models.contracts.plan import PLAN_FORMAT, Plan
 from models.contracts.usage import LlmCall
+from models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
 from models.ledger.usage import write_calls
 from models.tables.plans import PlanRow
 
@@ -47,8 +48,12 @@ class RecordedPlan:
     """The generation to publish in."""
     open_steps: int
     """Steps that are not final; without any, the turn is the planner's to answer."""
-    ready: list[int]
-    """Numbers of the fragments that are the planner's to publish."""
+    claimed: list[ClaimedLane]
+    """What the planner goes on with itself."""
+    fragments: list[dict[str, Any]]
+    """Expressions that are ready too, and are the planner's to publish."""
+    at: float
+    """The ledger's time, in seconds since 1970."""
     events: list[Event]
 
 
@@ -86,8 +91,13 @@ def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Even
     return read_events(row[0]) if row and row[0] is not None else None
 
 
-def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) -> RecordedPlan | None:
-    """Record a plan over the steps that were started early and not dropped. None: the fence is old."""
+def record(
+    db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan, wanted: Wanted, holder: Holder
+) -> RecordedPlan | None:
+    """Record a plan over the steps that were started early and not dropped, and take of it what the planner wants.
+
+    None: the fence is old.
+    """
     document = {
         "format": PLAN_FORMAT,
         "source": new.source,
@@ -96,7 +106,7 @@ def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) ->
         **({} if new.slots is None else {"slots": new.slots}),
     }
     row = db.execute(
-        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s)",
+        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             attempt,
@@ -106,13 +116,24 @@ def record(db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan) ->
             Jsonb(new.steps),
             Jsonb(new.fragments),
             write_calls(new.calls),
+            wanted.queue,
+            wanted.take,
+            holder.worker,
+            holder.lease_ms,
         ),
         prepare=True,
     ).fetchone()
     found = row[0] if row else None
     if found is None:
         return None
-    return RecordedPlan(found["generation"], found["open_steps"], found["ready"], read_events(found["events"]))
+    return RecordedPlan(
+        generation=found["generation"],
+        open_steps=found["open_steps"],
+        claimed=read_lanes(found["claimed"]),
+        fragments=found["fragments"],
+        at=found["at"],
+        events=read_events(found["events"]),
+    )
 
 
 def of_turn(db: Session, turn_id: UUID) -> list[PlanRow]:

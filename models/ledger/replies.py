@@ -57,9 +57,11 @@ class Material:
 def gather(db: psycopg.Connection, turn_id: UUID) -> Material | None:
     """Return what a turn is to be answered from. None: there is no such turn."""
     row = db.execute("SELECT hot.reply_material(%s)", (turn_id,), prepare=True).fetchone()
-    if row is None or row[0] is None:
-        return None
-    found = row[0]
+    return read_material(row[0]) if row and row[0] else None
+
+
+def read_material(found: dict[str, Any]) -> Material:
+    """Read what `hot.reply_material` returns."""
     read = {
         "tenant_id": UUID(found["tenant_id"]),
         "usage": read_usage(found["usage"]),

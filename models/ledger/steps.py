@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
+from models.ledger.replies import Material, read_material
 from models.tables.steps import StepRow
 
 Ended = Literal["succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"]
@@ -41,6 +42,8 @@ class ClaimedStep:
     """Time until the turn's deadline."""
     inputs: dict[str, Any]
     """Results that the arguments refer to, by step."""
+    waits: list[str]
+    """Steps claimed together with it that have to succeed before it begins; it has their results from its executor."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,12 @@ class TurnFacts:
 
 @dataclass(frozen=True)
 class ClaimedLane:
-    """A lane to go on with. `step` is None where its next step has to be claimed by itself."""
+    """A lane to go on with. `step` is None where its next one has an effect, or cannot be claimed yet."""
 
     steps: list[str]
     step: ClaimedStep | None
+    effect: str | None = None
+    """Of the next step, where that is not claimed."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,10 @@ class Claim:
     verdict: Verdict
     """`done`: every step of the lanes is final. The last four say why nothing was claimed."""
     lanes: list[ClaimedLane]
-    """Those whose next step is claimed."""
+    """Those that are not at their end."""
     turn: TurnFacts | None
+    at: float
+    """The ledger's time, in seconds since 1970."""
     events: list[Event]
 
 
@@ -89,6 +96,19 @@ class FinishedStep:
     """Of the call, where its tool's results are remembered."""
     remember: dict[str, Any] | None = None
     """`{tool, args, for_s}`: the call whose result is to be remembered, and for how long."""
+    began_at: float | None = None
+    """When it began, where it had been waiting when it was claimed: in seconds since 1970, by the ledger's clock."""
+    ended_at: float | None = None
+    """When it ended; None: now."""
+
+
+@dataclass(frozen=True)
+class BegunStep:
+    """A step that had been waiting when it was claimed, and runs now."""
+
+    id: str
+    began_at: float
+    """In seconds since 1970, by the ledger's clock."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +124,10 @@ class Advance:
     """The generation to publish them in."""
     respond: int | None
     """The turn's fence for the reply, where these steps were the last."""
+    material: Material | None
+    """What the reply is made from, with it."""
+    at: float
+    """The ledger's time, in seconds since 1970."""
     events: list[Event]
 
 
@@ -117,7 +141,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an executor can go on with after a commit."""
+    """What an executor says of its other steps when some have finished, and what it can go on with."""
 
     lanes: Sequence[Sequence[str]]
     """The rest of each lane that it is on."""
@@ -126,6 +150,9 @@ class Wanted:
     """Free slots for further lanes of this queue."""
     mixed: bool
     """Whether these may begin with a step that has an effect."""
+    begun: Sequence[BegunStep] = ()
+    back: Sequence[str] = ()
+    """Steps that wait, and that it gives back."""
 
 
 def claim(
@@ -140,10 +167,10 @@ def claim(
     assert row is not None
     found = row[0]
     if found["verdict"] != "claimed":
-        return Claim(found["verdict"], [], None, [])
+        return Claim(found["verdict"], [], None, 0.0, [])
     turn = found["turn"]
     facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
-    return Claim("claimed", _read_lanes(found["claimed"]), facts, read_events(found["events"]))
+    return Claim("claimed", read_lanes(found["claimed"]), facts, found["at"], read_events(found["events"]))
 
 
 def advance(
@@ -156,12 +183,14 @@ def advance(
 ) -> Advance:
     """Record what finished and take what became ready: the rest of the lanes, then up to `take` lanes of the queue."""
     row = db.execute(
-        "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             generation,
             holder.worker,
             Jsonb([vars(step) for step in finished]),
+            Jsonb([vars(step) for step in wanted.begun]),
+            list(wanted.back),
             Jsonb(wanted.lanes),
             wanted.queue,
             wanted.take,
@@ -174,17 +203,21 @@ def advance(
     found = row[0]
     return Advance(
         fenced=found["fenced"],
-        claimed=_read_lanes(found["claimed"]),
+        claimed=read_lanes(found["claimed"]),
         fragments=found["fragments"],
         generation=found["generation"],
         respond=found.get("respond"),
+        material=read_material(found["material"]) if found.get("material") else None,
+        at=found["at"],
         events=read_events(found["events"]),
     )
 
 
-def _read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
+def read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
+    """Read what `hot.claim_of` has claimed."""
     return [
-        ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None) for entry in entries
+        ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None, entry.get("effect"))
+        for entry in entries
     ]
 
 

@@ -1,5 +1,6 @@
 """What a drill breaks. Each mends what does not mend itself."""
 
+import json
 import os
 import random
 import signal
@@ -11,7 +12,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import httpx2
-import orjson
 import psycopg
 import pytest
 from redis import Redis, RedisError
@@ -150,9 +150,10 @@ def double_messages(ground: Ground, rng: random.Random, stopping: threading.Even
             with suppress(RedisError), client.monitor() as monitor:
                 # Workers ask for messages all the time, so that there is always something to hear.
                 for heard in monitor.listen():
-                    if (sent := _sent(heard["command"])) and sent[1] not in known:
-                        known.add(sent[1])
-                        copies.append((time.monotonic() + rng.uniform(0, 0.5), *sent))
+                    for queue, message in _sent(heard["command"]):
+                        if message not in known:
+                            known.add(message)
+                            copies.append((time.monotonic() + rng.uniform(0, 0.5), queue, message))
                     copies = _send_due(client, copies)
                     if stopping.is_set() and known:
                         break
@@ -160,14 +161,14 @@ def double_messages(ground: Ground, rng: random.Random, stopping: threading.Even
         _send_due(client, [(0.0, queue, message) for _, queue, message in copies])
 
 
-def _sent(command: str) -> tuple[str, bytes] | None:
-    """Return the queue and the message of a command that sends one."""
+def _sent(command: str) -> Iterator[tuple[str, bytes]]:
+    """Yield each message that a command sends, with its queue."""
     name, _, rest = command.partition(" ")
-    queue, _, message = rest.partition(" ")
-    if name.upper() != "LPUSH" or queue not in QUEUES:
-        return None
-    orjson.loads(message)  # what MONITOR shows has been unescaped as it should
-    return queue, message.encode()
+    queue, _, messages = rest.partition(" ")
+    while name.upper() == "LPUSH" and queue in QUEUES and messages:
+        _, end = json.JSONDecoder().raw_decode(messages)  # what MONITOR shows has been unescaped as it should
+        yield queue, messages[:end].encode()
+        messages = messages[end:].lstrip()
 
 
 def _send_due(client: "Redis", copies: list[tuple[float, str, bytes]]) -> list[tuple[float, str, bytes]]:

@@ -38,7 +38,7 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
     ("plan.recorded", PLAN),
     ("plan.recorded turn.reclaimed", PLAN),
     ("run_steps.sent", PLAN),
-    ("run_steps.sent run_steps.sent run_steps.sent", DIAMOND),
+    ("run_steps.sent run_steps.sent chord.complete", DIAMOND),
     ("plan.published", PLAN),
     ("read.claimed", PLAN),
     ("read.returned", PLAN),

@@ -1,5 +1,6 @@
 """Follow a turn over HTTP, and read what the sim pack really did."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,6 +43,13 @@ def kinds(api: httpx2.Client, turn_id: str) -> list[str]:
     """Return the types of a final turn's events, in order."""
     lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
     return [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+
+
+def events_of(api: httpx2.Client, turn_id: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events of a final turn, in order: type and data."""
+    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
+    data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    return list(zip(kinds(api, turn_id), data, strict=True))
 
 
 def wait_step(name: str, *needs: str, ms: int = 1, **fields: Any) -> dict[str, Any]:

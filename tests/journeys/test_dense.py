@@ -5,7 +5,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.journeys.following import assert_ran_once_in_order, finished, run, wait_step
+from tests.facts import wait_for
+from tests.journeys.following import assert_ran_once_in_order, events_of, finished, post, run, sim_lines, wait_step
 from tests.journeys.test_parking import NEEDS, decide, waiting
 from tests.journeys.test_plans import SHAPES
 
@@ -31,6 +32,57 @@ def test_reads_ride_together(asking_dense: httpx2.Client) -> None:
     assert max(starts) < min(ends)
 
 
+def test_what_waits_at_its_worker_is_pending_until_it_begins(asking_dense: httpx2.Client) -> None:
+    """A worker holds the whole bundle, and the turn waits for the step that runs."""
+    plan = {"steps": [wait_step("a", ms=600), wait_step("b", "a"), wait_step("c", "b")]}
+    turn_id = post(asking_dense, plan=plan)["turn_id"]
+    wait_for(lambda: _statuses(asking_dense, turn_id).get("a") == "running", 5)
+
+    held = _statuses(asking_dense, turn_id)
+    explained = asking_dense.get(f"/v1/turns/{turn_id}/explain").json()
+
+    assert held == {"a": "running", "b": "pending", "c": "pending"}
+    assert (explained["cause"], explained["step"]) == ("step_running", "a")
+    assert [step["attempt"] for step in finished(asking_dense, turn_id)["steps"]] == [1, 1, 1]
+
+
+def test_a_failure_ends_what_needs_it_and_nothing_else(asking_dense: httpx2.Client, log: Path) -> None:
+    """What had been claimed with the failed step is given back, and goes on as the ledger decides."""
+    needs = {"a": [], "bad": ["a"], "lost": ["bad"], "b": ["a"], "c": ["b"], "all": ["c", "lost"]}
+    steps = [wait_step(name, *before, ms=20) for name, before in needs.items()]
+    steps[1] |= {"tool": "sim.fail", "args": {"code": "NOT_FOUND"}}
+    steps[5] |= {"on_need_error": "run"}
+
+    turn = run(asking_dense, steps)
+
+    assert {step["id"]: step["status"] for step in turn["steps"]} == {
+        "a": "succeeded",
+        "bad": "failed",
+        "lost": "skipped",
+        "b": "succeeded",
+        "c": "succeeded",
+        "all": "succeeded",
+    }
+    ended = [step for kind, step in sim_lines(log, turn["turn_id"]) if kind == "E" and step != "bad"]
+    assert ended == ["a", "b", "c", "all"]
+
+
+def test_no_step_of_a_bundle_is_told_to_begin_before_what_it_needs_has_ended(asking_dense: httpx2.Client) -> None:
+    """The ledger hears of them together and afterwards, and tells them as they happened."""
+    needs = SHAPES["N"]
+    turn = run(asking_dense, [wait_step(step, *before) for step, before in needs.items()])
+
+    told = [
+        (kind, data["step"])
+        for kind, data in events_of(asking_dense, turn["turn_id"])
+        if kind in ("step.started", "step.finished")
+    ]
+
+    for step, before in needs.items():
+        assert told.index(("step.started", step)) < told.index(("step.finished", step))
+        assert all(told.index(("step.finished", need)) < told.index(("step.started", step)) for need in before)
+
+
 def test_writes_and_other_queues_get_messages_of_their_own(asking_dense: httpx2.Client) -> None:
     """What has an effect does not ride along, and what burns CPU runs on the process pool."""
     steps = [
@@ -54,3 +106,7 @@ def test_a_step_waits_for_approval(asking_dense: httpx2.Client, log: Path) -> No
 
     assert finished(asking_dense, turn_id)["status"] == "succeeded"
     assert_ran_once_in_order(log, turn_id, NEEDS)
+
+
+def _statuses(api: httpx2.Client, turn_id: str) -> dict[str, str]:
+    return {step["id"]: step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]}

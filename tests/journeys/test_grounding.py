@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.journeys.following import finished, post
+from tests.journeys.following import events_of, finished, post
 from tests.journeys.speaking import written
 from tests.planner.llm.scripted import Script, says
 
@@ -36,13 +36,6 @@ def writer(script: Script) -> Writer:
     return Writer(script)
 
 
-def _events(api: httpx2.Client, turn_id: str) -> list[tuple[str, dict[str, Any]]]:
-    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
-    kinds = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
-    data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-    return list(zip(kinds, data, strict=True))
-
-
 @pytest.mark.parametrize(
     ("replies", "asked"),
     [([TRUE], 1), ([INVENTED, TRUE], 2), ([INVENTED, INVENTED], 2)],
@@ -56,7 +49,7 @@ def test_no_event_holds_an_invented_price(
 
     turn = finished(asking, post(asking, "What does the room cost?", agent="generic")["turn_id"])
 
-    events = _events(asking, turn["turn_id"])
+    events = events_of(asking, turn["turn_id"])
     heard = "".join(data["text"] for kind, data in events if kind == "reply.delta")
     done = next(data for kind, data in events if kind == "reply.done")
     assert "915" not in json.dumps([turn, events])

@@ -1,6 +1,5 @@
 """Streamed planning: what only reads runs while the language model still writes the plan."""
 
-import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.following import assert_ran_once_in_order, finished, post, sim_lines, wait_step
+from tests.journeys.following import assert_ran_once_in_order, events_of, finished, post, sim_lines, wait_step
 from tests.journeys.speaking import PAUSE, Speaker, says, written
 from tests.journeys.test_plans import random_dag
 
@@ -41,10 +40,7 @@ def ask(api: httpx2.Client, *answers: str) -> str:
 
 def events(api: httpx2.Client, turn_id: str) -> list[str]:
     """Return the events of a final turn, those of a step with its id."""
-    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
-    kinds = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
-    data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-    return [f"{kind} {datum.get('step', '')}".strip() for kind, datum in zip(kinds, data, strict=True)]
+    return [f"{kind} {data.get('step', '')}".strip() for kind, data in events_of(api, turn_id)]
 
 
 def test_what_only_reads_runs_while_the_plan_is_written(api: httpx2.Client, model: Speaker, log: Path) -> None:

@@ -9,8 +9,9 @@ from models.database import statement, transaction
 from models.ledger import events, plans, steps
 from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan
 from models.ledger.turns import ClaimedTurn
-from planner.graph import Fragment, Lane
-from tests.factories import REGISTRY, claim_turn, make_tenant, open_turn
+from planner.expressions import Lane
+from planner.graph import Fragment
+from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, make_tenant, open_turn
 from workers.compiling import Columns, compile_plan, fragment_rows
 
 
@@ -45,7 +46,12 @@ def record_over(
     rows = fragment_rows(compiled.fragments, len(started))
     new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, [])
     with statement() as db:
-        return plans.record(db, turn.id, turn.attempt, new)
+        return plans.record(db, turn.id, turn.attempt, new, NOTHING, PLANNER)
+
+
+def lanes(recorded: RecordedPlan) -> list[list[str]]:
+    """Return the lanes that are the planner's to publish."""
+    return [fragment["lane"] for fragment in recorded.fragments]
 
 
 def view(turn_id: UUID) -> dict[str, tuple[str, int, int]]:

@@ -175,7 +175,7 @@ def test_early_steps_take_up_places_too() -> None:
 
     assert [start and start.ready for start in started] == [[0], [1], []]
     assert recorded is not None
-    assert (recorded.ready, sent_of(turn.id)) == ([], ["a", "b"])
+    assert (recorded.fragments, sent_of(turn.id)) == ([], ["a", "b"])
     workers = Workers(turn.id, ["a", "b"])
     workers.start("a")
     workers.end("a")

@@ -10,7 +10,7 @@ from models.database import statement, transaction
 from models.ledger import approvals, recovery, steps
 from models.ledger.steps import Advance, Claim, Ended, FinishedStep, Wanted
 from tests.factories import claim_turn, finish_turn, step
-from tests.models.early import drop_early, planning_turn, record_over, start_early, told, view
+from tests.models.early import drop_early, lanes, planning_turn, record_over, start_early, told, view
 from tests.models.stopping import HOLDER, close, end
 from tests.models.stopping import view as turn_view
 
@@ -52,7 +52,7 @@ def test_a_step_runs_while_the_plan_is_written_and_not_again() -> None:
     assert started is not None
     assert (started.ready, early.fenced, early.respond) == ([0], [], None)
     assert recorded is not None
-    assert (recorded.generation, recorded.open_steps, recorded.ready) == (1, 2, [1])
+    assert (recorded.generation, recorded.open_steps, lanes(recorded)) == (1, 2, [["b"]])
     assert view(turn.id) == {"a": ("succeeded", 1, 1), "b": ("pending", 0, 1), "w": ("pending", 0, 1)}
     assert claim(turn.id, "a").verdict == "done"
     assert told(turn.id)[2:] == ["plan.step a", "step.started a", "step.finished a", "plan.ready"]
@@ -70,7 +70,7 @@ def test_what_still_runs_releases_what_follows_when_it_ends() -> None:
     first, second = advance(turn.id, "a"), advance(turn.id, "b")
 
     assert recorded is not None
-    assert (recorded.open_steps, recorded.ready) == (3, [])
+    assert (recorded.open_steps, recorded.fragments) == (3, [])
     assert [fragment["lane"] for fragment in first.fragments + second.fragments] == [["c"]]
     assert claim(turn.id, "c").verdict == "claimed"
     assert advance(turn.id, "c").respond == turn.attempt + 1
@@ -165,7 +165,7 @@ def test_an_id_may_come_again_with_another_call() -> None:
     after = advance(turn.id, "a", attempt=2, generation=2)
 
     assert recorded is not None
-    assert (recorded.generation, recorded.ready) == (2, [0])
+    assert (recorded.generation, lanes(recorded)) == (2, [["a"]])
     assert again.lanes[0].step is not None
     assert (again.lanes[0].step.attempt, again.lanes[0].step.args) == (2, {"ms": 2})
     assert (before.fenced, meanwhile.fenced, after.fenced) == (["a"], ["a"], [])
@@ -183,7 +183,7 @@ def test_what_a_refused_plan_had_failed_does_not_stop_the_next() -> None:
     recorded = record_over(turn, set(), step("b"), step("c", "b"))
 
     assert recorded is not None
-    assert (recorded.open_steps, recorded.ready) == (2, [0])
+    assert (recorded.open_steps, lanes(recorded)) == (2, [["b", "c"]])
 
 
 def test_a_lost_planner_takes_its_early_steps_with_it() -> None:
@@ -243,7 +243,7 @@ def test_an_early_step_may_be_tried_again_later() -> None:
 
     assert parked is not None
     assert recorded is not None
-    assert (recorded.open_steps, recorded.ready, lost()) == (2, [], [])
+    assert (recorded.open_steps, recorded.fragments, lost()) == (2, [], [])
     assert claim(turn.id, "a").verdict == "early"
 
 

@@ -14,7 +14,7 @@ from models.ledger.memory import Recalled
 from models.ledger.plans import NewPlan
 from models.ledger.steps import FinishedStep, Holder, Wanted
 from models.ledger.turns import ClaimedTurn, Ending
-from tests.factories import REGISTRY, claim_turn, finish_turn, make_tenant, open_turn, step
+from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, finish_turn, make_tenant, open_turn, step
 from tests.models.stopping import end
 from workers.compiling import compile_plan, fragment_rows
 
@@ -36,7 +36,7 @@ def _plan(turn: ClaimedTurn, slots: dict[str, Any] | None = None, effect: str = 
     rows = fragment_rows(compiled.fragments)
     new = NewPlan(plan, "llm", {}, columns, rows, "dense", None, slots=slots)
     with statement() as db:
-        assert plans.record(db, turn.id, turn.attempt, new) is not None
+        assert plans.record(db, turn.id, turn.attempt, new, NOTHING, PLANNER) is not None
 
 
 def _find(turn: ClaimedTurn, name: str = "a", result: Any = "sunny", call: dict[str, Any] | None = CALL) -> None:

@@ -75,7 +75,7 @@ def test_a_copy_is_refused_with_its_reason(lane: tuple[str, ...], generation: in
 def test_a_step_that_ended_lets_the_lane_go_on() -> None:
     """A repeated message of a lane goes on behind what is final."""
     turn = running_turn(step("a"), step("b", "a"))
-    claim(turn.id, "a", "b")
+    claim(turn.id, "a")
     advance(turn.id, "a")
 
     again = claim(turn.id, "a", "b")
@@ -87,7 +87,7 @@ def test_a_step_that_ended_lets_the_lane_go_on() -> None:
 def test_recording_claims_the_next_of_the_lane_in_the_same_commit() -> None:
     """A step that only reads needs no statement of its own to start."""
     turn = running_turn(step("a"), step("b", "a", args={"ms": 1, "payload": {"$from": "a.ms"}}))
-    claim(turn.id, "a", "b")
+    claim(turn.id, "a")
 
     after = advance(turn.id, "a", lane=("b",))
 
@@ -182,7 +182,7 @@ def test_what_needs_a_failed_step_is_skipped_to_the_end() -> None:
 def test_a_step_may_want_to_run_after_a_failure() -> None:
     """With on_need_error=run a failed need only counts as ended."""
     turn = running_turn(step("a"), step("b", "a", on_need_error="run"))
-    claim(turn.id, "a", "b")
+    claim(turn.id, "a")
 
     after = advance(turn.id, "a", status="failed", lane=("b",))
 
@@ -229,7 +229,7 @@ def test_a_finished_turn_takes_no_claims() -> None:
 def test_times_are_the_databases() -> None:
     """A step is ready when its last need ended, and starts and ends after that."""
     turn = running_turn(step("a"), step("b", "a"))
-    claim(turn.id, "a", "b")
+    claim(turn.id, "a")
     advance(turn.id, "a", lane=("b",))
     advance(turn.id, "b")
 

@@ -5,17 +5,12 @@ from collections.abc import Iterator, Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.expressions import Expression, Lane, Parallel, Series, dump_expression, load_expression
 from planner.graph import (
-    Expression,
     Fragment,
-    Lane,
     Node,
-    Parallel,
-    Series,
     critical_path,
-    dump_expression,
     fragments,
-    load_expression,
     mermaid,
     transitive_closure,
     transitive_reduction,

@@ -8,7 +8,8 @@ from celery import chord, group
 from celery.canvas import Signature, _chain
 from hypothesis import given, settings
 
-from planner.graph import Expression, fragments, load_expression
+from planner.expressions import Expression, load_expression
+from planner.graph import fragments
 from tests.planner.test_graph import QUEUES, dags, nodes
 from workers.canvas import build
 
@@ -23,7 +24,7 @@ def parts_of(canvas: Signature) -> list[Signature]:
     if isinstance(canvas, _chain):
         return [part for task in canvas.tasks for part in parts_of(task)]
     if isinstance(canvas, chord):
-        return [group(canvas.tasks), *parts_of(canvas.body)]
+        return [group(canvas.tasks), *(parts_of(canvas.body) if canvas.body else [])]
     return [canvas]
 
 

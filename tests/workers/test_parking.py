@@ -44,7 +44,7 @@ def run(turn_id: UUID, *lanes: list[str], generation: int = 1, slots: int = 1) -
         claimed = steps.claim(db, turn_id, lanes, generation, HOLDER)
     assert claimed.turn is not None
     try:
-        Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(claimed.lanes, slots)
+        Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(claimed.lanes, slots, claimed.at)
     except Ignore:
         return False
     return True

@@ -42,7 +42,7 @@ def run(turn_id: UUID, *lane: str, generation: int = 1) -> None:
     """Claim a lane and run it here, as a worker would."""
     claimed = claim(turn_id, *lane, generation=generation)
     assert claimed.turn is not None
-    Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(claimed.lanes, 1)
+    Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(claimed.lanes, 1, claimed.at)
 
 
 def lose(turn_id: UUID) -> None:
@@ -89,7 +89,7 @@ def test_a_dead_workers_step_runs_again_in_a_new_generation() -> None:
     assert claim(turn.id, "a", "b", generation=1).verdict == "stale"
     assert queue_length("tools.io") == 1
     run(turn.id, "a", "b", generation=2)
-    assert view(turn.id) == {"a": ("succeeded", 2), "b": ("succeeded", 1)}
+    assert view(turn.id) == {"a": ("succeeded", 2), "b": ("succeeded", 2)}
 
 
 def test_a_running_step_is_pinned_while_the_rest_is_compiled_anew() -> None:
@@ -103,7 +103,7 @@ def test_a_running_step_is_pinned_while_the_rest_is_compiled_anew() -> None:
     recompile(turn.id)
     run(turn.id, "b", generation=2)
     assert held.turn is not None
-    Executor(turn.id, held.turn, 1, "tools.cpu", HOLDER).run(held.lanes, 1)
+    Executor(turn.id, held.turn, 1, "tools.cpu", HOLDER).run(held.lanes, 1, held.at)
 
     assert view(turn.id)["a"] == ("succeeded", 1)
     run(turn.id, "c", generation=2)

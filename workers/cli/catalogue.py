@@ -12,7 +12,7 @@ from models.settings import settings
 from planner.agents import AgentProfile
 from planner.context import PlanningContext
 from planner.drafting import Draft, draft
-from planner.graph import dump_expression
+from planner.expressions import dump_expression
 from planner.llm.hooking import with_hooks
 from planner.tailoring import Tailored
 from workers.cli.overriding import add_changing, for_tenant, in_effect

@@ -3,7 +3,7 @@
 -- Claims the planning of a turn that was handed to the planners, for the first time or again, or whose planner's lease has run
 -- out. What a planner before us had started early is cancelled, and the new generation keeps messages about it from starting
 -- anything. Null: not ours to plan.
-create function hot.claim_turn(p_turn uuid, p_lease_ms int) returns jsonb language plpgsql as $$
+create function hot.claim_turn(p_turn uuid, p_lease_ms int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
@@ -11,7 +11,7 @@ declare
 begin
   update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1, planning_at = clock_timestamp(),
          begun_at = coalesce(x.begun_at, clock_timestamp()), tries = x.tries + 1,
-         lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
+         last_event = x.last_event + 1, lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
    where x.id = p_turn and ((x.status = 'queued' and x.sent_at is not null)
                             or (x.status = 'planning' and coalesce(x.lease_until < clock_timestamp(), true)))
   returning x.* into t;
@@ -19,9 +19,12 @@ begin
     return null;
   end if;
   v_at := t.planning_at;
+  t.last_event := t.last_event - 1;  -- the event of this claim, which most often is the only one
   v_events := case when t.open_steps > 0 then hot.cancel_open(p_turn, 'its planner was lost', v_at) else '[]' end;
   v_events := hot.store_events(t, v_events || jsonb_build_object('type', 'plan.started', 'data', jsonb_build_object('revision', t.revision + 1)), v_at);
-  update turns set open_steps = 0, last_event = last_event + hot.count_events(v_events) where id = p_turn;
+  if t.open_steps > 0 then
+    update turns set open_steps = 0, last_event = t.last_event + hot.count_events(v_events) where id = p_turn;
+  end if;
   return (to_jsonb(t) - 'body_hash') || jsonb_build_object(
     'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
     'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)), 'allowances', hot.allowances(t));
@@ -90,7 +93,7 @@ end $$;
 -- that no plan holds it yet. `p_max_parallel` is its agent's cap. `p_told` is the data of the event that the step was written.
 -- Null: the claim was lost. Out: {ready: [numbers of the fragments to publish], events}.
 create function hot.start_early(p_turn uuid, p_attempt int, p_step jsonb, p_fragment jsonb, p_max_parallel int, p_told jsonb)
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
@@ -132,11 +135,13 @@ end $$;
 
 -- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments` are the
 -- rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is one step.
+-- Of what is ready the planner takes as much as it has slots for on `p_queue`: hot.take.
 -- Where no step is open, the turn is left in our hands, to respond.
--- Null: the claim was lost. Out: {generation, open_steps, ready: [numbers of the fragments to publish], events}.
+-- Null: the claim was lost. Out: {generation, open_steps, claimed: [{lane, step}], fragments: [expression] to publish,
+-- at: the time in seconds since 1970, events}.
 create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int, p_steps jsonb,
-                                p_fragments jsonb, p_calls jsonb)
-returns jsonb language plpgsql as $$
+                                p_fragments jsonb, p_calls jsonb, p_queue text, p_take int, p_worker text, p_lease_ms int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
@@ -145,6 +150,7 @@ declare
   v_early text[];
   v_ended jsonb := '[]';
   v_ready int[];
+  v_taken jsonb;
   v_open int;
   v_events jsonb;
 begin
@@ -168,11 +174,14 @@ begin
   end if;
   t.max_parallel := p_max_parallel;
   v_ready := hot.store_fragments(t, p_fragments, v_at);
+  v_taken := hot.take(t, array(select f from fragments f where f.turn_id = p_turn and f.generation = t.generation
+                                  and f.number = any (v_ready) order by f.number),
+                      p_queue, p_take, false, p_worker, p_lease_ms, v_at);
   v_open := t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended);
   v_events := hot.store_events(t, jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
     'revision', v_revision, 'action', p_plan #>> '{document,action}',
     'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
-                from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended, v_at);
+                from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
   update turns set status = case when v_open > 0 then 'running' else 'responding' end,
          compiled_at = v_at, open_steps = v_open, planned_at = v_at, revision = v_revision, tries = 0,
          planning_ms = t.planning_ms + extract(epoch from v_at - t.planning_at) * 1000,
@@ -183,7 +192,7 @@ begin
    where id = p_turn;
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object(
-    'generation', t.generation, 'open_steps', v_open, 'ready', to_jsonb(v_ready),
+    'generation', t.generation, 'open_steps', v_open, 'claimed', v_taken -> 'claimed', 'fragments', v_taken -> 'fragments', 'at', extract(epoch from v_at),
     'events', v_events);
 end $$;
 

@@ -45,27 +45,111 @@ begin
   return jsonb_build_object(
     'id', s.id, 'tool', s.tool, 'attempt', s.attempt + 1, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
     'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks, 'copy_of', s.copy_of,
-    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', v_inputs);
+    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', v_inputs, 'waits', '[]'::jsonb);
 end $$;
 
-create function hot.started(p_step jsonb, p_worker text) returns jsonb language sql immutable as $$
-  select jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
-    'step', p_step -> 'id', 'tool', p_step -> 'tool', 'attempt', p_step -> 'attempt', 'worker', p_worker))
+-- Claims steps together, for an executor that runs each as soon as those are done that it waits for, where nobody has claimed any
+-- of them before, all only read, and what they need beside each other is final. A step that waits has no start until the executor
+-- tells of it. Under the turn's lock. Null: not all of them can be claimed. Out: [{lane, step}], of one step each.
+create function hot.claim_together(p_turn turns, p_steps text[], p_worker text, p_lease_ms int, p_at timestamptz) returns jsonb
+language sql as $$
+  with mine as materialized (
+    select * from steps where turn_id = p_turn.id and id = any (p_steps)
+  ), before as materialized (
+    select n.id, n.status, n.result, n.finished_at from steps n
+     where n.turn_id = p_turn.id and n.id in (select unnest(m.needs) from mine m) and n.id <> all (p_steps)
+  ), claimed as (
+    update steps x
+       set status = 'running', attempt = 1, worker = p_worker, lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0),
+           started_at = case when not x.needs && p_steps then p_at end,
+           ready_at = case when not x.needs && p_steps then coalesce((select max(finished_at) from before where id = any (x.needs)), x.ready_at) end
+      from (select count(*) = cardinality(p_steps) and bool_and(
+                     m.status = 'pending' and m.attempt = 0 and m.effect = 'read' and m.not_before is null) as are_free
+              from mine m) asked
+     where x.turn_id = p_turn.id and x.id = any (p_steps) and asked.are_free
+       and not exists (select from before where not hot.is_final(status))
+    returning x.*
+  )
+  select jsonb_agg(jsonb_build_object('lane', jsonb_build_array(id), 'step', jsonb_build_object(
+           'id', id, 'tool', tool, 'attempt', attempt, 'args', args, 'timeout_ms', timeout_ms, 'effect', effect,
+           'unsure', unsure, 'run_if', run_if, 'fallbacks', fallbacks, 'copy_of', copy_of,
+           'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)),
+           'inputs', (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b where b.id = any (c.inputs) and b.status = 'succeeded'),
+           'waits', array(select need from unnest(needs) need where need = any (p_steps)))) order by position)
+    from claimed c
 $$;
 
--- Claims the next step of each lane [[step ids]]. Verdict: claimed (of at least one); done (every step of the lanes is final);
+-- Claims of lanes [[step ids]] what can be claimed: all their steps together, or else the next one of each.
+-- Out: [{lane, step, status, effect}] of those that are not at their end; the step is null where it cannot be claimed so.
+create function hot.claim_of(p_turn turns, p_lanes jsonb, p_reads_only boolean, p_worker text, p_lease_ms int, p_at timestamptz)
+returns jsonb language plpgsql as $$
+declare
+  s steps;
+  v_lane text[];
+  v_steps text[] := array(select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step);
+  v_claimed jsonb;
+begin
+  if cardinality(v_steps) > 1 then
+    v_claimed := hot.claim_together(p_turn, v_steps, p_worker, p_lease_ms, p_at);
+  end if;
+  if v_claimed is not null then
+    return v_claimed;
+  end if;
+  v_claimed := '[]';
+  for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
+    s := hot.next_of_lane(p_turn.id, v_lane);
+    continue when s.id is null;
+    v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'status', s.status, 'effect', s.effect,
+                                                 'step', hot.start(p_turn, s, p_reads_only, p_worker, p_lease_ms, p_at));
+  end loop;
+  return v_claimed;
+end $$;
+
+-- The lanes of a fragment that is one task.
+create function hot.lanes_of(p_fragment fragments) returns jsonb language sql immutable as $$
+  select case when p_fragment.expression ? 'bundle' then jsonb_path_query_array(p_fragment.expression, '$.bundle[*].lane')
+              else jsonb_build_array(to_jsonb(p_fragment.steps)) end
+$$;
+
+-- Claims of fragments that are ready what an executor of this queue has slots for, a lane each; inline ones it takes all the same.
+-- `p_mixed`: whether these may begin with an effect. Out: {claimed: as above, fragments: [expression] that are to be published}.
+create function hot.take(p_turn turns, p_ready fragments[], p_queue text, p_take int, p_mixed boolean, p_worker text, p_lease_ms int,
+                         p_at timestamptz) returns jsonb language plpgsql as $$
+declare
+  f fragments;
+  v_lanes jsonb;
+  v_free int := p_take;
+  v_claimed jsonb := '[]';
+  v_fragments jsonb := '[]';
+begin
+  foreach f in array p_ready loop
+    v_lanes := case when f.inline or f.queue = p_queue then hot.lanes_of(f) end;
+    if f.inline or (jsonb_array_length(v_lanes) <= v_free and (
+         p_mixed or (select effect from steps where turn_id = p_turn.id and id = f.steps[1]) = 'read')) then
+      v_free := v_free - case when f.inline then 0 else jsonb_array_length(v_lanes) end;
+      v_claimed := v_claimed || hot.claim_of(p_turn, v_lanes, true, p_worker, p_lease_ms, p_at);
+    else
+      v_fragments := v_fragments || jsonb_build_array(f.expression);
+    end if;
+  end loop;
+  return jsonb_build_object('claimed', v_claimed, 'fragments', v_fragments);
+end $$;
+
+-- The events of claimed steps that begin now.
+create function hot.started(p_claimed jsonb, p_worker text) returns jsonb language sql immutable as $$
+  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
+           'step', s -> 'id', 'tool', s -> 'tool', 'attempt', s -> 'attempt', 'worker', p_worker))), '[]')
+    from jsonb_path_query(p_claimed, '$[*].step ? (@.waits.size() == 0)') s
+$$;
+
+-- Claims of lanes [[step ids]] what can be claimed. Verdict: claimed (of at least one); done (every step of the lanes is final);
 -- or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds the step), early
 -- (a need is not final, or its time has not come).
 create function hot.claim_lanes(p_turn uuid, p_lanes jsonb, p_generation int, p_worker text, p_lease_ms int) returns jsonb
-language plpgsql as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
-  s steps;
-  v_lane text[];
-  v_step jsonb;
-  v_verdict text := 'done';
-  v_claimed jsonb := '[]';
-  v_events jsonb := '[]';
+  v_claimed jsonb;
   v_at timestamptz;
 begin
   select * into t from turns where id = p_turn for no key update;
@@ -75,27 +159,23 @@ begin
   v_at := clock_timestamp();
   if t.generation <> p_generation then
     return jsonb_build_object('verdict', 'stale');
+  elsif t.status not in ('planning', 'running') then
+    return jsonb_build_object('verdict', case when exists (
+      select from steps where turn_id = p_turn and not hot.is_final(status)
+         and id in (select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step)) then 'closed' else 'done' end);
   end if;
-  for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
-    s := hot.next_of_lane(p_turn, v_lane);
-    continue when s.id is null;
-    v_step := case when t.status in ('planning', 'running') then hot.start(t, s, false, p_worker, p_lease_ms, v_at) end;
-    if v_step is not null then
-      v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_step);
-      v_events := v_events || hot.started(v_step, p_worker);
-      continue;
-    end if;
-    v_verdict := case when t.status not in ('planning', 'running') then 'closed' when s.status <> 'pending' then 'busy' else 'early' end;
-  end loop;
+  v_claimed := hot.claim_of(t, p_lanes, false, p_worker, p_lease_ms, v_at);
   return jsonb_build_object(
-    'verdict', case when jsonb_array_length(v_claimed) > 0 then 'claimed' else v_verdict end, 'claimed', v_claimed,
+    'verdict', case when v_claimed = '[]' then 'done' when v_claimed @? '$[*].step.id' then 'claimed'
+                    when v_claimed #>> '{-1,status}' <> 'pending' then 'busy' else 'early' end,
+    'claimed', v_claimed, 'at', extract(epoch from v_at),
     'turn', jsonb_build_object('tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'person', t.person,
                                'is_capped', t.max_parallel is not null),
-    'events', hot.append_events(t, v_events, v_at));
+    'events', hot.append_events(t, hot.started(v_claimed, p_worker), v_at));
 end $$;
 
--- Ends what became impossible when steps ended: all that have not begun (fail_fast), or those that need a step that did not
--- succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
+-- Ends what became impossible when steps ended: all that have not begun, also where a worker holds them (fail_fast), or those that
+-- need a step that did not succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
 create function hot.end_impossible(p_turn uuid, p_stop boolean, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb := '[]';
@@ -104,14 +184,15 @@ begin
   loop
     with ended as (
       update steps s
-         set status = case when p_stop then 'cancelled' else coalesce(o.status, 'skipped') end, finished_at = p_at,
+         set status = case when p_stop then 'cancelled' else coalesce(o.status, 'skipped') end, finished_at = p_at, lease_until = null,
              result = case when not p_stop then o.result end,
              error = case when o.status is not null and not p_stop then o.error
                           when p_stop then '{"code": "CANCELLED", "message": "an earlier step failed and the turn stops at the first failure"}'::jsonb
                           else '{"code": "DEPENDENCY_FAILED", "message": "a step that it needs did not succeed"}' end
         from steps x
         left join steps o on o.turn_id = x.turn_id and o.id = x.copy_of and hot.is_final(o.status) and o.status <> 'succeeded'
-       where s.turn_id = p_turn and s.status in ('pending', 'waiting_approval') and x.turn_id = s.turn_id and x.id = s.id
+       where s.turn_id = p_turn and x.turn_id = s.turn_id and x.id = s.id
+         and (s.status in ('pending', 'waiting_approval') or (p_stop and s.status = 'running' and s.started_at is null))
          and (p_stop or o.id is not null or (s.on_need_error = 'skip' and exists (
                select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                   and hot.is_final(n.status) and n.status <> 'succeeded')))
@@ -126,50 +207,71 @@ begin
 end $$;
 
 -- Records finished steps, each under its fence, and goes on: one commit.
---   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember}]
---   p_lanes     [[step ids]]: the rest of each lane that the caller is on; a next step that only reads is claimed here
+--   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember, began_at, ended_at}]: the last two tell when, in
+--               seconds since 1970; the first of them where the step had been waiting when it was claimed
+--   p_begun     [{id, began_at}]: steps that had been waiting, and that run now
+--   p_back      [step ids]: steps that are waiting, and that the caller gives back
+--   p_lanes     [[step ids]]: the rest of each lane that the caller is on; what only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
 --   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
--- Out: {fenced: [step ids], claimed: [{lane, step}], fragments: [expression], generation, respond: attempt or null, events}.
--- `claimed[].step` is null where the caller must claim by itself (a write). `fragments` are the caller's to publish.
-create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_lanes jsonb, p_queue text,
-                            p_take int, p_mixed boolean, p_lease_ms int) returns jsonb language plpgsql as $$
+-- Out: {fenced: [step ids], claimed: [{lane, step, effect}], fragments: [expression], generation, respond: attempt or null,
+-- material: of the reply that is due then, at: the time in seconds since 1970, events}. `claimed[].step` is null where the caller must claim by itself (a write), or later. `fragments` are the caller's to publish.
+create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_begun jsonb, p_back text[], p_lanes jsonb,
+                            p_queue text, p_take int, p_mixed boolean, p_lease_ms int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
-  f fragments;
-  s steps;
   v_at timestamptz;
   v_ended text[];
-  v_events jsonb;
+  v_told jsonb;
+  v_more jsonb;
   v_failed boolean;
   v_critical boolean;
   v_wrote boolean;
   v_last boolean;
-  v_step jsonb;
   v_claimed jsonb := '[]';
+  v_taken jsonb;
   v_fragments jsonb := '[]';
+  v_ready fragments[];
   v_respond int;
-  v_taken int := 0;
-  v_lane text[];
   v_next int[];
 begin
   select * into t from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
+  if cardinality(p_back) > 0 then
+    update steps set status = 'pending', worker = null, lease_until = null
+     where turn_id = p_turn and id = any (p_back) and status = 'running' and worker = p_worker and started_at is null;
+  end if;
   with ended as (
     update steps x set status = e.status, result = e.result, error = e.error, cache = e.cache, input_hash = e.input_hash,
-           finished_at = v_at, lease_until = null
-      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb, cache text, input_hash text)
+           started_at = coalesce(x.started_at, to_timestamp(e.began_at)), ready_at = coalesce(x.ready_at, to_timestamp(e.began_at)),
+           finished_at = coalesce(to_timestamp(e.ended_at), v_at), lease_until = null
+      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb, cache text, input_hash text,
+                                               began_at float, ended_at float)
      where x.turn_id = p_turn and x.id = e.id and x.attempt = e.attempt and x.status = 'running'
-    returning x.*
+    returning x.*, e.began_at
+  ), begun as (
+    update steps x set started_at = to_timestamp(b.began_at), ready_at = to_timestamp(b.began_at)
+      from jsonb_to_recordset(p_begun) as b(id text, began_at float)
+     where x.turn_id = p_turn and x.id = b.id and x.status = 'running' and x.worker = p_worker and x.started_at is null
+    returning x.id, x.tool, x.attempt, x.started_at
+  ), told as (
+    select started_at as at, 1 as place, 'step.started' as type, jsonb_build_object('step', id, 'tool', tool, 'attempt', attempt, 'worker', p_worker) as data
+      from (select id, tool, attempt, started_at from ended where began_at is not null union all select * from begun) started
+     union all
+    select finished_at, 0, 'step.finished', jsonb_strip_nulls(jsonb_build_object(
+             'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error, 'cache', cache,
+             'duration_ms', round(extract(epoch from finished_at - started_at) * 1000, 3))) from ended
   )
   select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical), bool_or(effect <> 'read'),
-         jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error, 'cache', cache,
-           'duration_ms', round(extract(epoch from v_at - started_at) * 1000, 3)))))
-    into v_ended, v_failed, v_critical, v_wrote, v_events from ended;
+         (select jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step') from told)
+    into v_ended, v_failed, v_critical, v_wrote, v_told from ended;
   if v_ended is null then
-    return jsonb_build_object('fenced', (select jsonb_agg(e -> 'id') from jsonb_array_elements(p_finished) e),
-                              'claimed', '[]'::jsonb, 'fragments', '[]'::jsonb, 'generation', t.generation, 'events', '[]'::jsonb);
+    if t.asked then
+      perform hot.rest(p_turn, v_at);
+    end if;
+    return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_finished) e),
+                              'claimed', '[]'::jsonb, 'fragments', '[]'::jsonb, 'generation', t.generation, 'at', extract(epoch from v_at),
+                              'events', hot.append_events(t, coalesce(v_told, '[]'), v_at));
   end if;
   if p_finished @? '$[*].remember.tool' then
     perform hot.remember(t, p_finished, v_at);
@@ -178,51 +280,39 @@ begin
     perform hot.doubt_memory(t);
   end if;
   if v_failed then
-    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
-    v_ended := array(select e #>> '{data,step}' from jsonb_array_elements(v_events) e);
+    v_more := hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
+    v_told := v_told || v_more;
+    v_ended := v_ended || array(select e #>> '{data,step}' from jsonb_array_elements(v_more) e);
   end if;
   v_last := t.status = 'running' and t.open_steps = cardinality(v_ended);
 
   if p_lanes <> '[]' and t.generation = p_generation and t.status in ('planning', 'running') then
-    for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
-      s := hot.next_of_lane(p_turn, v_lane);
-      continue when s.id is null;
-      v_step := hot.start(t, s, true, p_worker, p_lease_ms, v_at);
-      if v_step is not null then
-        v_events := v_events || hot.started(v_step, p_worker);
-      end if;
-      v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_step);
-    end loop;
+    v_claimed := hot.claim_of(t, p_lanes, true, p_worker, p_lease_ms, v_at);
   end if;
   if t.status in ('planning', 'running') and not v_last then
     if t.max_parallel is not null then
       v_next := hot.next_within_cap(t);
     end if;
-    for f in
+    with ready as (
       update fragments x set sent_at = v_at
        where x.turn_id = p_turn and x.generation = t.generation and x.sent_at is null
          and case when t.max_parallel is null then x.needs && v_ended else x.number = any (v_next) end
          and not exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.needs) and not hot.is_final(n.status))
-      returning x.*
-    loop
-      s := hot.next_of_lane(p_turn, f.steps);
-      continue when s.id is null;
-      if t.generation = p_generation
-         and (f.inline or (f.queue = p_queue and v_taken < p_take and (p_mixed or s.effect = 'read'))) then
-        v_taken := v_taken + case when f.inline then 0 else 1 end;
-        v_step := hot.start(t, s, true, p_worker, p_lease_ms, v_at);
-        if v_step is not null then
-          v_events := v_events || hot.started(v_step, p_worker);
-        end if;
-        v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(f.steps), 'step', v_step);
-      else
-        v_fragments := v_fragments || jsonb_build_array(f.expression);
-      end if;
-    end loop;
+         and exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.steps) and not hot.is_final(n.status))
+      returning x
+    )
+    select array_agg(x order by (x).number) into v_ready from ready;
+    if v_ready is not null and t.generation = p_generation then
+      v_taken := hot.take(t, v_ready, p_queue, p_take, p_mixed, p_worker, p_lease_ms, v_at);
+      v_claimed := v_claimed || (v_taken -> 'claimed');
+      v_fragments := v_taken -> 'fragments';
+    elsif v_ready is not null then
+      v_fragments := (select jsonb_agg(f.expression) from unnest(v_ready) f);
+    end if;
   end if;
 
-  v_events := hot.store_events(t, v_events, v_at);
-  update turns x set open_steps = x.open_steps - cardinality(v_ended), last_event = x.last_event + hot.count_events(v_events),
+  v_told := hot.store_events(t, v_told || hot.started(v_claimed, p_worker), v_at);
+  update turns x set open_steps = x.open_steps - cardinality(v_ended), last_event = x.last_event + hot.count_events(v_told),
          status = case when v_last then 'responding' else x.status end, attempt = x.attempt + v_last::int,
          responding_at = case when v_last then v_at else x.responding_at end,
          lease_until = case when v_last then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
@@ -234,5 +324,7 @@ begin
   return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_finished) e
                                         where e ->> 'id' <> all (v_ended)),
                             'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation, 'respond', v_respond,
-                            'events', v_events);
+                            'at', extract(epoch from v_at),
+                            'material', case when v_last then hot.reply_material(p_turn) end,
+                            'events', v_told);
 end $$;

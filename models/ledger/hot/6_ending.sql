@@ -13,7 +13,7 @@ begin
     returning *
   )
   select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', nullif(attempt, 0), 'error', error,
+           'step', id, 'tool', tool, 'status', status, 'attempt', case when started_at is not null then attempt end, 'error', error,
            'duration_ms', round(extract(epoch from p_at - started_at) * 1000, 3)))) order by position), '[]')
     into v_events from ended;
   return v_events;
@@ -75,7 +75,7 @@ $$;
 -- Null: the claim was lost. Out: {events, released: turn ids}.
 create function hot.finish_turn(p_turn uuid, p_attempt int, p_status text, p_reply jsonb, p_output jsonb, p_calls jsonb, p_error jsonb,
                                 p_bound text, p_window int, p_slots jsonb)
-returns jsonb language plpgsql as $$
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   r replies := jsonb_populate_record(null::replies, p_reply);
@@ -83,14 +83,15 @@ declare
   v_slots jsonb;
   v_dropped jsonb;
   v_events jsonb;
-  v_active uuid;
-  v_last_sequence bigint;
+  c conversations;
+  v_content jsonb;
+  v_digest bytea;
   v_usage jsonb;
   v_released jsonb;
   n turns;
 begin
-  select c.active_turn_id into v_active from conversations c
-   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
+  select * into c from conversations y
+   where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
   select * into t from turns where id = p_turn and attempt = p_attempt and status in ('planning', 'responding') for no key update;
   if not found then
     return null;
@@ -109,28 +110,40 @@ begin
    where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
   values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
-  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'turn.finished', jsonb_build_object(
+  v_content := jsonb_build_object(
     'status', p_status, 'error', p_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
                        'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code', 'cache', s.cache,
                        'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
-                from steps s where s.turn_id = p_turn)));
+                from steps s where s.turn_id = p_turn));
+  v_digest := sha256(convert_to(v_content::text, 'UTF8'));
+  c.audit_seq := c.audit_seq + 1;
+  c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.finished', v_at, v_digest, c.audit_hash);
+  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
+  values (c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.finished', v_content, v_digest, c.audit_hash, v_at);
   if t.superseded_by is not null then
     if hot.is_rolled_back(t.superseded_by) then
       v_slots := null;
       perform hot.forget_found(t);
     end if;
   end if;
-  if v_active = p_turn then
+  if c.active_turn_id = p_turn then
     select * into n from turns
      where tenant_id = t.tenant_id and conversation_id = t.conversation_id and sent_at is null and ending is null
      order by sequence nulls first, seq limit 1 for no key update;
-    update conversations
-       set active_turn_id = n.id, last_sequence = greatest(last_sequence, t.last_sequence), updated_at = v_at,
-           usage = hot.add_usage(usage, v_usage), slots = coalesce(v_slots, slots)
-     where tenant_id = t.tenant_id and id = t.conversation_id returning last_sequence into v_last_sequence;
-    update turns set due_at = hot.due_at(n, v_last_sequence, v_at) where id = n.id;
+    c.active_turn_id := n.id;
+    c.last_sequence := greatest(c.last_sequence, t.last_sequence);
+    c.updated_at := v_at;
+    c.usage := hot.add_usage(c.usage, v_usage);
+    c.slots := coalesce(v_slots, c.slots);
+    if n.id is not null then
+      update turns set due_at = hot.due_at(n, c.last_sequence, v_at) where id = n.id;
+    end if;
   end if;
+  update conversations
+     set active_turn_id = c.active_turn_id, last_sequence = c.last_sequence, updated_at = c.updated_at, usage = c.usage, slots = c.slots,
+         audit_seq = c.audit_seq, audit_hash = c.audit_hash
+   where tenant_id = c.tenant_id and id = c.id;
   v_released := to_jsonb(hot.release(t.tenant_id, p_window));
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object('events', v_events, 'released', v_released);
