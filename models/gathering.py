@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
+from math import inf
+from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 _MOMENT_S = 0.01
@@ -12,13 +13,28 @@ Item = TypeVar("Item")
 
 
 class Gatherer(Generic[Item]):
-    """A thread that hands on what is put, in order, a hundredth of a second later. A forked process needs its own."""
+    """A thread that hands on what is put, in order, a moment later. A forked process needs its own.
 
-    def __init__(self, name: str, hand_on: Callable[[list[Item]], None]) -> None:
-        """`hand_on` raises nothing: there is nobody to tell."""
+    Without a moment it hands on at once, and then together what has come meanwhile. With several threads the first that
+    is free does so, and there is no order.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        hand_on: Callable[[list[Item]], None],
+        *,
+        moment_s: float = _MOMENT_S,
+        at_most: float = inf,
+        threads: int = 1,
+    ) -> None:
+        """`hand_on` raises nothing: there is nobody to tell. `at_most`: items that it is given at a time."""
         self._hand_on = hand_on
+        self._moment_s = moment_s
+        self._at_most = at_most
         self._waiting: SimpleQueue[Item | threading.Event] = SimpleQueue()
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        for _ in range(threads):
+            threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def put(self, item: Item) -> None:
         """Leave an item; return at once."""
@@ -33,9 +49,12 @@ class Gatherer(Generic[Item]):
     def _run(self) -> None:
         while True:
             gathered = [self._waiting.get()]
-            time.sleep(_MOMENT_S)
-            while not self._waiting.empty():
-                gathered.append(self._waiting.get())
+            time.sleep(self._moment_s)
+            while len(gathered) < self._at_most:
+                try:
+                    gathered.append(self._waiting.get_nowait())
+                except Empty:
+                    break
             if items := [each for each in gathered if not isinstance(each, threading.Event)]:
                 self._hand_on(items)
             for settled in gathered:

@@ -63,7 +63,7 @@ def servers(clean_environment: None) -> Iterator[Servers]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", _memory())
         started = Servers(None)
-    app.conf.update(broker_url=started.redis_url, result_backend=started.redis_url)
+    app.conf.update(broker_url=started.redis_url)
     try:
         upgrade(started.owner_url)
         yield started

@@ -4,6 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
+from threading import Lock
 from typing import ParamSpec, TypeVar, cast
 
 from flask import current_app, g, request
@@ -27,19 +28,31 @@ class KnownKeys:
 
     def __init__(self) -> None:
         self._callers: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
+        self._asking: dict[bytes, Lock] = {}
 
     def recognise(self, plain: str) -> Caller | None:
         """Return whom a key stands for; None for an unknown or revoked one."""
-        digest, now = keys.digest(plain), time.monotonic()
-        known = self._callers.get(digest)
-        if known and known[0] > now:
-            return known[1]
+        digest = keys.digest(plain)
+        if caller := self._known(digest):
+            return caller
+        # One asks for all who come with the key at that moment: many do, whenever its time is over.
+        with self._asking.setdefault(digest, Lock()):
+            caller = self._known(digest) or self._ask(plain, digest)
+        self._asking.pop(digest, None)
+        return caller
+
+    def _known(self, digest: bytes) -> Caller | None:
+        until, caller = self._callers.get(digest, (0.0, None))
+        return caller if until > time.monotonic() else None
+
+    def _ask(self, plain: str, digest: bytes) -> Caller | None:
+        until = time.monotonic() + _BELIEVED_S
         with transaction() as db:
             caller = keys.recognise(db, plain)
         if caller is None:
             self._callers.pop(digest, None)
             return None
-        self._callers[digest] = (now + _BELIEVED_S, caller)
+        self._callers[digest] = until, caller
         if len(self._callers) > _REMEMBERED:
             self._callers.popitem(last=False)
         return caller

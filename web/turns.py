@@ -25,6 +25,7 @@ from web.backlog import RETRY_AFTER_S
 from web.bodies import json_response
 from web.catalogue import catalogue
 from web.live import wait_until_final
+from web.opening import open_turn
 from web.receiving import new_turn
 from web.views import turn_graph, turn_view
 from workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
@@ -56,8 +57,7 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     gets 503 with the code `overloaded` and `Retry-After`; an accepted turn is never dropped.
     """
     new = new_turn(json_data)
-    with statement() as db:
-        opened = turns.open_turn(db, new)
+    opened = open_turn(new)
     answer = _answer(new, opened)
     turn_id = UUID(answer.turn_id)
     accepted = opened.outcome in ("opened", "merged")

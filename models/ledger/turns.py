@@ -1,6 +1,7 @@
 """Turns: open, claim, finish, read."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
 
 FinalStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
-Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy"]
+Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,7 @@ class NewTurn:
     sequence: int | None = None
     """The sender's number of the message in its conversation: what was written first is worked on first."""
     order_ms: int = 0
-    """How long it is held for those that by its sender's count are missing before it. 0, for numbers with gaps: not at
-    all."""
+    """How long it is held for those that by its sender's count are missing before it. 0, for numbers with gaps: not."""
     burst_ms: int = 0
     """How long it is held for further messages, which become a part of it."""
 
@@ -57,13 +57,12 @@ class OpenedTurn:
 
     outcome: Outcome
     """`merged`: it became a part of the turn that is told. `repeated`, `mismatched`: its id came before, with the same
-    or another body. `full`, `busy`: refused."""
+    or another body. `full`, `busy`: refused. `later`: left, because it would have had to wait."""
     turn_id: UUID | None
     conversation_id: str
     seq: int | None
     is_sent: bool
     """Whether it is the caller's to dispatch; otherwise it is held, or follows the turns before it."""
-    events: list[Event]
     closed: ClosedTurn | None
     """The turn that it takes the place of."""
 
@@ -129,9 +128,31 @@ class FinishedTurn:
 
 def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
     """Record a message durably as a turn of its conversation."""
+    return open_turns(db, [new], may_wait=True)[0]
+
+
+def open_turns(db: psycopg.Connection, news: Sequence[NewTurn], *, may_wait: bool = False) -> list[OpenedTurn]:
+    """Record messages in one commit. Without `may_wait` those that would have to wait for somebody are left."""
+    # Two such commits that make the same conversations do it in the same order: neither waits for the other for ever.
+    ordered = sorted(news, key=lambda new: (new.tenant_id, new.conversation_id))
+    rows = db.execute(
+        "SELECT outcome, turn_id, conversation_id, seq, is_sent, closed"
+        " FROM jsonb_array_elements(%s) AS asked (new), hot.open_turn(asked.new, %s, %s, %s)",
+        (Jsonb([_fields(new) for new in ordered]), LEASE_MS, settings().tenant_window, may_wait),
+        prepare=True,
+    )
+    opened = {
+        new.id: OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_closed(closed))
+        for new, (outcome, turn_id, conversation_id, seq, is_sent, closed) in zip(ordered, rows, strict=True)
+    }
+    return [opened[new.id] for new in news]
+
+
+def _fields(new: NewTurn) -> dict[str, Any]:
     request = new.request
-    fields = {
-        "id": str(new.id),
+    return {
+        "id": new.id,
+        "tenant_id": new.tenant_id,
         "conversation_id": new.conversation_id,
         "channel": new.channel,
         "sequence": new.sequence,
@@ -146,26 +167,12 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
         "extra": request.metadata,
         "callback_url": request.callback_url,
         "submitted_plan": request.plan,
+        "may_open": new.may_open,
+        "default_agent": new.default_agent,
+        "deadline_ms": new.deadline_ms,
+        "order_ms": new.order_ms,
+        "burst_ms": new.burst_ms,
     }
-    row = db.execute(
-        "SELECT outcome, turn_id, conversation_id, seq, is_sent, events, closed"
-        " FROM hot.open_turn(%s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            new.tenant_id,
-            new.may_open,
-            new.default_agent,
-            new.deadline_ms,
-            LEASE_MS,
-            new.burst_ms,
-            new.order_ms,
-            settings().tenant_window,
-            Jsonb(fields),
-        ),
-        prepare=True,
-    ).fetchone()
-    assert row is not None
-    outcome, turn_id, conversation_id, seq, is_sent, events, closed = row
-    return OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_events(events), read_closed(closed))
 
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn | None:
@@ -248,13 +255,10 @@ def of_tenant(db: Session, tenant_id: UUID, turn_id: str) -> TurnRow:
     Raises:
         NotFound: there is none, it is another tenant's, or this is no id of a turn.
     """
-    try:
-        row = get(db, UUID(turn_id), tenant_id)
-    except ValueError:
-        row = None
-    if row is None:
-        raise NotFound("there is no turn of that id")
-    return row
+    with suppress(ValueError):
+        if row := get(db, UUID(turn_id), tenant_id):
+            return row
+    raise NotFound("there is no turn of that id")
 
 
 def get_reply(db: Session, turn_id: UUID) -> ReplyRow | None:

@@ -1,6 +1,8 @@
 """Who may call, and what a key may do."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 from apiflask import APIFlask
@@ -8,8 +10,10 @@ from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 
 from models.contracts.turn import SCOPES
-from models.database import transaction
+from models.database import Transaction, transaction
 from models.ledger import keys
+from models.ledger.keys import Caller
+from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
 from web.auth import KnownKeys
 
@@ -143,3 +147,22 @@ def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.Monkey
 
     assert soon == caller
     assert late is None
+
+
+def test_one_asks_for_all_who_come_with_a_key(key: KeyMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where many come at once with a key that is not known, or not any more, the ledger is asked once."""
+    plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
+    came, asked = Mock(wraps=keys.digest), Mock()
+    recognise = keys.recognise
+
+    def ask_when_all_are_there(db: Transaction, presented: str) -> Caller | None:
+        asked()
+        wait_for(lambda: came.call_count >= 4)
+        return recognise(db, presented)
+
+    monkeypatch.setattr(keys, "recognise", ask_when_all_are_there)
+    monkeypatch.setattr(keys, "digest", came)
+    with ThreadPoolExecutor(4) as threads:
+        found = set(threads.map(known.recognise, [plain] * 4))
+
+    assert (len(found), None in found, asked.call_count) == (1, False, 1)

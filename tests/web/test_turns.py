@@ -41,7 +41,7 @@ def test_turn_is_accepted(client: FlaskClient) -> None:
 
 def test_turn_is_accepted_while_the_broker_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The turn is recorded and answered with 202 though nothing can be published."""
-    monkeypatch.setattr("workers.dispatch.app.send_task", _refuse)
+    monkeypatch.setattr("workers.dispatch.push", _refuse)
 
     accepted = _post(client)
 
@@ -221,7 +221,7 @@ def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -
     def refuse() -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")
 
-    monkeypatch.setattr("web.turns.statement", refuse)
+    monkeypatch.setattr("web.opening.statement", refuse)
 
     answer = client.post("/v1/turns", json={"message": "hi"})
 

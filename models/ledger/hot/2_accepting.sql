@@ -120,17 +120,35 @@ begin
   return t;
 end $$;
 
--- Opens a turn. `p_turn` holds the fields of the request as columns of `turns`.
+-- Two posts of one message may come with different (new) conversations: this lock, not a row, is what they share.
+create function hot.message_lock(p_turn turns) returns bigint language sql stable as $$
+  select hashtextextended(concat_ws('|', p_turn.tenant_id, p_turn.channel, p_turn.message_id), 0)
+$$;
+
+-- Whether a message can be opened now without waiting for anybody: neither it nor its conversation, which has no active turn, is
+-- in somebody else's hands. If so, they are in the caller's.
+create function hot.is_free(p_turn turns) returns boolean language plpgsql as $$
+begin
+  if p_turn.message_id is not null and not pg_try_advisory_xact_lock(hot.message_lock(p_turn)) then
+    return false;
+  end if;
+  perform from conversations where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id and active_turn_id is null
+      for no key update skip locked;
+  return found or not exists (
+    select from conversations where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id);
+end $$;
+
+-- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn.
 -- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the same or
 -- another body); full (it did not, and the backlog has no room); busy. `is_sent`: it is the caller's to dispatch. `closed` is
 -- what hot.close_turn says of the turn that this one takes the place of.
-create function hot.open_turn(p_tenant uuid, p_may_open boolean, p_default_agent text, p_deadline_ms int, p_lease_ms int,
-                              p_burst_ms int, p_order_ms int, p_window int, p_turn jsonb)
-returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, events jsonb, closed jsonb)
-language plpgsql as $$
+-- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the outcome `later`.
+create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
+returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb) language plpgsql as $$
 #variable_conflict use_column
 declare
-  t turns := jsonb_populate_record(null::turns, p_turn);
+  t turns := jsonb_populate_record(null::turns, p_new);
+  v_burst_ms int := p_new ->> 'burst_ms';
   earlier record;
   merged turns;
   c conversations;
@@ -142,35 +160,37 @@ declare
   v_at timestamptz;
   v_content jsonb;
   v_digest bytea;
-  v_event jsonb;
 begin
+  if not p_may_wait and not hot.is_free(t) then
+    return query select 'later'::text, null::uuid, t.conversation_id, null::int, false, null::jsonb;
+    return;
+  end if;
   if t.message_id is not null then
-    -- Two posts of one message may come with different (new) conversations: this lock, not a row, is what they share.
-    perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', p_tenant, t.channel, t.message_id), 0));
+    perform pg_advisory_xact_lock(hot.message_lock(t));
     select x.id, x.conversation_id, x.seq, known.body_hash into earlier
       from (select y.id, y.body_hash from turns y
-             where y.tenant_id = p_tenant and y.channel = t.channel and y.message_id = t.message_id
+             where y.tenant_id = t.tenant_id and y.channel = t.channel and y.message_id = t.message_id
              union all
             select m.turn_id, m.body_hash from merged_messages m
-             where m.tenant_id = p_tenant and m.channel = t.channel and m.message_id = t.message_id) known
+             where m.tenant_id = t.tenant_id and m.channel = t.channel and m.message_id = t.message_id) known
       join turns x on x.id = known.id;
     if found then
       return query select case when earlier.body_hash = t.body_hash then 'repeated' else 'mismatched' end,
-                          earlier.id, earlier.conversation_id, earlier.seq, false, '[]'::jsonb, null::jsonb;
+                          earlier.id, earlier.conversation_id, earlier.seq, false, null::jsonb;
       return;
     end if;
   end if;
-  if not p_may_open then
-    return query select 'full'::text, null::uuid, t.conversation_id, null::int, false, '[]'::jsonb, null::jsonb;
+  if not (p_new ->> 'may_open')::boolean then
+    return query select 'full'::text, null::uuid, t.conversation_id, null::int, false, null::jsonb;
     return;
   end if;
   -- Every row is written once, with all that comes with it: this is what a message costs. A second round is for
   -- whoever finds no conversation and then loses the race to make it.
   loop
-    select * into c from conversations x where x.tenant_id = p_tenant and x.id = t.conversation_id for no key update;
+    select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;
     v_is_new := not found;
     if v_is_new then
-      c.agent := p_default_agent;
+      c.agent := p_new ->> 'default_agent';
       c.last_seq := 0;
       c.last_sequence := 0;
       c.audit_seq := 0;
@@ -178,12 +198,12 @@ begin
     elsif c.active_turn_id is not null then
       v_policy := hot.choose_policy(t.on_busy, c.active_turn_id, t.sequence);
       if v_policy = 'reject' then
-        return query select 'busy'::text, null::uuid, c.id, null::int, false, '[]'::jsonb, null::jsonb;
+        return query select 'busy'::text, null::uuid, c.id, null::int, false, null::jsonb;
         return;
       elsif v_policy = 'merge' then
-        merged := hot.merge_message(c.active_turn_id, t, p_burst_ms);
+        merged := hot.merge_message(c.active_turn_id, t, v_burst_ms);
         if merged.id is not null then
-          return query select 'merged'::text, merged.id, c.id, merged.seq, false, '[]'::jsonb, null::jsonb;
+          return query select 'merged'::text, merged.id, c.id, merged.seq, false, null::jsonb;
           return;
         end if;
       elsif v_policy in ('interrupt', 'rollback') then
@@ -201,38 +221,37 @@ begin
       'seq', t.seq, 'agent', v_agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex'));
     v_digest := sha256(convert_to(v_content::text, 'UTF8'));
     c.audit_seq := c.audit_seq + 1;
-    c.audit_hash := hot.audit_hash(p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest, c.audit_hash);
+    c.audit_hash := hot.audit_hash(t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest, c.audit_hash);
     if v_is_new then
       insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
                                  created_at, updated_at)
-      values (p_tenant, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash, v_at, v_at)
+      values (t.tenant_id, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash, v_at, v_at)
       on conflict (tenant_id, id) do nothing;
       continue when not found;
     else
       update conversations x
          set last_seq = t.seq, active_turn_id = c.active_turn_id, person = v_person, audit_seq = c.audit_seq,
              audit_hash = c.audit_hash, updated_at = v_at
-       where x.tenant_id = p_tenant and x.id = c.id;
+       where x.tenant_id = t.tenant_id and x.id = c.id;
     end if;
     exit;
   end loop;
-  t.settles_at := v_at + make_interval(secs => nullif(p_burst_ms, 0) / 1000.0);
-  t.awaits_until := case when t.sequence is not null then v_at + make_interval(secs => p_order_ms / 1000.0) end;
+  t.settles_at := v_at + make_interval(secs => nullif(v_burst_ms, 0) / 1000.0);
+  t.awaits_until := case when t.sequence is not null then v_at + make_interval(secs => (p_new ->> 'order_ms')::int / 1000.0) end;
+  t.deadline_at := v_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0);
   if c.active_turn_id = t.id then
     t.due_at := hot.due_at(t, c.last_sequence, v_at);
-    t.sent_at := case when t.due_at = v_at and coalesce(hot.room(p_tenant, p_window) > 0, true) then v_at end;
+    t.sent_at := case when t.due_at = v_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then v_at end;
   end if;
   insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash, agent, mode,
                      on_error, on_busy, message, person, extra, callback_url, submitted_plan, status, last_event, deadline_at,
                      settles_at, awaits_until, due_at, sent_at, created_at)
-  values (t.id, p_tenant, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash, v_agent, t.mode,
+  values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash, v_agent, t.mode,
           t.on_error, t.on_busy, t.message, v_person, t.extra, t.callback_url, t.submitted_plan, 'queued', 1,
-          v_at + make_interval(secs => p_deadline_ms / 1000.0), t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
+          t.deadline_at, t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
-  values (p_tenant, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
-  v_event := jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq);
-  insert into events (turn_id, seq, tenant_id, type, data, at) values (t.id, 1, p_tenant, 'turn.queued', v_event, v_at);
-  return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null,
-    jsonb_build_object('turn_id', t.id, 'at', hot.rfc3339(v_at), 'after', 0, 'events',
-                       jsonb_build_array(jsonb_build_object('type', 'turn.queued', 'data', v_event))), v_closed;
+  values (t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
+  insert into events (turn_id, seq, tenant_id, type, data, at)
+  values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq), v_at);
+  return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null, v_closed;
 end $$;
