@@ -12,10 +12,10 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', 'memory', p_turn.tenant_id, p_turn.conversation_id), 0));
 end $$;
 
--- Remembers results of steps that were recorded just now and whose tools are remembered: of p_finished those with `remember`,
--- {tool, args, for_s}. What has run out goes. What was read while a call with an effect was under way does not hold. The caller holds
+-- Remembers results of steps that were recorded just now, `p_ended`, and whose tools are remembered: of p_finished those with
+-- `remember`, {tool, args, for_s}. What has run out goes. What was read while a call with an effect was under way does not hold. The caller holds
 -- the turn's lock.
-create function hot.remember(p_turn turns, p_finished jsonb, p_at timestamptz) returns void language plpgsql as $$
+create function hot.remember(p_turn turns, p_finished jsonb, p_ended text[], p_at timestamptz) returns void language plpgsql as $$
 begin
   perform hot.lock_memory(p_turn);
   delete from memory m
@@ -27,7 +27,7 @@ begin
                                            and (w.finished_at is null or w.finished_at >= s.started_at)),
          p_at, p_at + make_interval(secs => (e.remember ->> 'for_s')::float)
     from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, input_hash text, remember jsonb)
-    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = e.attempt and s.finished_at = p_at
+    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = e.attempt and s.id = any (p_ended)
    where e.status = 'succeeded' and jsonb_typeof(e.remember) = 'object'
   on conflict (tenant_id, conversation_id, tool, input_hash) do update
      set args = excluded.args, result = excluded.result, turn_id = excluded.turn_id, step_id = excluded.step_id,

@@ -274,7 +274,7 @@ begin
                               'events', hot.append_events(t, coalesce(v_told, '[]'), v_at));
   end if;
   if p_finished @? '$[*].remember.tool' then
-    perform hot.remember(t, p_finished, v_at);
+    perform hot.remember(t, p_finished, v_ended, v_at);
   end if;
   if v_wrote then
     perform hot.doubt_memory(t);
