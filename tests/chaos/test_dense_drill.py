@@ -42,7 +42,7 @@ def test_a_process_that_holds_a_bundle_dies_at(points: str, ground: Ground) -> N
     """The turn succeeds, in order, and acts once; no step is claimed more often than processes died, and once more."""
     ground.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
 
-    turn_id = post_until_accepted(ground.api, message_id=points, plan={"steps": AHEAD})
+    turn_id = post_until_accepted(ground.api, message_id=points.replace(" ", "+"), plan={"steps": AHEAD})
     wait_for(lambda: look(ground.api, turn_id).get("status") in FINAL, WITHIN_S)
 
     turn = look(ground.api, turn_id)
