@@ -36,7 +36,7 @@ from models.ledger.steps import (
     Holder,
     TurnFacts,
     Wanted,
-)  # fmt: skip
+)
 from models.logging import log
 from models.redis import announce
 from planner.expressions import load_expression
@@ -83,7 +83,7 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
         raise Ignore from error
     if claim.verdict == "done":
         return
-    if claim.turn is None or claim.verdict != "claimed":
+    if claim.turn is None:
         log.info("step.refused", turn_id=str(turn_id), steps=lanes, verdict=claim.verdict)
         raise Ignore
     announce(turn_id, claim.events)

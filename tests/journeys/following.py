@@ -41,15 +41,15 @@ def run(api: httpx2.Client, steps: Iterable[Mapping[str, Any]], **request: Any) 
 
 def kinds(api: httpx2.Client, turn_id: str) -> list[str]:
     """Return the types of a final turn's events, in order."""
-    lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
-    return [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    return [kind for kind, _ in events_of(api, turn_id)]
 
 
 def events_of(api: httpx2.Client, turn_id: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the events of a final turn, in order: type and data."""
     lines = api.get(f"/v1/turns/{turn_id}/events").text.splitlines()
+    told = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     data = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-    return list(zip(kinds(api, turn_id), data, strict=True))
+    return list(zip(told, data, strict=True))
 
 
 def wait_step(name: str, *needs: str, ms: int = 1, **fields: Any) -> dict[str, Any]:

@@ -57,21 +57,27 @@ create function hot.audit_hash(p_tenant uuid, p_conversation text, p_seq int, p_
                                      encode(p_digest, 'hex'), encode(p_before, 'hex')), 'UTF8'))
 $$;
 
+-- Stores the next record of a conversation's audit chain. The caller holds the conversation's lock, and writes what comes out to
+-- its row. Out: the conversation with the number and the hash of this record.
+create function hot.store_audit(c conversations, p_turn uuid, p_kind text, p_content jsonb, p_at timestamptz) returns conversations
+language plpgsql as $$
+declare
+  v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
+begin
+  c.audit_seq := c.audit_seq + 1;
+  c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, p_kind, p_at, v_digest, c.audit_hash);
+  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
+  values (c.tenant_id, c.id, c.audit_seq, p_turn, p_kind, p_content, v_digest, c.audit_hash, p_at);
+  return c;
+end $$;
+
 -- Appends a record to a conversation's audit chain.
 create function hot.append_audit(p_tenant uuid, p_conversation text, p_turn uuid, p_kind text, p_content jsonb) returns void
 language plpgsql as $$
 declare
-  v_seq int;
-  v_before bytea;
-  v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
-  v_hash bytea;
-  v_at timestamptz;
+  c conversations;
 begin
-  select audit_seq + 1, audit_hash into v_seq, v_before from conversations where tenant_id = p_tenant and id = p_conversation
-     for no key update;
-  v_at := clock_timestamp();
-  v_hash := hot.audit_hash(p_tenant, p_conversation, v_seq, p_turn, p_kind, v_at, v_digest, v_before);
-  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
-  values (p_tenant, p_conversation, v_seq, p_turn, p_kind, p_content, v_digest, v_hash, v_at);
-  update conversations set audit_seq = v_seq, audit_hash = v_hash where tenant_id = p_tenant and id = p_conversation;
+  select * into c from conversations where tenant_id = p_tenant and id = p_conversation for no key update;
+  c := hot.store_audit(c, p_turn, p_kind, p_content, clock_timestamp());
+  update conversations set audit_seq = c.audit_seq, audit_hash = c.audit_hash where tenant_id = p_tenant and id = p_conversation;
 end $$;

@@ -14,6 +14,15 @@ begin
   return s;
 end $$;
 
+-- What an executor must know of a step that it has claimed.
+create function hot.claimed_step(s steps, p_attempt int, p_turn turns, p_inputs jsonb, p_waits text[], p_at timestamptz) returns jsonb
+language sql stable as $$
+  select jsonb_build_object(
+    'id', s.id, 'tool', s.tool, 'attempt', p_attempt, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
+    'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks, 'copy_of', s.copy_of,
+    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', p_inputs, 'waits', p_waits)
+$$;
+
 -- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's lock.
 -- Null: it is not. Out: what its executor must know.
 create function hot.start(p_turn turns, s steps, p_reads_only boolean, p_worker text, p_lease_ms int, p_at timestamptz)
@@ -42,10 +51,7 @@ begin
          ready_at = greatest(s.not_before, coalesce(v_ready_at, s.ready_at)),
          lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0)
    where x.turn_id = s.turn_id and x.id = s.id;
-  return jsonb_build_object(
-    'id', s.id, 'tool', s.tool, 'attempt', s.attempt + 1, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
-    'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks, 'copy_of', s.copy_of,
-    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', v_inputs, 'waits', '[]'::jsonb);
+  return hot.claimed_step(s, s.attempt + 1, p_turn, v_inputs, '{}', p_at);
 end $$;
 
 -- Claims steps together, for an executor that runs each as soon as those are done that it waits for, where nobody has claimed any
@@ -68,15 +74,13 @@ language sql as $$
               from mine m) asked
      where x.turn_id = p_turn.id and x.id = any (p_steps) and asked.are_free
        and not exists (select from before where not hot.is_final(status))
-    returning x.*
+    returning x as s
   )
-  select jsonb_agg(jsonb_build_object('lane', jsonb_build_array(id), 'step', jsonb_build_object(
-           'id', id, 'tool', tool, 'attempt', attempt, 'args', args, 'timeout_ms', timeout_ms, 'effect', effect,
-           'unsure', unsure, 'run_if', run_if, 'fallbacks', fallbacks, 'copy_of', copy_of,
-           'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)),
-           'inputs', (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b where b.id = any (c.inputs) and b.status = 'succeeded'),
-           'waits', array(select need from unnest(needs) need where need = any (p_steps)))) order by position)
-    from claimed c
+  select jsonb_agg(jsonb_build_object('lane', jsonb_build_array((s).id), 'step', hot.claimed_step(
+           s, (s).attempt, p_turn,
+           (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b where b.id = any ((s).inputs) and b.status = 'succeeded'),
+           array(select need from unnest((s).needs) need where need = any (p_steps)), p_at)) order by (s).position)
+    from claimed
 $$;
 
 -- Claims of lanes [[step ids]] what can be claimed: all their steps together, or else the next one of each.
@@ -215,7 +219,8 @@ end $$;
 --   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
 --   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
 -- Out: {fenced: [step ids], claimed: [{lane, step, effect}], fragments: [expression], generation, respond: attempt or null,
--- material: of the reply that is due then, at: the time in seconds since 1970, events}. `claimed[].step` is null where the caller must claim by itself (a write), or later. `fragments` are the caller's to publish.
+-- material: of the reply that is due then, at: the time in seconds since 1970, events}. `claimed[].step` is null where the caller
+-- must claim by itself (a write), or later. `fragments` are the caller's to publish.
 create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_begun jsonb, p_back text[], p_lanes jsonb,
                             p_queue text, p_take int, p_mixed boolean, p_lease_ms int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare

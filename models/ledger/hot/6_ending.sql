@@ -84,8 +84,6 @@ declare
   v_dropped jsonb;
   v_events jsonb;
   c conversations;
-  v_content jsonb;
-  v_digest bytea;
   v_usage jsonb;
   v_released jsonb;
   n turns;
@@ -110,17 +108,12 @@ begin
    where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
   values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
-  v_content := jsonb_build_object(
+  c := hot.store_audit(c, p_turn, 'turn.finished', jsonb_build_object(
     'status', p_status, 'error', p_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
                        'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code', 'cache', s.cache,
                        'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
-                from steps s where s.turn_id = p_turn));
-  v_digest := sha256(convert_to(v_content::text, 'UTF8'));
-  c.audit_seq := c.audit_seq + 1;
-  c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.finished', v_at, v_digest, c.audit_hash);
-  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
-  values (c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.finished', v_content, v_digest, c.audit_hash, v_at);
+                from steps s where s.turn_id = p_turn)), v_at);
   if t.superseded_by is not null then
     if hot.is_rolled_back(t.superseded_by) then
       v_slots := null;
