@@ -87,6 +87,21 @@ def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
     assert found() == [(turn.id, "steps")]
 
 
+def test_a_time_that_has_come_is_no_loss() -> None:
+    """Only what was lost lets recovery wait longer before it sends the turn's steps again."""
+    turn = running_turn(step("a"), step("b"))
+    for name in "ab":
+        claim(turn.id, name)
+    delay(turn.id, "a")
+    let_its_time_come()
+    reclaim(turn.id)
+    after_its_time = view(turn.id).recoveries
+    change("UPDATE steps SET lease_until = '-infinity' WHERE id = 'b'")
+    reclaim(turn.id)
+
+    assert (after_its_time, view(turn.id).recoveries) == (0, 1)
+
+
 def test_its_next_claim_starts_afresh() -> None:
     """The error of the last one is gone, and it has waited since its time, not since it became ready."""
     turn = running_turn(step("a"))

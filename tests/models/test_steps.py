@@ -7,9 +7,10 @@ from uuid import UUID
 import pytest
 
 from models.database import statement, transaction
-from models.ledger import steps, turns
+from models.ledger import recovery, steps, turns
 from models.ledger.steps import Advance, Claim, Ended, FinishedStep, Holder, Wanted
 from tests.factories import running_turn, step
+from tests.models.parking import change
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -205,6 +206,25 @@ def test_fail_fast_cancels_what_has_not_started(critical: bool, expected: dict[s
 
     assert statuses(turn.id) == expected
     assert (after.respond is not None) is critical
+
+
+@pytest.mark.parametrize(
+    ("critical", "expected"),
+    [
+        (True, {"a": "failed", "b": "cancelled", "c": "cancelled"}),
+        (False, {"a": "failed", "b": "pending", "c": "skipped"}),
+    ],
+)
+def test_fail_fast_stops_for_a_critical_step_that_kills_its_workers(critical: bool, expected: dict[str, str]) -> None:
+    """A step that is lost in its last attempt has failed like any other."""
+    turn = running_turn(step("a", critical=critical), step("b"), step("c", "a"), on_error="fail_fast")
+    claim(turn.id, "a")
+    change("UPDATE steps SET lease_until = '-infinity' WHERE id = 'a'")
+
+    with transaction() as db:
+        recovery.reclaim(db, turn.id, 1, 6_000)
+
+    assert statuses(turn.id) == expected
 
 
 def test_a_thousand_claims_at_once_start_a_step_once() -> None:

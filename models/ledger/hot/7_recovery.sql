@@ -74,6 +74,8 @@ language plpgsql as $$
 declare
   t turns;
   v_at timestamptz;
+  v_lost int;
+  v_critical boolean;
   v_events jsonb;
   v_respond int;
 begin
@@ -97,13 +99,17 @@ begin
      where s.turn_id = p_turn and s.id = x.id
     returning s.*
   )
-  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error)))
-           filter (where status <> 'pending'), '[]') into v_events from lost;
+  select count(*), coalesce(bool_or(status = 'failed' and critical), false),
+         coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))) filter (where status <> 'pending'), '[]')
+    into v_lost, v_critical, v_events from lost;
   if jsonb_array_length(v_events) > 0 then
-    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast', v_at);
+    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
   end if;
-  update turns x set generation = x.generation + 1, compiled_at = v_at, recoveries = x.recoveries + 1,
+  -- That a parked step's time has come is no loss: what is lost after it is to be found as soon as ever.
+  update turns x set generation = x.generation + 1, compiled_at = v_at,
+         recoveries = x.recoveries + (v_lost > 0 or not exists (
+           select from steps where turn_id = p_turn and status = 'pending' and not_before > t.compiled_at and not_before <= v_at))::int,
          open_steps = x.open_steps - jsonb_array_length(v_events)
    where x.id = p_turn returning * into t;
   if t.open_steps = 0 then
