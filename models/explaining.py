@@ -93,7 +93,7 @@ def explain(facts: Facts, messages: Mapping[str, int] | None) -> Explanation:
     if facts.status == "queued":
         return _queued(case)
     if facts.status == "planning":
-        return case.claimed(_Work("the planning", facts.since, facts.lease_until), "planning", "planner_lost")
+        return _planning(case)
     if facts.status == "responding":
         return _responding(case)
     return _running(case)
@@ -180,6 +180,13 @@ def _queued(case: _Case) -> Explanation:
         return case.because("burst_window", message, until=held.due_at)
     message = f"messages that its sender wrote before it are missing, and are awaited until {due}"
     return case.because("order_window", message, until=held.due_at)
+
+
+def _planning(case: _Case) -> Explanation:
+    work = _Work("the planning", case.facts.since, case.facts.lease_until)
+    if work.lease_until is None:
+        return case.waits(replace(work, what="the next plan"), "plan")
+    return case.claimed(work, "planning", "planner_lost")
 
 
 def _responding(case: _Case) -> Explanation:

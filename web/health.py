@@ -10,7 +10,7 @@ from models.errors import Unavailable
 from models.ledger import readiness
 from models.settings import settings
 from web.bodies import json_response
-from workers.dispatch import workers_alive
+from workers.dispatch import unserved_queues
 
 _migrated: set[str] = set()
 """Databases that this process has found up to date, by URL: they do not go back while it runs."""
@@ -30,12 +30,12 @@ def healthz() -> Response:
 @blueprint.output(Health)
 @blueprint.doc(operation_id="readyz")
 def readyz() -> Response:
-    """Tell that a turn can be accepted and a worker is there to run it; 503 names what is missing."""
+    """Tell that a turn can be accepted and workers are there to plan, run and answer it; 503 names what is missing."""
     with transaction() as db:
         lacking = readiness.lacking(db)
     lacking = lacking or _pending(settings().database_url)
-    if not lacking and not workers_alive():
-        lacking = "no worker that takes turns answers; start one, or look at the broker"
+    if not lacking and (queues := unserved_queues()):
+        lacking = f"no living worker takes from {', '.join(queues)}; start one"
     if lacking:
         raise Unavailable(lacking, code="not_ready")
     return json_response(Health(status="ready"))

@@ -11,3 +11,11 @@ def post_worker_init(worker: object) -> None:
     del worker
     gc.collect()
     gc.freeze()
+
+
+def worker_exit(server: object, worker: object) -> None:
+    """Hand on the last turns that were accepted: the sweep would find them, but later."""
+    from workers.dispatch import settle  # noqa: PLC0415 - the main process imports nothing of ours
+
+    del server, worker
+    settle()

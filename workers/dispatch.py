@@ -24,6 +24,7 @@ from workers.messages import Message, write
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
 """What publishing fails with when the broker is out."""
 
+_SETTLING_S = 2.0
 
 ALIVE = timedelta(seconds=6)
 """A worker that has missed three heartbeats counts as gone."""
@@ -43,6 +44,11 @@ def dispatch_turns(turn_ids: Sequence[UUID]) -> None:
 def dispatch_soon(turn_id: UUID) -> None:
     """Put a turn on the planners' queue within a moment, with others that come meanwhile; the caller does not wait."""
     _dispatcher().put(_message("plan_turn", turn_id, queue="plan"))
+
+
+def settle() -> None:
+    """Return when every turn given to `dispatch_soon` before is on its queue, or Redis has been out for too long."""
+    _dispatcher().settle(_SETTLING_S)
 
 
 def dispatch_reply(closed: ClosedTurn) -> None:
@@ -102,11 +108,12 @@ def publish(messages: Sequence[Message]) -> None:
         reach(f"{each.task}.sent")
 
 
-def workers_alive() -> bool:
-    """Tell whether a worker that plans turns has said lately that it is there.
+def unserved_queues() -> list[str]:
+    """Return the queues that every turn may need, and that no living worker takes from.
 
     Raises:
         Unavailable: Postgres does not answer.
     """
     with transaction() as db:
-        return workers.are_alive(db, "plan", ALIVE)
+        served = workers.slots_by_queue(db, ALIVE)
+    return [queue for queue in ("plan", "tools.io", "respond", "maintenance") if queue not in served]

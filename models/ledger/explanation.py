@@ -47,7 +47,7 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
 def _since(turn: TurnRow) -> datetime:
     reached = {
         "queued": turn.sent_at,
-        "planning": turn.planning_at,
+        "planning": turn.planning_at if turn.lease_until else turn.sent_at,
         "running": turn.planned_at,
         "waiting_approval": turn.waiting_since,
         "responding": turn.responding_at,

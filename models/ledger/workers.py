@@ -28,10 +28,3 @@ def slots_by_queue(db: Session, within: timedelta) -> dict[str, int]:
     queue = func.unnest(WorkerRow.queues)
     query = select(queue, func.sum(WorkerRow.slots)).where(WorkerRow.beat_at > func.clock_timestamp() - within)
     return {name: int(slots) for name, slots in db.execute(query.group_by(queue))}
-
-
-def are_alive(db: Session, queue: str, within: timedelta) -> bool:
-    """Tell whether a worker that takes from this queue has beaten lately."""
-    beaten = WorkerRow.beat_at > func.clock_timestamp() - within
-    found: str | None = db.scalar(select(WorkerRow.name).where(beaten, WorkerRow.queues.contains([queue])).limit(1))
-    return found is not None

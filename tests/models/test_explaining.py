@@ -16,6 +16,7 @@ from models.ledger.steps import FinishedStep, Holder, Wanted
 from models.settings import ROOT
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
 from tests.models.parking import APPROVED, ask, delay, row
+from tests.models.stopping import view
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -158,6 +159,23 @@ def test_a_lost_planner() -> None:
 
     assert causes == [("planner_lost", None, None), ("broker_down", None, "maintenance")]
     assert told(why(turn.id)) == ("no_worker", None, "maintenance")
+
+
+def test_a_turn_that_is_to_be_planned_again_waits_for_a_planner() -> None:
+    """Nobody holds it, and nobody has lost it."""
+    turn = claim_turn(open_turn(make_tenant()).turn_id)
+    assert turn is not None
+    change("UPDATE turns SET status = 'responding'")
+    with statement() as db:
+        assert turns.plan_again(db, turn.id, turn.attempt, "observe")
+    nobody = told(why(turn.id))
+    beat()
+    found = why(turn.id)
+
+    assert nobody == ("no_worker", None, "plan")
+    assert told(found) == ("waiting_for_worker", None, "plan")
+    assert told(why(turn.id, None)) == ("broker_down", None, "plan")
+    assert found.since == view(turn.id).sent_at
 
 
 def test_a_ready_step_waits_for_a_worker() -> None:

@@ -1,6 +1,6 @@
 """An application over a database of its own, and keys to it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from apiflask import APIFlask
@@ -11,6 +11,7 @@ from models.database import transaction
 from models.ledger import keys, tenants
 from web.app import create_app
 from workers.app import app as celery
+from workers.dispatch import settle
 
 KeyMaker = Callable[..., dict[str, str]]
 
@@ -35,8 +36,9 @@ def key(database: str) -> KeyMaker:
 
 
 @pytest.fixture
-def client(app: APIFlask, key: KeyMaker) -> FlaskClient:
-    """A client whose key has all scopes."""
+def client(app: APIFlask, key: KeyMaker) -> Iterator[FlaskClient]:
+    """A client whose key has all scopes. What it posts is on its queue before the next test begins."""
     made = app.test_client()
     made.environ_base["HTTP_AUTHORIZATION"] = key()["Authorization"]
-    return made
+    yield made
+    settle()

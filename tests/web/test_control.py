@@ -8,8 +8,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from tests.factories import claim_turn, finish_turn, queue_length
-from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
+from workers.dispatch import settle
 
 
 def _post(client: FlaskClient, status: int = 202, **body: Any) -> dict[str, Any]:
@@ -70,7 +70,8 @@ def test_a_merged_message_is_accepted(client: FlaskClient) -> None:
     again = _post(client, 200, message="and this", message_id="m2")
 
     assert first == merged == again
-    wait_for(lambda: queue_length("plan") == 1)
+    settle()
+    assert queue_length("plan") == 1
 
 
 def test_an_interrupting_message_is_accepted(client: FlaskClient) -> None:
@@ -83,4 +84,5 @@ def test_an_interrupting_message_is_accepted(client: FlaskClient) -> None:
     assert (shown["status"], shown["superseded_by"]) == ("responding", second["turn_id"])
     assert second["seq"] == 2
     assert queue_length("respond") == 1
-    wait_for(lambda: queue_length("plan") == 1)
+    settle()
+    assert queue_length("plan") == 1

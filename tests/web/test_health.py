@@ -4,7 +4,8 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from models.database import close_connections
+from models.database import close_connections, transaction
+from models.ledger import workers
 from models.settings import settings
 
 
@@ -15,21 +16,36 @@ def test_alive(client: FlaskClient) -> None:
     assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
 
 
-@pytest.mark.parametrize("alive", [True, False])
-def test_ready(client: FlaskClient, monkeypatch: pytest.MonkeyPatch, alive: bool) -> None:
-    """Ready is who can record a turn and has a worker for it."""
-    monkeypatch.setattr("web.health.workers_alive", lambda: alive)
+NEEDED = ("plan", "tools.io", "respond", "maintenance")
+
+
+def beat(*queues: str) -> None:
+    with transaction() as db:
+        workers.beat(db, "worker@host", queues, 4)
+
+
+def test_ready(client: FlaskClient) -> None:
+    """Ready is who can record a turn and has workers for all that it may need."""
+    beat(*NEEDED)
 
     answer = client.get("/readyz", headers={"Authorization": ""})
 
-    assert answer.status_code == (200 if alive else 503)
-    assert answer.get_json()["status"] == ("ready" if alive else 503)
-    assert ("worker" in answer.get_json().get("detail", "")) == (not alive)
+    assert (answer.status_code, answer.get_json()) == (200, {"status": "ready"})
+
+
+def test_not_ready_without_workers(client: FlaskClient) -> None:
+    """The queues that nobody takes from are named."""
+    beat("plan", "tools.cpu")
+
+    answer = client.get("/readyz", headers={"Authorization": ""})
+
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_ready")
+    assert "tools.io, respond, maintenance" in answer.get_json()["detail"]
 
 
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database at another revision is named as what is missing."""
-    monkeypatch.setattr("web.health.workers_alive", lambda: True)
+    beat(*NEEDED)
     monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
 
     answer = client.get("/readyz")
@@ -38,9 +54,9 @@ def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.Mo
     assert "revision" in answer.get_json()["detail"]
 
 
-def test_not_ready_when_postgres_only_reads(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_ready_when_postgres_only_reads(client: FlaskClient) -> None:
     """A Postgres that takes no writes is named as what is missing."""
-    monkeypatch.setattr("web.health.workers_alive", lambda: True)
+    beat(*NEEDED)
     owner_url = settings().owner_database_url
     assert owner_url
     with psycopg.connect(owner_url) as owner:

@@ -1,0 +1,18 @@
+"""Dispatch: what is left for a moment later is not forgotten."""
+
+import pytest
+
+from models.ids import new_id
+from tests.factories import queue_length
+from workers.dispatch import dispatch_soon, settle
+
+
+@pytest.mark.usefixtures("database", "redis_url")
+def test_a_process_that_ends_hands_on_first() -> None:
+    """What was to be sent within a moment is sent before it settles."""
+    for _ in range(50):
+        dispatch_soon(new_id())
+
+    settle()
+
+    assert queue_length("plan") == 50
