@@ -50,20 +50,25 @@ create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_a
 $$;
 
 -- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were sent in this
--- generation and that nobody has claimed yet. One that was parked since takes no place.
+-- generation and that nobody has claimed yet. One that was parked since takes no place. Each fragment of such a turn is one step.
 create function hot.in_flight(p_turn turns) returns bigint language sql stable as $$
   select count(*) from steps s
-   where s.turn_id = p_turn.id and (s.status = 'running' or (s.status = 'pending' and exists (
-           select from fragments f where f.turn_id = p_turn.id and f.generation = p_turn.generation and s.id = any (f.steps)
-              and f.sent_at >= coalesce(s.not_before, f.sent_at))))
+   where s.turn_id = p_turn.id and (s.status = 'running' or (
+           s.status = 'pending' and (s.not_before is null or s.not_before <= p_turn.compiled_at)
+           and s.id in (select f.steps[1] from fragments f
+                         where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at is not null)))
 $$;
 
 -- The fragments of a capped turn that are ready and that there is a place for: their numbers, in the order of the plan.
 create function hot.next_within_cap(p_turn turns) returns int[] language sql stable as $$
+  with open as materialized (
+    select array_agg(id) as steps, array_agg(id) filter (where status = 'pending') as pending
+      from steps where turn_id = p_turn.id and not hot.is_final(status)
+  )
   select array(
-    select f.number from fragments f join steps s on s.turn_id = f.turn_id and s.id = any (f.steps)
-     where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at is null and s.status = 'pending'
-       and not exists (select 1 from steps n where n.turn_id = f.turn_id and n.id = any (f.needs) and not hot.is_final(n.status))
+    select f.number from fragments f, open
+     where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at is null
+       and f.steps && open.pending and not f.needs && open.steps
      order by f.number limit greatest(0, p_turn.max_parallel - hot.in_flight(p_turn)))
 $$;
 

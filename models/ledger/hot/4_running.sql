@@ -180,10 +180,12 @@ end $$;
 
 -- Ends what became impossible when steps ended: all that have not begun, also where a worker holds them (fail_fast), or those that
 -- need a step that did not succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
+-- After the first round only what needs something that the round before has ended can have become impossible.
 create function hot.end_impossible(p_turn uuid, p_stop boolean, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb := '[]';
   v_more jsonb;
+  v_round text[];
 begin
   loop
     with ended as (
@@ -195,7 +197,7 @@ begin
                           else '{"code": "DEPENDENCY_FAILED", "message": "a step that it needs did not succeed"}' end
         from steps x
         left join steps o on o.turn_id = x.turn_id and o.id = x.copy_of and hot.is_final(o.status) and o.status <> 'succeeded'
-       where s.turn_id = p_turn and x.turn_id = s.turn_id and x.id = s.id
+       where s.turn_id = p_turn and x.turn_id = s.turn_id and x.id = s.id and (v_round is null or s.needs && v_round)
          and (s.status in ('pending', 'waiting_approval') or (p_stop and s.status = 'running' and s.started_at is null))
          and (p_stop or o.id is not null or (s.on_need_error = 'skip' and exists (
                select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs)
@@ -203,7 +205,8 @@ begin
       returning s.id, s.tool, s.status, s.error
     )
     select jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-             'step', id, 'tool', tool, 'status', status, 'duration_ms', null, 'error', error))) into v_more from ended;
+             'step', id, 'tool', tool, 'status', status, 'duration_ms', null, 'error', error))), array_agg(id)
+      into v_more, v_round from ended;
     exit when v_more is null;
     v_events := v_events || v_more;
   end loop;

@@ -41,7 +41,7 @@ language sql as $$
      and t.sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
   union all
   select t.id, 'steps'
-    from turns t
+    from turns t cross join lateral (select case when t.max_parallel is not null then hot.in_flight(t) end as steps offset 0) in_flight
    where t.status = 'running' and (
      exists (select 1 from steps s where s.turn_id = t.id and (
                (s.status = 'running' and s.lease_until < clock_timestamp())
@@ -55,7 +55,7 @@ language sql as $$
           and (t.max_parallel is null or coalesce(
             (select f.sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
                from fragments f where f.turn_id = t.id and f.generation = t.generation and s.id = any (f.steps)),
-            hot.in_flight(t) < t.max_parallel))))
+            in_flight.steps < t.max_parallel))))
   union all
   select distinct t.id, 'effect'
     from steps s join turns t on t.id = s.turn_id
