@@ -22,6 +22,10 @@ from models.settings import settings
 
 CONNECT_TIMEOUT_S = 5
 _STATEMENT_TIMEOUT_MS = 30_000
+_IDLE_TIMEOUT_MS = 60_000
+"""What a process holds that was stopped in the middle of a transaction is free again after this."""
+_DEAD_PEER = {"tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3}
+"""A server that vanished without a word is noticed within 20 s. (libpq: the first in ms, the others in s)"""
 
 
 def dump_json(value: Any) -> str:
@@ -54,7 +58,9 @@ def engine() -> Engine:
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
             "application_name": "turnloom",
-            "options": f"-c timezone=UTC -c statement_timeout={_STATEMENT_TIMEOUT_MS}",
+            "options": f"-c timezone=UTC -c statement_timeout={_STATEMENT_TIMEOUT_MS} "
+            f"-c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}",
+            **_DEAD_PEER,
         },
     )
     event.listen(made, "checkout", _refuse_closed)
@@ -73,7 +79,9 @@ def transaction() -> Iterator[Session]:
     try:
         with Session(engine(), expire_on_commit=False) as session, session.begin():
             yield session
-    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+    except (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError) as error:
+        if isinstance(error, exc.InternalError) and not error.connection_invalidated:
+            raise
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
 
 

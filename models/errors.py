@@ -83,6 +83,8 @@ class ToolFailed(TurnloomError):
 
     def __init__(self, message: str, *, code: str = "INTERNAL_ERROR", retry_at: datetime | None = None) -> None:
         super().__init__(message, code=code)
+        if retry_at is not None and retry_at.utcoffset() is None:
+            raise ValueError("retry_at must have a time zone: datetime.now(UTC) + …")
         self.retry_at = retry_at
 
 

@@ -106,13 +106,17 @@ def push(queue: str, messages: Sequence[bytes]) -> None:
     redis().lpush(queue, *messages)
 
 
-def run_script(name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes]) -> Any:
+def run_script(
+    name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes], *, spare: bool = True
+) -> Any:
     """Run a script of models/scripts, which happens at once or not at all, and return what it answers.
+
+    `spare`: a server that did not answer a moment ago is left alone for a while.
 
     Raises:
         Unavailable: Redis does not answer, or did not a moment ago.
     """
-    if _outage.lasts(redis()):
+    if spare and _outage.lasts(redis()):
         raise Unavailable("Redis did not answer a moment ago", code="redis_unavailable")
     try:
         return _script(name)(keys, args, client=redis())

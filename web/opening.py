@@ -6,9 +6,9 @@ that is busy, is opened by itself, so that no other message waits with it.
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import lru_cache
-from queue import SimpleQueue
 
 from models.database import statement
 from models.errors import Unavailable
@@ -21,6 +21,8 @@ _AT_ONCE = 16
 """Messages in a commit: more would save little, and the first of them wait for the last."""
 _COMMITS = 2
 """Under way at a time, so that neither this process nor Postgres is idle while the other one works."""
+_PATIENCE_S = 10.0
+"""How long a message waits for its commit, and those before it."""
 
 
 def open_turn(new: NewTurn) -> OpenedTurn:
@@ -31,11 +33,13 @@ def open_turn(new: NewTurn) -> OpenedTurn:
     """
     asked = _Asked(new)
     _door().put(asked)
-    told = asked.told.get()
-    if isinstance(told, Unavailable):
-        raise told
-    if told is not None and told.outcome != "later":
-        return told
+    try:
+        opened = asked.opened.result(_PATIENCE_S)
+    except TimeoutError as error:
+        waited = f"{_PATIENCE_S} s were not enough"
+        raise Unavailable(f"Postgres does not answer: {waited}", code="database_unavailable") from error
+    if opened is not None and opened.outcome != "later":
+        return opened
     with statement() as db:
         return turns.open_turn(db, new)
 
@@ -43,7 +47,7 @@ def open_turn(new: NewTurn) -> OpenedTurn:
 @dataclass(frozen=True, slots=True)
 class _Asked:
     new: NewTurn
-    told: "SimpleQueue[OpenedTurn | Unavailable | None]" = field(default_factory=SimpleQueue)
+    opened: "Future[OpenedTurn | None]" = field(default_factory=Future)
     """What became of it; None: nothing, for a reason that may be another message's."""
 
 
@@ -56,14 +60,15 @@ os.register_at_fork(after_in_child=_door.cache_clear)
 
 
 def _open(asked: Sequence[_Asked]) -> None:
-    told: Sequence[OpenedTurn | Unavailable | None]
     try:
         with statement() as db:
-            told = turns.open_turns(db, [each.new for each in asked])
+            opened: Sequence[OpenedTurn | None] = turns.open_turns(db, [each.new for each in asked])
     except Unavailable as error:
-        told = [error] * len(asked)
+        for each in asked:
+            each.opened.set_exception(Unavailable(str(error), code=error.code))
+        return
     except Exception as error:  # noqa: BLE001 - nobody is here to tell; alone, each message meets its own error
         log.warning("door.failed", messages=len(asked), error=type(error).__name__)
-        told = [None] * len(asked)
-    for each, outcome in zip(asked, told, strict=True):
-        each.told.put(outcome)
+        opened = [None] * len(asked)
+    for each, outcome in zip(asked, opened, strict=True):
+        each.opened.set_result(outcome)

@@ -117,4 +117,4 @@ def _send(messages: Sequence[Message]) -> None:
 
 
 def _is_last(group: str, index: int, size: int) -> bool:
-    return bool(run_script("chord", [f"turnloom:chord:{group}"], [index, size, _CHORD_S, _COPIES_S]))
+    return bool(run_script("chord", [f"turnloom:chord:{group}"], [index, size, _CHORD_S, _COPIES_S], spare=False))

@@ -17,9 +17,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import UUID
 
+import psycopg
 from celery import Task, current_task
 from celery.exceptions import Ignore
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
 from models.crash_points import reach
 from models.database import statement
@@ -30,6 +30,7 @@ from models.ledger.replies import Material
 from models.ledger.steps import (
     Advance,
     BegunStep,
+    Claim,
     ClaimedLane,
     ClaimedStep,
     FinishedStep,
@@ -47,18 +48,10 @@ from workers.callers import callers
 from workers.calling import Calling
 from workers.dispatch import send
 from workers.heartbeat import leases
-from workers.outcomes import GRACE_S, Outcome, Parked
+from workers.outcomes import GRACE_S, Outcome, Parked, broken
+from workers.persisting import persist
 from workers.responding import respond
 from workers.underway import GATHER_MOST_S, Call
-
-_RECORDING_S = 30.0
-"""How long an outcome is held while Postgres is out."""
-_until_recorded = Retrying(
-    retry=retry_if_exception_type(Unavailable),
-    stop=stop_after_delay(_RECORDING_S),
-    wait=wait_random_exponential(multiplier=0.1, max=2),
-    reraise=True,
-)
 
 
 @app.task(name="run_steps", bind=True, Request="workers.isolation:StepRequest")
@@ -149,6 +142,8 @@ class Executor:
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
             self._take(advance.claimed)
+            if back and advance.generation != self._generation:
+                send("resume", self._turn_id, queue="maintenance")  # what was given back is in no fragment of this one
             canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             if advance.respond is not None:
                 reach("reply.due")
@@ -177,15 +172,22 @@ class Executor:
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
-        with statement() as db:
-            claim = steps.claim(db, self._turn_id, [lane], self._generation, self._holder)
+
+        def claim_it(db: psycopg.Connection) -> Claim:
+            return steps.claim(db, self._turn_id, [lane], self._generation, self._holder)
+
+        claim = persist(self._turn_id, lane, claim_it)
         self._time.hear(claim.at)
         announce(self._turn_id, claim.events)
         return claim.lanes[0].step if claim.lanes else None
 
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step, in a thread of its own."""
-        outcome = parking.delay(self._turn_id, self._calling.outcome(step, end))
+        try:
+            outcome = parking.delay(self._turn_id, self._calling.outcome(step, end))
+        except BaseException:  # noqa: BLE001 - nobody else would hear of it, and the step would look as if it ran
+            log.exception("step.broken", turn_id=str(self._turn_id), step_id=step.id)
+            outcome = broken(step)
         reach(f"{step.effect}.returned")
         self._outcomes.put((outcome, time.monotonic()))
 
@@ -255,18 +257,14 @@ class Executor:
 
         begun = [BegunStep(name, self._time.of(call.began_at)) for name, call in self._live.items() if not call.is_told]
 
-        def advance() -> Advance:
+        def advance(db: psycopg.Connection) -> Advance:
             ended = [self._timed(step, calls[step.id]) for step in finished]
             names = [step.id for step in back]
             wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=begun, back=names)
-            with statement() as db:
-                return steps.advance(db, self._turn_id, self._generation, ended, wanted, self._holder)
+            return steps.advance(db, self._turn_id, self._generation, ended, wanted, self._holder)
 
         try:
-            advanced = _until_recorded(advance)
-        except Unavailable as error:
-            log.error("step.unrecorded", turn_id=str(self._turn_id), steps=list(calls))
-            raise Ignore from error
+            advanced = persist(self._turn_id, calls, advance)
         finally:
             self._release([*(call.step for call in calls.values()), *back])
         self._time.hear(advanced.at)

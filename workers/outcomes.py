@@ -38,10 +38,20 @@ def ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
 
 
 def given_up(step: ClaimedStep) -> FinishedStep:
-    """End a step whose tool did not return. Whether a write took effect is not known."""
-    status: Ended = "failed" if step.effect == "read" else "unknown"
+    """End a step whose tool did not return."""
     message = f"{step.tool} did not return within its {step.timeout_ms} ms and was given up"
-    return FinishedStep(step.id, step.attempt, status, error={"code": "TOOL_TIMEOUT", "message": message})
+    return _untold(step, "TOOL_TIMEOUT", message)
+
+
+def broken(step: ClaimedStep) -> FinishedStep:
+    """End a step where a fault of ours came between its call and us."""
+    return _untold(step, "INTERNAL_ERROR", f"a fault around the call of {step.tool}; the worker's log has it")
+
+
+def _untold(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
+    """End a step that nobody tells of. Whether a write took effect is not known."""
+    status: Ended = "failed" if step.effect == "read" else "unknown"
+    return FinishedStep(step.id, step.attempt, status, error={"code": code, "message": message})
 
 
 def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:

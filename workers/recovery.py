@@ -7,7 +7,8 @@ what is left of it; the new generation keeps messages of the old one from starti
 passed are closed, and approvals that come too late are rejected.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from uuid import UUID
 
@@ -46,7 +47,8 @@ def sweep() -> None:
         dispatch_turns(unsent)
         _end_waiting(late, lapsed)
         for turn in lost:
-            _recover(turn)
+            with _apart(turn.id):
+                _recover(turn)
     if unsent or late or lapsed or lost:
         log.info("turns.recovered", unsent=len(unsent), late=len(late), lapsed=len(lapsed), lost=len(lost))
 
@@ -54,7 +56,7 @@ def sweep() -> None:
 @app.task(name="resume")
 def resume(turn_id: str) -> None:
     """Set a turn going again of which a step was parked and may go on."""
-    recompile(UUID(turn_id))
+    recompile(UUID(turn_id), resumed=True)
 
 
 @app.task(name="recover_from")
@@ -63,10 +65,10 @@ def recover_from(turn_id: str, worker: str, overran: bool) -> None:
     recompile(UUID(turn_id), Gone(worker, overran))
 
 
-def recompile(turn_id: UUID, gone: Gone | None = None) -> bool:
+def recompile(turn_id: UUID, gone: Gone | None = None, *, resumed: bool = False) -> bool:
     """Take back what was lost of a running turn and send what is ready anew; False where it does not run."""
     with transaction() as db:
-        reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone)
+        reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone, resumed=resumed)
         if reclaimed is None:
             return False
         pinned = {step.id for step in reclaimed.steps if step.is_pinned}
@@ -106,15 +108,26 @@ def _recover(turn: LostTurn) -> None:
 
 def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> None:
     for turn_id in late:
-        with statement() as db:
-            closed = control.close(db, turn_id, "late")
-        if closed is not None:
-            dispatch_reply(closed)
+        with _apart(turn_id):
+            with statement() as db:
+                closed = control.close(db, turn_id, "late")
+            if closed is not None:
+                dispatch_reply(closed)
     for turn_id, step_id in lapsed:
-        with statement() as db:
-            rejected = approvals.lapse(db, turn_id, step_id)
-        if rejected is not None:
-            dispatch_decision(rejected)
+        with _apart(turn_id):
+            with statement() as db:
+                rejected = approvals.lapse(db, turn_id, step_id)
+            if rejected is not None:
+                dispatch_decision(rejected)
+
+
+@contextmanager
+def _apart(turn_id: UUID) -> Iterator[None]:
+    """Keep what goes wrong with one turn from those after it; the next sweep finds it again."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001 - whatever it is, the others are not to wait for it
+        log.exception("turn.not_recovered", turn_id=str(turn_id))
 
 
 def _nodes(steps: Iterable[OpenStep]) -> list[Node]:

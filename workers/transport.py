@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 from kombu.transport import redis, virtual
 
+from models.logging import log
+
 
 class _Message(virtual.Message):
     def _decode(self) -> Any:
@@ -36,7 +38,10 @@ class _Channel(redis.Channel):
         try:
             queue, message = self._popped()
             self._queue_cycle.rotate(queue)  # type: ignore[attr-defined]
-            self.connection._deliver(orjson.loads(message), queue)  # noqa: SLF001 - as kombu's own does
+            try:
+                self.connection._deliver(orjson.loads(message), queue)  # noqa: SLF001 - as kombu's own does
+            except (ValueError, KeyError, TypeError):  # who else writes to our queues does not end the worker
+                log.exception("message.unreadable", queue=queue, length=len(message))
             return True
         finally:
             self._in_poll = None

@@ -1,9 +1,8 @@
 """What a tool call comes back as: exactly one of data, needs, error."""
 
-from datetime import datetime
 from typing import Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import AwareDatetime, model_validator
 
 from models.contracts.base import Contract
 
@@ -42,7 +41,7 @@ class ToolError(Contract):
     code: ErrorCode
     message: str
     """A sentence for operators; the user reads the reply, not this."""
-    retry_at: datetime | None = None
+    retry_at: AwareDatetime | None = None
     """When it may work again, where the other side said so: the call took no effect and is made again then."""
 
 

@@ -87,10 +87,15 @@ class Gone:
     """Whether it was ended because its step took too long: that step is final."""
 
 
-def reclaim(db: Session, turn_id: UUID, max_attempts: int, lease_ms: int, gone: Gone | None = None) -> Reclaimed | None:
-    """Take back the lost steps of a running turn. None: it does not run."""
-    query = text("SELECT hot.reclaim(:turn, :most, :lease, :gone, :overran)")
-    arguments = {"turn": turn_id, "most": max_attempts, "lease": lease_ms}
+def reclaim(
+    db: Session, turn_id: UUID, max_attempts: int, lease_ms: int, gone: Gone | None = None, *, resumed: bool = False
+) -> Reclaimed | None:
+    """Take back the lost steps of a running turn. None: it does not run.
+
+    `resumed`: something may go on that had to wait.
+    """
+    query = text("SELECT hot.reclaim(:turn, :most, :lease, :gone, :overran, :resumed)")
+    arguments = {"turn": turn_id, "most": max_attempts, "lease": lease_ms, "resumed": resumed}
     arguments |= {"gone": gone.worker if gone else None, "overran": gone is not None and gone.overran}
     found = cast("dict[str, Any] | None", db.scalar(query, arguments))
     if found is None:

@@ -6,7 +6,8 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from models.database import statement, transaction
+from models.database import close_connections, statement, transaction
+from models.errors import Unavailable
 from tests.facts import wait_for
 
 
@@ -39,3 +40,23 @@ def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
     with statement() as db:
         assert db.info.transaction_status == TransactionStatus.IDLE
         assert db.execute("SELECT count(*) FROM tenants WHERE name = 'nobody'").fetchone() == (0,)
+
+
+def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends it, so that others get what it had locked."""
+    monkeypatch.setattr("models.database._IDLE_TIMEOUT_MS", 200)
+    close_connections()
+    lock = "SELECT pg_advisory_xact_lock(1)"
+
+    def hold() -> None:
+        with transaction() as session:
+            session.execute(text(lock))
+            with psycopg.connect(database, options="-c lock_timeout=5000") as other:
+                other.execute(lock)
+            session.execute(text(lock))
+
+    with pytest.raises(Unavailable):
+        hold()
+    close_connections()

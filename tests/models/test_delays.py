@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from models.database import transaction
+from models.database import snapshot, statement, transaction
 from models.explaining import Facts, OpenStep, explain
 from models.ids import new_id
-from models.ledger import recovery
+from models.ledger import explanation, recovery, steps
 from tests.factories import running_turn, step
 from tests.models.parking import change, delay, row
-from tests.models.stopping import claim, close, record, statuses, view
+from tests.models.stopping import HOLDER, claim, close, record, statuses, view
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -100,6 +100,23 @@ def test_a_time_that_has_come_is_no_loss() -> None:
     reclaim(turn.id)
 
     assert (after_its_time, view(turn.id).recoveries) == (0, 1)
+
+
+def test_a_step_that_ran_ahead_has_begun_when_it_is_delayed() -> None:
+    """Nobody had told of its start; the turn can be explained, and the events are in order."""
+    turn = running_turn(step("a"), step("b", "a"))
+    with statement() as db:
+        steps.claim(db, turn.id, [["a", "b"]], 1, HOLDER)
+    record(turn.id, "a")
+
+    told = delay(turn.id, "b")
+
+    assert told is not None
+    assert [event.type for event in told] == ["step.started", "step.retry"]
+    with snapshot() as db:
+        facts = explanation.gather(db, view(turn.id), timedelta(seconds=6))
+    assert explain(facts, {}).cause == "rate_limit"
+    assert row(turn.id, "b").started_at is not None
 
 
 def test_its_next_claim_starts_afresh() -> None:

@@ -1,70 +1,21 @@
 """Why a turn is not further on: each cause is named when it is made to happen."""
 
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, get_args
+from typing import get_args
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
 
-from models.contracts.explanation import Cause, Explanation
-from models.database import snapshot, statement, transaction
-from models.explaining import explain
-from models.ledger import explanation, recovery, steps, turns, workers
-from models.ledger.steps import FinishedStep, Holder, Wanted
+from models.contracts.explanation import Cause
+from models.database import statement, transaction
+from models.ledger import recovery, steps, turns
 from models.settings import ROOT
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
+from tests.models.explaining import EMPTY, HOLDER, beat, change, claim, lose, succeed, told, why
 from tests.models.parking import APPROVED, ask, delay, row
 from tests.models.stopping import view
 
 pytestmark = pytest.mark.usefixtures("database")
-
-LEASE = timedelta(seconds=6)
-HOLDER = Holder("worker-io-1@host/7", 6_000)
-
-EMPTY: Mapping[str, int] = {}
-"""The broker answers, and no message waits."""
-
-
-def why(turn_id: UUID | None, messages: Mapping[str, int] | None = EMPTY) -> Explanation:
-    assert turn_id is not None
-    with snapshot() as db:
-        turn = turns.get(db, turn_id)
-        assert turn is not None
-        facts = explanation.gather(db, turn, LEASE)
-    return explain(facts, messages)
-
-
-def beat(*queues: str) -> None:
-    """Let a worker with 16 slots say that it takes from these queues."""
-    with transaction() as db:
-        workers.beat(db, "worker@host", queues or ("plan", "respond", "tools.io", "maintenance"), 16)
-
-
-def claim(turn_id: UUID, *lane: str) -> steps.Claim:
-    with statement() as db:
-        return steps.claim(db, turn_id, [lane], 1, HOLDER)
-
-
-def succeed(turn_id: UUID, name: str) -> steps.Advance:
-    with statement() as db:
-        finished = [FinishedStep(name, 1, "succeeded", result={})]
-        return steps.advance(db, turn_id, 1, finished, Wanted([], "tools.io", 0, mixed=False), HOLDER)
-
-
-def change(query: str, **values: Any) -> None:
-    with transaction() as db:
-        db.execute(text(query), values)
-
-
-def lose(table: str = "turns") -> None:
-    """Let all leases run out, as when their holders died."""
-    change(f"UPDATE {table} SET lease_until = clock_timestamp() - interval '1 s'")
-
-
-def told(found: Explanation) -> tuple[str, str | None, str | None]:
-    return found.cause, found.step, found.queue
 
 
 def test_a_finished_turn_waits_for_nothing() -> None:

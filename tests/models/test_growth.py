@@ -31,9 +31,7 @@ def least_s(work: Callable[[], object], rounds: int = 3) -> float:
 def first_ends(count: int, chained: bool, cap: int | None, failed: bool) -> Callable[[], object]:
     """Return what records the end of the first step of one more plan each time; the plans are made now."""
     plan = [step(f"s{n}", *([f"s{n - 1}"] if chained and n else [])) for n in range(count)]
-    made = [
-        running_turn(*plan, cap=cap, max_steps=1, conversation_id=f"{count} {n} {chained} {failed}").id for n in range(4)
-    ]
+    made = [running_turn(*plan, cap=cap, max_steps=1, conversation_id=f"{count} {n}").id for n in range(4)]
     for turn_id in made:
         with statement() as db:
             steps.claim(db, turn_id, [["s0"]], 1, HOLDER)

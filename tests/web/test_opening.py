@@ -146,3 +146,16 @@ def test_a_commit_of_unknown_outcome_is_not_tried_again(client: FlaskClient, mon
 
     assert (lost.status_code, lost.get_json()["code"]) == (503, "database_unavailable")
     assert (again.status_code, again.get_json()["seq"]) == (200, 1)
+
+
+def test_no_message_waits_for_ever(
+    elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing is recorded, its sender is told so in time, and may send it again."""
+    monkeypatch.setattr(opening, "_PATIENCE_S", 0.3)
+    elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
+    answers = [post(name).result() for name in ("c1", "c2", "c3")]
+    elsewhere.commit()
+
+    assert {(answer.status_code, answer.get_json()["code"]) for answer in answers} == {(503, "database_unavailable")}
+    wait_for(lambda: post("c4").result().status_code == 202)

@@ -173,7 +173,7 @@ def lost_write(tools: dict[str, Tool], **request: Any) -> UUID:
     assert claimed.turn is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("workers.execution.steps.advance", _out)
-        patch.setattr("workers.execution._until_recorded", lambda function, *args: function(*args))
+        patch.setattr("workers.persisting._until_answered", lambda function: function())
         with pytest.raises(Ignore):
             Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER).run(claimed.lanes, 1, claimed.at)
     lose(turn.id)

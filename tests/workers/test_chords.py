@@ -14,7 +14,7 @@ from celery.states import FAILURE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.redis import redis
+from models.redis import _outage, redis
 from models.settings import settings as ours
 from planner.graph import fragments, transitive_closure
 from tests.planner.test_graph import QUEUES, dags, nodes
@@ -189,6 +189,16 @@ def test_nothing_of_a_chord_stays_for_long(ran: Ran) -> None:
 
     assert left[0] > 80_000
     assert 0 < left[1] <= 300
+
+
+def test_a_chord_is_counted_as_soon_as_redis_is_back(ran: Ran) -> None:
+    """Other scripts leave alone for a while what did not answer; a count that is not made costs a generation."""
+    begin(Fork([lane("a"), lane("b")], lane("end")))
+    while message := take("tools.io"):
+        _outage.begin(redis())
+        carry_out(message)
+
+    assert ran == ["a", "b", "end"]
 
 
 def test_a_failure_is_no_end(ran: Ran) -> None:

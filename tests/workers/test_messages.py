@@ -6,11 +6,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from kombu import Connection, Consumer, Exchange, Queue
 
 from models.redis import redis
 from workers import dispatch
 from workers.app import app
 from workers.messages import Message
+from workers.transport import Transport
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -55,3 +57,18 @@ def test_messages_come_out_in_the_order_in_which_they_went_in() -> None:
 
     assert [taken("plan")["body"][0] for _ in range(3)] == [[1], [3], [5]]
     assert [taken("tools.io")["body"][0] for _ in range(3)] == [[0], [2], [4]]
+
+
+def test_what_is_no_message_ends_no_worker(redis_url: str) -> None:
+    """It is logged and passed over."""
+    heard: list[Any] = []
+    with Connection(redis_url, transport=Transport) as connection:
+        queue = Queue("plan", Exchange("plan"), routing_key="plan")
+        with Consumer(connection, [queue], callbacks=[lambda body, _: heard.append(body)], no_ack=True):
+            for nonsense in (b"no json", b"[]", b'"text"', b"{}"):
+                redis().lpush("plan", nonsense)
+            dispatch.publish([Message("join", ("turn",), "plan", "")])
+            while not heard:
+                connection.drain_events(timeout=5)
+
+    assert heard[0][0] == ["turn"]

@@ -253,4 +253,5 @@ def test_who_parks_a_step_of_a_capped_turn_has_its_place_handed_on() -> None:
 
     assert queue_length("maintenance") == 1
     resume(str(turn.id))
+    assert view(turn.id).recoveries == 0
     assert run(turn.id, ["a"], generation=2)

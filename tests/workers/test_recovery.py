@@ -274,3 +274,23 @@ def test_the_sweep_sends_what_was_never_sent(monkeypatch: pytest.MonkeyPatch) ->
     sweep()
 
     assert queue_length("plan") == 1
+
+
+def test_what_goes_wrong_with_one_turn_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are set going in the same sweep."""
+    turns_lost = [running_turn(step("a"), conversation_id=name).id for name in ("c1", "c2", "c3")]
+    for turn_id in turns_lost:
+        claim(turn_id, "a")
+        lose(turn_id)
+    broken = lost()[0][0]
+
+    def recompile_others(turn_id: UUID) -> None:
+        if turn_id == broken:
+            raise RuntimeError("this one cannot be compiled")
+        recompile(turn_id)
+
+    monkeypatch.setattr("workers.recovery.recompile", recompile_others)
+    monkeypatch.setattr("workers.recovery.recovery.could_renew", lambda *_: True)
+    sweep()
+
+    assert {turn_id for turn_id in turns_lost if view(turn_id)["a"] == ("running", 1)} == {broken}

@@ -273,14 +273,8 @@ begin
   select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical), bool_or(effect <> 'read'),
          (select jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step') from told)
     into v_ended, v_failed, v_critical, v_wrote, v_told from ended;
-  if v_ended is null then
-    if t.asked then
-      perform hot.rest(p_turn, v_at);
-    end if;
-    return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_finished) e),
-                              'claimed', '[]'::jsonb, 'fragments', '[]'::jsonb, 'generation', t.generation, 'at', extract(epoch from v_at),
-                              'events', hot.append_events(t, coalesce(v_told, '[]'), v_at));
-  end if;
+  v_ended := coalesce(v_ended, '{}');
+  v_told := coalesce(v_told, '[]');
   if p_finished @? '$[*].remember.tool' then
     perform hot.remember(t, p_finished, v_ended, v_at);
   end if;

@@ -23,6 +23,8 @@ declare
   s steps;
   v_at timestamptz;
   v_until timestamptz;
+  v_begun timestamptz;
+  v_told jsonb;
 begin
   select * into t from turns where id = p_turn and status in ('planning', 'running') for no key update;
   v_at := clock_timestamp();
@@ -30,15 +32,19 @@ begin
   if not found or v_until >= t.deadline_at then
     return null;
   end if;
+  v_begun := (select started_at from steps where turn_id = p_turn and id = p_step);
   update steps set status = 'pending', lease_until = null, not_before = v_until, parked = parked + 1, unsure = p_unsure,
-         error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
+         started_at = coalesce(v_begun, v_at), error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
    where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and parked < p_most
   returning * into s;
   if not found then
     return null;
   end if;
-  return hot.append_events(t, jsonb_build_array(jsonb_build_object('type', 'step.retry', 'data', jsonb_build_object(
-    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked, 'code', p_error -> 'code', 'pause_ms', p_pause_ms))), v_at);
+  -- One that ran ahead may have begun without our having been told.
+  v_told := case when v_begun is null then jsonb_build_array(jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker))) else '[]' end;
+  return hot.append_events(t, v_told || jsonb_build_object('type', 'step.retry', 'data', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked, 'code', p_error -> 'code', 'pause_ms', p_pause_ms)), v_at);
 end $$;
 
 -- Asks whether the call that a step is about to make is approved with these arguments; if not, the step is given back and waits.

@@ -66,10 +66,10 @@ $$;
 -- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and stores with
 -- hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`; after `p_max_attempts`
 -- a step fails, because it seems to kill its workers. The steps of the process `p_gone` are lost before their leases end; if it
--- was ended because it had overrun its time, they end too.
+-- was ended because it had overrun its time, they end too. `p_resumed`: something may go on that had to wait.
 -- Null: the turn does not run. Out: {generation, placement, max_parallel, nodes: [{id, needs, queue, tool, effect, is_pinned}], respond, events}.
 -- Pinned are the steps that somebody runs, and those that are parked.
-create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean) returns jsonb
+create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean, p_resumed boolean) returns jsonb
 language plpgsql as $$
 declare
   t turns;
@@ -106,10 +106,10 @@ begin
   if jsonb_array_length(v_events) > 0 then
     v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
   end if;
-  -- That a parked step's time has come is no loss: what is lost after it is to be found as soon as ever.
+  -- That something may go on, or that a parked step's time has come, is no loss: what is lost after it is to be found as soon as ever.
   update turns x set generation = x.generation + 1, compiled_at = v_at,
-         recoveries = x.recoveries + (v_lost > 0 or not exists (
-           select from steps where turn_id = p_turn and status = 'pending' and not_before > t.compiled_at and not_before <= v_at))::int,
+         recoveries = x.recoveries + (v_lost > 0 or not (p_resumed or exists (
+           select from steps where turn_id = p_turn and status = 'pending' and not_before > t.compiled_at and not_before <= v_at)))::int,
          open_steps = x.open_steps - jsonb_array_length(v_events)
    where x.id = p_turn returning * into t;
   if t.open_steps = 0 then

@@ -1,0 +1,15 @@
+"""Failures of tools, as their authors write them."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from models.errors import ToolFailed
+
+
+def test_a_failure_names_its_time_with_a_zone() -> None:
+    """Without one nobody knows when that is; the tool's author is told how to write it."""
+    with pytest.raises(ValueError, match=r"time zone: datetime\.now\(UTC\)"):
+        ToolFailed("slow down", code="RATE_LIMITED", retry_at=datetime(2030, 1, 1))  # noqa: DTZ001 - as is easily done
+
+    assert ToolFailed("slow down", retry_at=datetime(2030, 1, 1, tzinfo=UTC)).retry_at is not None

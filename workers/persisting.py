@@ -1,0 +1,41 @@
+"""Commit what must not be lost: a ledger that is out is waited for."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+from uuid import UUID
+
+import psycopg
+from celery.exceptions import Ignore
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from models.database import statement
+from models.errors import Unavailable
+from models.logging import log
+
+Result = TypeVar("Result")
+
+_PATIENCE_S = 30.0
+_until_answered = Retrying(
+    retry=retry_if_exception_type(Unavailable),
+    stop=stop_after_delay(_PATIENCE_S),
+    wait=wait_random_exponential(multiplier=0.1, max=2),
+    reraise=True,
+)
+
+
+def persist(turn_id: UUID, step_ids: Iterable[str], commit: Callable[[psycopg.Connection], Result]) -> Result:
+    """Commit something about steps of a turn, again and again while Postgres is out.
+
+    Raises:
+        Ignore: it stayed out; leases will run out, and who holds the steps then goes on.
+    """
+
+    def attempt() -> Result:
+        with statement() as db:
+            return commit(db)
+
+    try:
+        return _until_answered(attempt)
+    except Unavailable as error:
+        log.error("step.unrecorded", turn_id=str(turn_id), steps=list(step_ids))
+        raise Ignore from error
