@@ -45,7 +45,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
 
 @click.command
 @click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
-@click.option("--short", is_flag=True, help="Fewer and shorter rounds: all of them in less than two minutes.")
+@click.option("--short", is_flag=True, help="Fewer and shorter rounds: a few minutes for all of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of tables.")
 @click.option("--record", is_flag=True, help="Write the tables into benchmarks/README.md.")
 def main(names: tuple[str, ...], short: bool, as_json: bool, record: bool) -> None:

@@ -20,7 +20,7 @@ from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS
 from models.errors import NeedsInput, TurnloomError
 from models.settings import Settings
-from planner.agents import Agents, load_agents
+from planner.agents import AgentProfile, Agents, load_agents
 from tools.packs import shipped_packs
 from tools.registry import Registry, load_registry
 from web.app import create_app
@@ -114,6 +114,8 @@ def agents_page(agents: Agents, registry: Registry) -> str:
             ("figures without a source", "never" if agent.grounding == "strict" else "only in answers without results"),
         ]
         parts.append(f"## `{agent.name}`\n\n{agent.description}\n\n{_table(('', ''), rows)}")
+    profile = AgentProfile.model_json_schema()
+    parts += ["## Fields of a profile", *_fields(profile, "field"), *_shapes(profile["$defs"])]
     lead = "An agent is a file under `prompts/agents/`. Tools of packs that are not enabled are not offered to it."
     return _page("Agents", lead, parts)
 
@@ -165,6 +167,7 @@ def errors_page() -> str:
     fields = [(each.code, each.sentence) for each in found if each.kind == "fault"]
     endings = [(each.code, each.sentence) for each in found if not each.kind]
     own = "these, and pydantic's names, such as `missing`, `extra_forbidden` or `string_too_long`"
+    others = "`budget_exceeded`, or one of `llm_…` above, or `not_found` where its agent was removed meanwhile"
     parts = [
         "## Of a request\n\nIn `code` of the answer, which is `application/problem+json`.",
         _codes(("HTTP status", "meaning"), classes + http + ours),
@@ -176,7 +179,7 @@ def errors_page() -> str:
         _codes(("meaning",), list(PLAN_FAULTS.items())),
         "## Of a step\n\nIn `steps[].error.code` of a turn, and in the event `step.finished`.",
         _codes(("meaning",), list(ERROR_CODES.items())),
-        "## Of a turn\n\nIn `error.code` of a failed turn: these, or one of `llm_…` above.",
+        f"## Of a turn\n\nIn `error.code` of a failed turn: these, {others}.",
         _codes(("sentence",), endings),
     ]
     return _page("Errors", "The codes are stable; the sentences are for people and may change.", parts)

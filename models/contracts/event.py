@@ -11,14 +11,15 @@ EVENTS = {
     "that only reads may start from now on, before `plan.ready`.",
     "plan.ready": "The plan is checked and recorded. `revision`, `action`, `steps`: id, tool and needs of each.",
     "plan.revised": "The turn was planned again. The fields of `plan.ready`; `steps` are the new ones.",
-    "step.started": "A worker has claimed a step. `step`, `tool`, `attempt`, `worker`.",
+    "step.started": "A worker has begun a step that it has claimed. `step`, `tool`, `attempt`, `worker`.",
     "step.retry": "A tool failed in passing and is tried again, within the same claim or, where nobody waits for it "
     "so long, in another. `step`, `tool`, `attempt`, `try`: tries so far, in the second case claims, `code`: why, "
-    "`pause_ms`: the pause before the next.",
+    "`pause_ms`: the pause before the next. Where a fallback takes its place, `tool` is the fallback's.",
     "approval.requested": "A call waits for a person's decision. `step`, `tool`, `args`, in which what the tool keeps "
     "secret is masked, `args_hash`, `lapses_at`: after that it counts as rejected.",
     "step.finished": "A step is final. `step`, `tool`, `status`, `attempt`, `duration_ms`, and `error` unless it "
-    "succeeded; `cache` where its result was remembered. A step that never started has neither attempt nor duration. "
+    "succeeded; `cache` where its result was remembered. A step that was never claimed has no attempt; one that never "
+    "ran, or whose worker was lost, no duration. "
     "One that is `unknown` comes once more, without duration, when an operator decides it before the turn is final.",
     "hook.vetoed": "A hook refused a call of a tool or of the language model, or an answer of one. `hook`, `point`: "
     "where it was asked, `reason`, `step`: null for the language model.",

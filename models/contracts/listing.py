@@ -61,6 +61,7 @@ class AuditView(Contract):
     seq: int
     turn_id: str | None
     kind: str
+    """`turn.received`, `message.merged`, `approval.requested`, `approval.decided`, `turn.finished`, `step.decided`."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str

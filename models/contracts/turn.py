@@ -101,7 +101,7 @@ class TurnRequest(Contract):
     plan: dict[str, Any] | None = None
     """A ready plan, which skips the planner; needs the scope `plans:submit`."""
     callback_url: str | None = Field(None, max_length=2000)
-    """Where to post the finished turn."""
+    """Not carried out yet: a message that has it is refused with 422 `unsupported`."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """The caller's own data, handed back with the turn. A `sequence` in it is the sender's count of the conversation's
     messages, 1, 2, 3, …: they are answered in this order, however they arrive. Where one is missing, those after it

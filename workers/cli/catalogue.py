@@ -16,7 +16,7 @@ from planner.expressions import dump_expression
 from planner.llm.hooking import with_hooks
 from planner.tailoring import Tailored
 from workers.cli.overriding import add_changing, for_tenant, in_effect
-from workers.cli.printing import json_option, print_json, print_rows
+from workers.cli.printing import json_anyway, json_option, print_json, print_rows
 from workers.cli.watching import show_plan_graph
 from workers.compiling import compile_plan
 from workers.parts import llm, registry
@@ -39,6 +39,7 @@ def list_agents(tenant_name: str | None, as_json: bool) -> None:
 
 @agents.command("show")
 @click.argument("name")
+@json_anyway
 @for_tenant
 def show_agent(name: str, tenant_name: str | None) -> None:
     """Show an agent's profile, as JSON."""

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_anyway = click.option("--json", is_flag=True, expose_value=False, help="Print JSON, as it does anyway.")
 
 
 def print_json(value: Any) -> None:

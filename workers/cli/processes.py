@@ -15,7 +15,7 @@ from workers.commands import beat_command, flower_command, web_command, worker_c
 @click.option("--port", default=8000, show_default=True, help="Port to listen at.")
 @click.option("--processes", default=2, show_default=True, help="Worker processes of the web server.")
 def web(host: str, port: int, processes: int) -> None:
-    """Serve the API and the console."""
+    """Serve the API."""
     _become(web_command(host=host, port=port, processes=processes))
 
 

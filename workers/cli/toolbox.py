@@ -4,7 +4,7 @@ import click
 
 from tools.enabled import enabled_tools
 from workers.cli.plugging import new_pack
-from workers.cli.printing import json_option, print_json, print_rows
+from workers.cli.printing import json_anyway, json_option, print_json, print_rows
 from workers.cli.tool_stats import stats
 
 
@@ -26,6 +26,7 @@ def list_tools(as_json: bool) -> None:
 
 @tools.command("show")
 @click.argument("name")
+@json_anyway
 def show_tool(name: str) -> None:
     """Show a tool with the schemas of its arguments and result, as JSON."""
     tool = enabled_tools().get(name)
