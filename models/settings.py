@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     sweep_interval_s: float = Field(2.0, gt=0)
     """How often beat asks for the sweep, which finds whatever nobody holds."""
     sweep_grace_s: float = Field(2.0, ge=0)
-    """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again; doubles each time."""
+    """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again; doubles."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
     link_secret: str | None = None

@@ -18,7 +18,7 @@ from workers import dispatch
 from workers.app import app
 from workers.chords import Fork, beginning
 from workers.dispatch import PUBLISH_ERRORS
-from workers.isolation import GRACE_S
+from workers.isolation import REAPING_S
 
 
 def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> None:
@@ -108,7 +108,7 @@ class _Builder:
             shadow=f"{tool} +{more}" if more else tool,
             argsrepr=f"{self._turn_id} {' '.join(step for lane in lanes for step in lane.steps)}",
             kwargsrepr="{}",
-            time_limit=first.limit_ms and math.ceil(first.limit_ms / 1000) + GRACE_S,
+            time_limit=first.limit_ms and math.ceil(first.limit_ms / 1000) + REAPING_S,
         )
 
     def _join(self) -> Signature:

@@ -21,7 +21,7 @@ from models.metrics import counts
 from workers.dispatch import send
 from workers.reading import TaskRequest
 
-GRACE_S = 3
+REAPING_S = 3
 """What a child gets beyond a call's own time, to claim the step and to record how it ended."""
 
 _is_child = False
