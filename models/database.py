@@ -38,7 +38,8 @@ set_json_loads(orjson.loads)
 
 
 Transaction = Session
-"""What the ledger's functions take, for modules that may not know SQLAlchemy."""
+Statement = psycopg.Connection
+"""What the ledger's functions take, for modules that may not know SQLAlchemy or the driver."""
 
 
 @lru_cache

@@ -17,12 +17,11 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from celery import Task, current_task
 from celery.exceptions import Ignore
 
 from models.crash_points import reach
-from models.database import statement
+from models.database import Statement, statement
 from models.errors import Unavailable
 from models.ledger import steps
 from models.ledger.recovery import LEASE_MS
@@ -173,7 +172,7 @@ class Executor:
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
 
-        def claim_it(db: psycopg.Connection) -> Claim:
+        def claim_it(db: Statement) -> Claim:
             return steps.claim(db, self._turn_id, [lane], self._generation, self._holder)
 
         claim = persist(self._turn_id, lane, claim_it)
@@ -257,7 +256,7 @@ class Executor:
 
         begun = [BegunStep(name, self._time.of(call.began_at)) for name, call in self._live.items() if not call.is_told]
 
-        def advance(db: psycopg.Connection) -> Advance:
+        def advance(db: Statement) -> Advance:
             ended = [self._timed(step, calls[step.id]) for step in finished]
             names = [step.id for step in back]
             wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=begun, back=names)

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 from uuid import UUID
 
-import psycopg
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from models.database import statement
+from models.database import Statement, statement
 from models.errors import Unavailable
 from models.logging import log
 
@@ -23,7 +22,7 @@ _until_answered = Retrying(
 )
 
 
-def persist(turn_id: UUID, step_ids: Iterable[str], commit: Callable[[psycopg.Connection], Result]) -> Result:
+def persist(turn_id: UUID, step_ids: Iterable[str], commit: Callable[[Statement], Result]) -> Result:
     """Commit something about steps of a turn, again and again while Postgres is out.
 
     Raises:
