@@ -27,7 +27,7 @@ class Node:
     tool: str
     effect: str = "read"
     inline: bool = False
-    """Whether it is so short that it never gets a message of its own."""
+    """Whether it is so short that it runs where it becomes ready, without a message of its own."""
     limit_ms: int | None = None
     """Time for its call, where that is made in a process of its own: then it is a lane of its own too."""
 

@@ -22,7 +22,7 @@ _AT_ONCE = 16
 _COMMITS = 2
 """Under way at a time, so that neither this process nor Postgres is idle while the other one works."""
 _PATIENCE_S = 10.0
-"""How long a message waits for its commit, and those before it."""
+"""How long a message waits for its commit and those before it; what has not been begun by then is not opened."""
 
 
 def open_turn(new: NewTurn) -> OpenedTurn:
@@ -36,6 +36,7 @@ def open_turn(new: NewTurn) -> OpenedTurn:
     try:
         opened = asked.opened.result(_PATIENCE_S)
     except TimeoutError as error:
+        asked.opened.cancel()
         waited = f"{_PATIENCE_S} s were not enough"
         raise Unavailable(f"Postgres does not answer: {waited}", code="database_unavailable") from error
     if opened is not None and opened.outcome != "later":
@@ -59,7 +60,10 @@ def _door() -> Gatherer[_Asked]:
 os.register_at_fork(after_in_child=_door.cache_clear)
 
 
-def _open(asked: Sequence[_Asked]) -> None:
+def _open(put: Sequence[_Asked]) -> None:
+    asked = [each for each in put if each.opened.set_running_or_notify_cancel()]
+    if not asked:
+        return
     try:
         with statement() as db:
             opened: Sequence[OpenedTurn | None] = turns.open_turns(db, [each.new for each in asked])

@@ -1,6 +1,11 @@
 """How gunicorn serves the application, in its own terms. Its main process reads this: nothing of ours is imported."""
 
 import gc
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gunicorn.workers.base import Worker
 
 
 def post_worker_init(worker: object) -> None:
@@ -13,9 +18,11 @@ def post_worker_init(worker: object) -> None:
     gc.freeze()
 
 
-def worker_exit(server: object, worker: object) -> None:
-    """Hand on the last turns that were accepted: the sweep would find them, but later."""
+def worker_exit(server: object, worker: "Worker") -> None:
+    """Hand on the last turns that were accepted, where open connections leave time for it; else the sweep does."""
+    if worker.pid != os.getpid():
+        return  # the main process tells of one that is gone
     from workers.dispatch import settle  # noqa: PLC0415 - the main process imports nothing of ours
 
-    del server, worker
+    del server
     settle()

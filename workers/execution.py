@@ -140,10 +140,10 @@ class Executor:
             self._is_troubled = bool(advance.fenced)
             if advance.fenced:
                 log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
-            self._take(advance.claimed)
+            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             if back and advance.generation != self._generation:
                 send("resume", self._turn_id, queue="maintenance")  # what was given back is in no fragment of this one
-            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
+            self._take(advance.claimed)
             if advance.respond is not None:
                 reach("reply.due")
                 self._respond(advance.respond, advance.material)

@@ -45,9 +45,9 @@ def sweep() -> None:
         if unsent:
             reach("turns.taken")
         dispatch_turns(unsent)
-        _end_waiting(late, lapsed)
+        _end_waiting(leading, late, lapsed)
         for turn in lost:
-            with _apart(turn.id):
+            with _apart(leading, turn.id):
                 _recover(turn)
     if unsent or late or lapsed or lost:
         log.info("turns.recovered", unsent=len(unsent), late=len(late), lapsed=len(lapsed), lost=len(lost))
@@ -106,15 +106,15 @@ def _recover(turn: LostTurn) -> None:
             send("respond", turn.id, attempt, queue="respond")
 
 
-def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> None:
+def _end_waiting(leading: Transaction, late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> None:
     for turn_id in late:
-        with _apart(turn_id):
+        with _apart(leading, turn_id):
             with statement() as db:
                 closed = control.close(db, turn_id, "late")
             if closed is not None:
                 dispatch_reply(closed)
     for turn_id, step_id in lapsed:
-        with _apart(turn_id):
+        with _apart(leading, turn_id):
             with statement() as db:
                 rejected = approvals.lapse(db, turn_id, step_id)
             if rejected is not None:
@@ -122,8 +122,13 @@ def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> No
 
 
 @contextmanager
-def _apart(turn_id: UUID) -> Iterator[None]:
-    """Keep what goes wrong with one turn from those after it; the next sweep finds it again."""
+def _apart(leading: Transaction, turn_id: UUID) -> Iterator[None]:
+    """Keep what goes wrong with one turn from those after it; the next sweep finds it again.
+
+    Raises:
+        Unavailable: this process leads no longer, because Postgres went away or it was stopped for too long.
+    """
+    recovery.lead(leading)
     try:
         yield
     except Exception:  # noqa: BLE001 - whatever it is, the others are not to wait for it

@@ -11,15 +11,30 @@ from queue import Empty
 from typing import Any
 
 import orjson
+from kombu.exceptions import DecodeError
 from kombu.transport import redis, virtual
 
 from models.logging import log
 
 
+class _Unreadable(Exception):
+    """What came is no message."""
+
+
 class _Message(virtual.Message):
+    def __init__(self, payload: Any, channel: Any = None, **options: Any) -> None:
+        try:
+            super().__init__(payload, channel=channel, **options)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _Unreadable from error
+
     def _decode(self) -> Any:
-        is_task = self.content_type == "application/json" and "task" in self.headers
-        return orjson.loads(self.body or b"") if is_task else super()._decode()
+        if self.content_type != "application/json" or "task" not in self.headers:
+            return super()._decode()
+        try:
+            return orjson.loads(self.body or b"")
+        except ValueError as error:
+            raise DecodeError(str(error)) from error
 
 
 class _Channel(redis.Channel):
@@ -39,8 +54,8 @@ class _Channel(redis.Channel):
             queue, message = self._popped()
             self._queue_cycle.rotate(queue)  # type: ignore[attr-defined]
             try:
-                self.connection._deliver(orjson.loads(message), queue)  # noqa: SLF001 - as kombu's own does
-            except (ValueError, KeyError, TypeError):  # who else writes to our queues does not end the worker
+                self.connection._deliver(_loaded(message), queue)  # noqa: SLF001 - as kombu's own does
+            except _Unreadable:  # who else writes to our queues does not end the worker
                 log.exception("message.unreadable", queue=queue, length=len(message))
             return True
         finally:
@@ -57,6 +72,13 @@ class _Channel(redis.Channel):
         if not popped:
             raise Empty
         return popped[0].decode(), popped[1]
+
+
+def _loaded(message: bytes) -> Any:
+    try:
+        return orjson.loads(message)
+    except ValueError as error:
+        raise _Unreadable from error
 
 
 class Transport(redis.Transport):

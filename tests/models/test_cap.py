@@ -16,7 +16,8 @@ from models.ledger.turns import ClaimedTurn
 from planner.graph import transitive_closure
 from tests.factories import REGISTRY, running_turn, step
 from tests.journeys.test_plans import random_dag
-from tests.models.early import planning_turn, record_over, start_early
+from tests.models.early import lanes, planning_turn, record_over, start_early
+from tests.models.parking import change, delay
 from workers.compiling import compile_plan
 from workers.recovery import recompile
 
@@ -180,3 +181,21 @@ def test_early_steps_take_up_places_too() -> None:
     workers.start("a")
     workers.end("a")
     assert workers.sent == ["b", "c"]
+
+
+def test_an_early_step_that_was_parked_takes_no_place() -> None:
+    """Its time may come before the plan is recorded: nobody was told, so the others go on."""
+    turn = planning_turn()
+    start_early(turn, wait("a"), cap=1)
+    early = Workers(turn.id, ["a"], turn.generation)
+    early.start("a")
+    assert delay(turn.id, "a") is not None
+    change("UPDATE steps SET not_before = clock_timestamp() - interval '1 ms' WHERE id = 'a'")
+    recorded = record_over(turn, {"a"}, *(wait(name) for name in "abc"), cap=1)
+    assert recorded is not None
+    workers = Workers(turn.id, [name for lane in lanes(recorded) for name in lane], turn.generation)
+    workers.start("b")
+
+    workers.end("b")
+
+    assert workers.sent == ["c"]

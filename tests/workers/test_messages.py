@@ -60,15 +60,26 @@ def test_messages_come_out_in_the_order_in_which_they_went_in() -> None:
 
 
 def test_what_is_no_message_ends_no_worker(redis_url: str) -> None:
-    """It is logged and passed over."""
+    """It is logged and passed over, or handed to who decides about it, and takes nobody's place."""
     heard: list[Any] = []
+    refused: list[Any] = []
+    way = {"exchange": "", "routing_key": "plan"}
+    garbled = {"properties": {"delivery_tag": "t", "delivery_info": way}, "headers": {"task": "join"}}
+    garbled |= {"content-type": "application/json", "body": "{"}
+
+    def refuse(message: Any, _: Exception) -> None:
+        refused.append(message)
+        message.ack()
+
     with Connection(redis_url, transport=Transport) as connection:
         queue = Queue("plan", Exchange("plan"), routing_key="plan")
-        with Consumer(connection, [queue], callbacks=[lambda body, _: heard.append(body)], no_ack=True):
-            for nonsense in (b"no json", b"[]", b'"text"', b"{}"):
+        consumer = Consumer(connection, [queue], callbacks=[lambda body, _: heard.append(body)], on_decode_error=refuse)
+        consumer.qos(prefetch_count=1)
+        with consumer:
+            for nonsense in (b"no json", b"[]", b'"text"', b"{}", json.dumps(garbled).encode()):
                 redis().lpush("plan", nonsense)
             dispatch.publish([Message("join", ("turn",), "plan", "")])
             while not heard:
                 connection.drain_events(timeout=5)
 
-    assert heard[0][0] == ["turn"]
+    assert (heard[0][0], len(refused)) == (["turn"], 1)

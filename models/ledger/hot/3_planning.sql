@@ -50,13 +50,17 @@ create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_a
 $$;
 
 -- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were sent in this
--- generation and that nobody has claimed yet. One that was parked since takes no place. Each fragment of such a turn is one step.
+-- generation and that nobody has claimed yet. One that was parked since it was sent takes no place: that of an early step was sent
+-- before the plan was recorded. Each fragment of such a turn is one step.
 create function hot.in_flight(p_turn turns) returns bigint language sql stable as $$
   select count(*) from steps s
-   where s.turn_id = p_turn.id and (s.status = 'running' or (
-           s.status = 'pending' and (s.not_before is null or s.not_before <= p_turn.compiled_at)
-           and s.id in (select f.steps[1] from fragments f
-                         where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at is not null)))
+   where s.turn_id = p_turn.id and (s.status = 'running' or (s.status = 'pending' and (
+           (s.not_before is null and s.id in (
+              select f.steps[1] from fragments f
+               where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at is not null))
+           or (s.not_before <= p_turn.compiled_at and s.id in (
+              select f.steps[1] from fragments f
+               where f.turn_id = p_turn.id and f.generation = p_turn.generation and f.sent_at >= p_turn.compiled_at)))))
 $$;
 
 -- The fragments of a capped turn that are ready and that there is a place for: their numbers, in the order of the plan.

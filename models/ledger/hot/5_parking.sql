@@ -40,7 +40,7 @@ begin
   if not found then
     return null;
   end if;
-  -- One that ran ahead may have begun without our having been told.
+  -- One that ran ahead may have begun without our having been told; the time of its failure stands for when.
   v_told := case when v_begun is null then jsonb_build_array(jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
     'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker))) else '[]' end;
   return hot.append_events(t, v_told || jsonb_build_object('type', 'step.retry', 'data', jsonb_build_object(

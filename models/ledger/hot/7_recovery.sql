@@ -41,7 +41,9 @@ language sql as $$
      and t.sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
   union all
   select t.id, 'steps'
-    from turns t cross join lateral (select case when t.max_parallel is not null then hot.in_flight(t) end as steps offset 0) in_flight
+    from turns t cross join lateral (
+           select case when t.max_parallel is not null and t.compiled_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0)
+                       then hot.in_flight(t) end as steps offset 0) in_flight
    where t.status = 'running' and (
      exists (select 1 from steps s where s.turn_id = t.id and (
                (s.status = 'running' and s.lease_until < clock_timestamp())
