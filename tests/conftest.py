@@ -79,8 +79,9 @@ def database(servers: Servers, redis_url: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 _spent: list[str] = []
+"""Databases of tests that have ended."""
 _KEPT = 2
-"""Databases of the last tests that are kept: to drop one whose connections are just closing takes a tenth of a second."""
+"""The last of them are kept: to drop one whose connections are just closing takes a tenth of a second."""
 
 
 @contextmanager
