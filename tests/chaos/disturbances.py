@@ -15,6 +15,7 @@ import httpx2
 import psycopg
 import pytest
 from redis import Redis, RedisError
+from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
 from models.migration import APPLICATION_ROLE
 from tests.chaos.drills import LONG, Disturbance, Ground
@@ -210,7 +211,9 @@ def _answers(ground: Ground) -> bool:
         return False
 
 
+@retry(retry=retry_if_exception_type(psycopg.errors.DeadlockDetected), stop=stop_after_attempt(20), reraise=True)
 def _move(db: psycopg.Connection, source: str, target: str) -> None:
+    """Move all tables at once, for which each of them is locked while others use them in their own order."""
     db.execute(f"ALTER TABLE ALL IN TABLESPACE {source} SET TABLESPACE {target}")
     db.execute(f"ALTER INDEX ALL IN TABLESPACE {source} SET TABLESPACE {target}")
 
