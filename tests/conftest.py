@@ -14,6 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
+import hypothesis
 import psycopg
 import pytest
 import structlog
@@ -26,6 +27,9 @@ from models.redis import redis as redis_client
 from models.settings import settings
 from workers.app import app
 from workers.embedded import Servers, Stack, StackOptions
+
+hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
+hypothesis.settings.load_profile("patient")
 
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 

@@ -36,7 +36,7 @@ def lanes(fragment: Fragment) -> tuple[Lane, ...]:
 
 
 @given(plans(), st.integers(1, LANES), st.integers(1, STEPS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_bundles_impose_the_order_of_the_plan_and_no_other(plan: list[Node], most_lanes: int, most_steps: int) -> None:
     """A step waits for what its bundle needs, and for what it needs of the bundle: together the order of the DAG."""
     compiled = bundles(plan, most_lanes, most_steps)
@@ -51,7 +51,7 @@ def test_bundles_impose_the_order_of_the_plan_and_no_other(plan: list[Node], mos
 
 
 @given(plans(), st.integers(1, LANES), st.integers(1, STEPS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_bundle_has_never_more_to_do_than_lanes(plan: list[Node], most_lanes: int, most_steps: int) -> None:
     """Every step is in one fragment of bounded size, and each step of a lane needs the one before it."""
     compiled = bundles(plan, most_lanes, most_steps)
@@ -66,7 +66,7 @@ def test_a_bundle_has_never_more_to_do_than_lanes(plan: list[Node], most_lanes: 
 
 
 @given(plans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_only_reads_of_one_queue_ride_together(plan: list[Node]) -> None:
     """What has an effect, or a process of its own, is alone; what is inline goes with either queue."""
     nodes = {node.id: node for node in plan}
@@ -79,7 +79,7 @@ def test_only_reads_of_one_queue_ride_together(plan: list[Node]) -> None:
 
 
 @given(plans(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_what_is_under_way_is_needed_and_not_gathered(plan: list[Node], data: st.DataObject) -> None:
     """Pinned steps are in no fragment, and the rest waits for them."""
     pinned = data.draw(st.sets(st.sampled_from([node.id for node in plan])))

@@ -70,7 +70,7 @@ def induced_order(compiled: list[Fragment]) -> dict[str, set[str]]:
 
 
 @given(dags(), st.integers(1, 16), st.integers(1, 2))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_induced_order_is_the_transitive_closure(needs: dict[str, tuple[str, ...]], size: int, queues: int) -> None:
     """Fragments and their joins impose exactly the DAG's order, for any fragment size and any mix of queues."""
     compiled = fragments(nodes(needs, QUEUES[:queues]), size)
@@ -79,7 +79,7 @@ def test_the_induced_order_is_the_transitive_closure(needs: dict[str, tuple[str,
 
 
 @given(dags(), st.integers(1, 16))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_step_is_in_one_fragment_of_bounded_size(needs: dict[str, tuple[str, ...]], size: int) -> None:
     """No step is lost or doubled, and no fragment is larger than asked for."""
     compiled = fragments(nodes(needs), size)

@@ -45,7 +45,7 @@ def _spent(context: PlanningContext) -> int:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(
     history=exchanges,
@@ -68,7 +68,6 @@ def test_no_past_exceeds_the_budget(
 
 
 @given(value=values, limit=some.integers(2, 200))
-@settings(deadline=None)
 def test_a_value_is_cut_to_its_limit(value: Any, limit: int) -> None:
     """It stays JSON, and one that fits stays as it is."""
     short = cut(value, limit)

@@ -84,7 +84,6 @@ def test_routes_keep_to_the_document(app: APIFlask, client: FlaskClient) -> None
         operation = result.ok()
         quick = settings(
             max_examples=_EXAMPLES,
-            deadline=None,
             database=None,
             derandomize=True,
             suppress_health_check=list(HealthCheck),

@@ -54,7 +54,7 @@ def plain_tasks(canvas: Signature) -> list[Signature]:
 
 
 @given(dags())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_unsound_construct_is_built(needs: dict[str, tuple[str, ...]]) -> None:
     """Whatever the plan, adjacent groups are joined and no chain in a header ends in a group."""
     for fragment in fragments(nodes(needs, QUEUES), 16):
@@ -62,7 +62,7 @@ def test_no_unsound_construct_is_built(needs: dict[str, tuple[str, ...]]) -> Non
 
 
 @given(dags())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_messages_carry_ids_only(needs: dict[str, tuple[str, ...]]) -> None:
     """No argument of a tool and no result travels; each step is in exactly one message of its own queue."""
     turn_id = uuid4()

@@ -80,7 +80,7 @@ def begin(canvas: Any) -> list[Message]:
 
 
 @given(dags(), st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_canvas_is_carried_out(ran: Ran, needs: dict[str, tuple[str, ...]], seed: int) -> None:
     """Whichever message is taken next, each step of a fragment runs once, and after those that it needs."""
     before = transitive_closure(needs)

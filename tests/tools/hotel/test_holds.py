@@ -57,7 +57,7 @@ def holders(database: str) -> list[tuple[Any, ...]]:
         return db.execute("SELECT conversation_id, room_type, key FROM hotel_holds ORDER BY 1").fetchall()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wishes=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=14))
 def test_no_night_is_held_more_often_than_there_are_rooms(demo: Hotel, wishes: list[tuple[int, int]]) -> None:
     """Whoever holds whatever in whatever order: what is free is what the nights leave, and never below zero."""

@@ -79,7 +79,7 @@ def price_of_night(room: dict[str, Any], day: date, board: str, rate: str, wante
     return sum(each, Decimal())
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(check_in=starts, nights=lengths, adults=st.integers(1, 5), children=st.integers(0, 4))
 def test_a_price_is_the_sum_over_the_nights(
     demo: Hotel, check_in: date, nights: int, adults: int, children: int

@@ -44,7 +44,7 @@ def _works(person: Person, moment: datetime) -> bool:
     return named is not None and time.fromisoformat(named[0]) <= there.time() < time.fromisoformat(named[1])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(window=intervals, duration=durations, people=st.lists(persons, min_size=1, max_size=3))
 def test_a_proposal_suits_everybody(window: Interval, duration: timedelta, people: list[Person]) -> None:
     """It is within the window and everybody's hours, overlaps nothing, and lasts exactly as long as it should."""
@@ -64,7 +64,7 @@ def test_a_proposal_suits_everybody(window: Interval, duration: timedelta, peopl
             assert all(_works(person, minute) for minute in minutes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(window=intervals, duration=durations, person=persons)
 @example(_interval(0, 3_000), timedelta(minutes=5), Person(zone=ZONES[0], working_hours=ALWAYS, busy=[]))
 def test_where_a_time_is_free_one_is_found(window: Interval, duration: timedelta, person: Person) -> None:
