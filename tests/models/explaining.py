@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
-
-from sqlalchemy import text
 
 from models.contracts.explanation import Explanation
 from models.database import snapshot, statement, transaction
 from models.explaining import explain
 from models.ledger import explanation, steps, turns, workers
 from models.ledger.steps import FinishedStep, Holder, Wanted
+from tests.models.parking import change
 
 LEASE = timedelta(seconds=6)
 HOLDER = Holder("worker-io-1@host/7", 6_000)
@@ -44,11 +42,6 @@ def succeed(turn_id: UUID, name: str) -> steps.Advance:
     with statement() as db:
         finished = [FinishedStep(name, 1, "succeeded", result={})]
         return steps.advance(db, turn_id, 1, finished, Wanted([], "tools.io", 0, mixed=False), HOLDER)
-
-
-def change(query: str, **values: Any) -> None:
-    with transaction() as db:
-        db.execute(text(query), values)
 
 
 def lose(table: str = "turns") -> None:

@@ -5,11 +5,12 @@ from uuid import UUID
 
 import pytest
 
-from models.database import snapshot, statement, transaction
+from models.database import statement, transaction
 from models.explaining import Facts, OpenStep, explain
 from models.ids import new_id
-from models.ledger import explanation, recovery, steps
+from models.ledger import recovery, steps
 from tests.factories import running_turn, step
+from tests.models.explaining import why
 from tests.models.parking import change, delay, row
 from tests.models.stopping import HOLDER, claim, close, record, statuses, view
 
@@ -113,9 +114,7 @@ def test_a_step_that_ran_ahead_has_begun_when_it_is_delayed() -> None:
 
     assert told is not None
     assert [event.type for event in told] == ["step.started", "step.retry"]
-    with snapshot() as db:
-        facts = explanation.gather(db, view(turn.id), timedelta(seconds=6))
-    assert explain(facts, {}).cause == "rate_limit"
+    assert why(turn.id).cause == "rate_limit"
     assert row(turn.id, "b").started_at is not None
 
 
@@ -192,7 +191,7 @@ def test_what_is_delayed_says_why(code: str, cause: str) -> None:
         earlier=None, held=None, steps=[parked], slots={},
     )  # fmt: skip
 
-    why = explain(facts, {})
+    found = explain(facts, {})
 
-    assert (why.cause, why.step, why.until) == (cause, "a", later)
-    assert ("5 times a minute" in why.message) == (cause != "retry_at")
+    assert (found.cause, found.step, found.until) == (cause, "a", later)
+    assert ("5 times a minute" in found.message) == (cause != "retry_at")

@@ -11,8 +11,8 @@ from models.database import statement, transaction
 from models.ledger import recovery, steps, turns
 from models.settings import ROOT
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
-from tests.models.explaining import EMPTY, HOLDER, beat, change, claim, lose, succeed, told, why
-from tests.models.parking import APPROVED, ask, delay, row
+from tests.models.explaining import EMPTY, HOLDER, beat, claim, lose, succeed, told, why
+from tests.models.parking import APPROVED, ask, change, delay, row
 from tests.models.stopping import view
 
 pytestmark = pytest.mark.usefixtures("database")

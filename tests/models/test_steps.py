@@ -190,13 +190,17 @@ def test_a_step_may_want_to_run_after_a_failure() -> None:
     assert [lane.step and lane.step.id for lane in after.claimed] == ["b"]
 
 
-@pytest.mark.parametrize(
+AFTER_A_FAILURE = pytest.mark.parametrize(
     ("critical", "expected"),
     [
         (True, {"a": "failed", "b": "cancelled", "c": "cancelled"}),
         (False, {"a": "failed", "b": "pending", "c": "skipped"}),
     ],
 )
+"""What `fail_fast` makes of three steps, of which `c` needs `a`, when `a` has failed."""
+
+
+@AFTER_A_FAILURE
 def test_fail_fast_cancels_what_has_not_started(critical: bool, expected: dict[str, str]) -> None:
     """The first critical failure ends all pending steps; one that is not critical only skips its followers."""
     turn = running_turn(step("a", critical=critical), step("b"), step("c", "a"), on_error="fail_fast")
@@ -208,13 +212,7 @@ def test_fail_fast_cancels_what_has_not_started(critical: bool, expected: dict[s
     assert (after.respond is not None) is critical
 
 
-@pytest.mark.parametrize(
-    ("critical", "expected"),
-    [
-        (True, {"a": "failed", "b": "cancelled", "c": "cancelled"}),
-        (False, {"a": "failed", "b": "pending", "c": "skipped"}),
-    ],
-)
+@AFTER_A_FAILURE
 def test_fail_fast_stops_for_a_critical_step_that_kills_its_workers(critical: bool, expected: dict[str, str]) -> None:
     """A step that is lost in its last attempt has failed like any other."""
     turn = running_turn(step("a", critical=critical), step("b"), step("c", "a"), on_error="fail_fast")

@@ -4,9 +4,9 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from models.database import close_connections, transaction
-from models.ledger import workers
+from models.database import close_connections
 from models.settings import settings
+from tests.models.explaining import beat
 
 
 def test_alive(client: FlaskClient) -> None:
@@ -16,17 +16,9 @@ def test_alive(client: FlaskClient) -> None:
     assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
 
 
-NEEDED = ("plan", "tools.io", "respond", "maintenance")
-
-
-def beat(*queues: str) -> None:
-    with transaction() as db:
-        workers.beat(db, "worker@host", queues, 4)
-
-
 def test_ready(client: FlaskClient) -> None:
     """Ready is who can record a turn and has workers for all that it may need."""
-    beat(*NEEDED)
+    beat()
 
     answer = client.get("/readyz", headers={"Authorization": ""})
 
@@ -45,7 +37,7 @@ def test_not_ready_without_workers(client: FlaskClient) -> None:
 
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database at another revision is named as what is missing."""
-    beat(*NEEDED)
+    beat()
     monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
 
     answer = client.get("/readyz")
@@ -56,7 +48,7 @@ def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.Mo
 
 def test_not_ready_when_postgres_only_reads(client: FlaskClient) -> None:
     """A Postgres that takes no writes is named as what is missing."""
-    beat(*NEEDED)
+    beat()
     owner_url = settings().owner_database_url
     assert owner_url
     with psycopg.connect(owner_url) as owner:

@@ -25,24 +25,16 @@ from tests.models.stopping import lose, statuses
 from tools.context import ToolContext
 from tools.guards import breaker
 from tools.guards.breaker import open_circuits
-from tools.registry import Registry, Tool, load_registry
+from tools.registry import Tool
 from workers.execution import Executor
 from workers.recovery import recompile
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("database", "tools")
 
 HOLDER = Holder("worker/1", 6_000)
 SCOPE = frozenset({"notes.write"})
 NOA = {"user": {"id": "noa"}}
 WRITE = step("w", tool="sim.write", args={"value": 7})
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
-    """The workers' tools: those of the sim pack, and what a test makes of them."""
-    known = dict(load_registry(["sim"]).tools)
-    monkeypatch.setattr("workers.calling.registry", lambda: Registry(known))
-    return known
 
 
 def run(turn_id: UUID, *lane: str, generation: int = 1) -> StepRow:

@@ -2,7 +2,6 @@
 
 import threading
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -16,28 +15,16 @@ from models.ledger import steps
 from models.ledger.steps import Claim, Holder
 from tests.factories import queue_length, running_turn, step
 from tests.facts import wait_for
+from tests.journeys.following import wait_step
 from tests.models.parking import row
 from tests.models.stopping import statuses
-from tools.registry import Registry, Tool, load_registry
 from workers.execution import Executor
 from workers.recovery import recompile, resume
 
-pytestmark = pytest.mark.usefixtures("database", "redis_url")
+pytestmark = pytest.mark.usefixtures("database", "tools")
 
 HOLDER = Holder("worker/1", 6_000)
 LATER = step("late", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30}, timeout_ms=5_000)
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
-    """The workers' tools: those of the sim pack, and what a test puts among them."""
-    known = dict(load_registry(["sim"]).tools)
-    monkeypatch.setattr("workers.calling.registry", lambda: Registry(known))
-    return known
-
-
-def wait(name: str, *needs: str, ms: int) -> dict[str, Any]:
-    return step(name, *needs, args={"ms": ms})
 
 
 def claimed(turn_id: UUID, *lanes: list[str], generation: int = 1) -> Claim:
@@ -55,7 +42,7 @@ def run(turn_id: UUID, *lanes: list[str], generation: int = 1) -> None:
 
 def test_reads_beside_a_parked_one_are_gone_on_with() -> None:
     """They were to run ahead, and were given back; the ledger has them claimed by who ran them, not by recovery."""
-    turn = running_turn(LATER, wait("a", ms=200), wait("b", "a", ms=1), wait("c", "b", ms=1))
+    turn = running_turn(LATER, wait_step("a", ms=200), wait_step("b", "a", ms=1), wait_step("c", "b", ms=1))
 
     run(turn.id, ["late"], ["a", "b", "c"])
 
@@ -65,7 +52,7 @@ def test_reads_beside_a_parked_one_are_gone_on_with() -> None:
 def test_reads_that_are_given_back_in_another_generation_are_sent_anew() -> None:
     """While they were held the turn was compiled without them, so somebody must be told."""
     failing = step("f", "y", tool="sim.fail", args={"code": "NOT_FOUND"})
-    turn = running_turn(wait("a", ms=500), wait("b", "a", ms=1), wait("y", ms=100), failing)
+    turn = running_turn(wait_step("a", ms=500), wait_step("b", "a", ms=1), wait_step("y", ms=100), failing)
     running = threading.Thread(target=run, args=(turn.id, ["a", "b"], ["y", "f"]))
     running.start()
     wait_for(lambda: statuses(turn.id)["a"] == "running")
@@ -92,10 +79,8 @@ def test_a_fault_around_a_call_ends_its_step(monkeypatch: pytest.MonkeyPatch, to
     assert (row(turn.id, "s").status, (row(turn.id, "s").error or {}).get("code")) == (ends, "INTERNAL_ERROR")
 
 
-def test_a_ledger_that_is_out_is_waited_for_before_a_write(
-    monkeypatch: pytest.MonkeyPatch, tools: dict[str, Tool]
-) -> None:
-    """What runs beside it is recorded."""
+def test_a_ledger_that_is_out_is_waited_for_before_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write is claimed when it is back, and made."""
     claim, failures = steps.claim, [Unavailable("Postgres does not answer")] * 2
 
     def out_for_a_while(db: psycopg.Connection, turn_id: UUID, lanes: Any, *rest: Any) -> Claim:
@@ -103,8 +88,7 @@ def test_a_ledger_that_is_out_is_waited_for_before_a_write(
             raise failures.pop()
         return claim(db, turn_id, lanes, *rest)
 
-    tools["sim.write"] = replace(tools["sim.write"], isolation="thread")
-    turn = running_turn(wait("a", ms=1), step("w", "a", tool="sim.write", args={"value": 7}), wait("b", ms=300))
+    turn = running_turn(wait_step("a", ms=1), step("w", "a", tool="sim.write", args={"value": 7}))
     first = claimed(turn.id, ["a", "w"])
     monkeypatch.setattr("workers.execution.steps.claim", out_for_a_while)
     assert first.turn is not None

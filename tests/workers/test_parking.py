@@ -18,24 +18,16 @@ from tests.factories import queue_length, running_turn, step
 from tests.models.parking import APPROVED, change, decide, row
 from tests.models.stopping import statuses, view
 from tools.context import ToolContext
-from tools.registry import Registry, Tool, load_registry
+from tools.registry import Tool
 from workers.execution import Executor
 from workers.heartbeat import leases
 from workers.parking import args_hash, masked
 from workers.recovery import recompile, resume, sweep
 
-pytestmark = pytest.mark.usefixtures("database")
+pytestmark = pytest.mark.usefixtures("database", "tools")
 
 HOLDER = Holder("worker/1", 6_000)
 LATER = step("d", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30}, timeout_ms=5_000)
-
-
-@pytest.fixture(autouse=True)
-def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
-    """The workers' tools: those of the sim pack, and what a test puts among them."""
-    known = dict(load_registry(["sim"]).tools)
-    monkeypatch.setattr("workers.calling.registry", lambda: Registry(known))
-    return known
 
 
 def run(turn_id: UUID, *lanes: list[str], generation: int = 1, slots: int = 1) -> bool:

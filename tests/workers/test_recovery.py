@@ -13,24 +13,15 @@ from models.ledger.recovery import MAX_ATTEMPTS
 from models.ledger.steps import Holder
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
-from tools.registry import load_registry
-from workers import parts
 from workers.calling import Calling
 from workers.execution import Executor
 from workers.heartbeat import Leases
 from workers.recovery import recompile, sweep
 
-pytestmark = pytest.mark.usefixtures("database", "sim_registry")
+pytestmark = pytest.mark.usefixtures("database", "tools")
 
 HOLDER = Holder("worker/1", 6_000)
 WRITE = step("w", tool="sim.write", args={"value": 7})
-
-
-@pytest.fixture
-def sim_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The workers' registry holds the sim pack."""
-    monkeypatch.setattr("workers.calling.registry", lambda: load_registry(["sim"]))
-    parts.registry.cache_clear()
 
 
 def claim(turn_id: UUID, *lane: str, generation: int = 1) -> steps.Claim:

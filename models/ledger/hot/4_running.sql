@@ -122,16 +122,14 @@ create function hot.take(p_turn turns, p_ready fragments[], p_queue text, p_take
 declare
   f fragments;
   v_lanes jsonb;
-  v_fits boolean;
   v_free int := p_take;
   v_claimed jsonb := '[]';
   v_fragments jsonb := '[]';
 begin
   foreach f in array p_ready loop
     v_lanes := hot.lanes_of(f);
-    v_fits := f.inline or (f.queue = p_queue and jsonb_array_length(v_lanes) <= v_free and (
-                p_mixed or (select effect from steps where turn_id = p_turn.id and id = f.steps[1]) = 'read'));
-    if v_fits then
+    if f.inline or (f.queue = p_queue and jsonb_array_length(v_lanes) <= v_free and (
+         p_mixed or (select effect from steps where turn_id = p_turn.id and id = f.steps[1]) = 'read')) then
       v_free := v_free - case when f.inline then 0 else jsonb_array_length(v_lanes) end;
       v_claimed := v_claimed || hot.claim_of(p_turn, v_lanes, true, p_worker, p_lease_ms, p_at);
     else
