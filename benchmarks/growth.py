@@ -1,10 +1,12 @@
 """Whether a turn stays as cheap as it was: with more steps, in a fuller ledger, in a longer conversation.
 
-Each figure is a ratio to the first one of the same run. CPU is that of the workers, Postgres and Valkey.
+Each round measures all sizes one after another, so that the ratios are of the same minute. CPU is that of the workers,
+Postgres and Valkey.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -12,7 +14,7 @@ import orjson
 
 from benchmarks.filling import fill
 from benchmarks.load import drive
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, percentile, progress, stack_groups
+from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, percentile, progress, stack, stack_groups
 from benchmarks.processes import superuser_url
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
 from models.ids import new_id
@@ -21,7 +23,8 @@ from workers.embedded import Stack
 _AT_ONCE = 4
 _FAN = fan_out(4, [0])
 _TURNS_IN_A_ROUND = 12
-_STEPS = (1, 10, 100, 200)
+_STEPS = (10, 1, 100, 200)
+"""First the size that the others are compared with: not one step, which is mostly the turn itself."""
 _STORED = (10**2, 10**4, 10**6)
 _STORED_SHORT = (10**2, 10**4)
 _LENGTHS = (10, 200)
@@ -38,62 +41,100 @@ class _Figure:
     """Of a turn or a step, in the middle."""
     cpu_ms: Spread
     """Of the same."""
+    ms_ratio: Spread
+    """To the size that is compared with, round by round."""
+    cpu_ratio: Spread
+
+
+_Measure = Callable[[], tuple[float, float]]
+"""Returns milliseconds: of a turn or a step in the middle, and of its CPU."""
 
 
 def run(ours: Stack, short: bool) -> Table:
     """Let one thing grow at a time."""
-    rounds = 1 if short else 3
-    _measure(ours, [_body(_FAN)] * 64)
+    rounds = 1 if short else 5
+    _fans(ours)
     groups = [
-        list(_by_steps(ours, rounds)),
-        list(_by_conversation(ours, _LENGTHS_SHORT if short else _LENGTHS, rounds)),
-        # Last, because the ledger stays full.
-        list(_by_stored_turns(ours, _STORED_SHORT if short else _STORED, rounds)),
+        _by_steps(ours, rounds),
+        _by_conversation(ours, _LENGTHS_SHORT if short else _LENGTHS, rounds),
+        _by_stored_turns(_STORED_SHORT if short else _STORED, rounds),
     ]
-    rows = [_row(figure, _first(group)) for group in groups for figure in group]
+    rows = [_row(figure) for group in groups for figure in group]
     return Table("growth: what a turn costs, grown", rows, targets=[_flat(group) for group in groups])
 
 
-def _by_steps(of: Stack, rounds: int) -> Iterator[_Figure]:
-    for steps in _STEPS:
-        turns = [_body(random_plan(1, steps, 0))] * max(_AT_ONCE, 200 // steps)
-        measured = [_measure(of, turns) for _ in range(rounds)]
-        progress(f"growth: {steps} steps")
-        yield _figure("a step of a plan of", steps, [(ms / steps, cpu_ms / steps) for ms, cpu_ms in measured])
+def _by_steps(of: Stack, rounds: int) -> list[_Figure]:
+    return _compared("a step of a plan of", {steps: partial(_steps, of, steps) for steps in _STEPS}, rounds)
 
 
-def _by_conversation(of: Stack, lengths: Sequence[int], rounds: int) -> Iterator[_Figure]:
+def _steps(of: Stack, steps: int) -> tuple[float, float]:
+    ms, cpu_ms = _drive(of, [_body(random_plan(1, steps, 0))] * max(_AT_ONCE, 200 // steps))
+    return ms / steps, cpu_ms / steps
+
+
+def _by_conversation(of: Stack, lengths: Sequence[int], rounds: int) -> list[_Figure]:
     """Each connection has a conversation of its own, whose turns come one after another."""
+    lengthened = {length: _conversations(of, length) for length in lengths}
+    measures = {length: partial(_turns_of, of, names) for length, names in lengthened.items()}
+    return _compared("a turn of a conversation of", measures, rounds)
+
+
+def _conversations(of: Stack, length: int) -> list[str]:
     names = [str(new_id()) for _ in range(_AT_ONCE)]
-    held = 0
-    for length in lengths:
-        for _ in range(length - held):
-            _measure(of, _once_each(names))
-        measured = [_measure(of, _once_each(names)) for _ in range(_TURNS_IN_A_ROUND * rounds)]
-        held = length + len(measured)
-        progress(f"growth: {length} turns in a conversation")
-        starts = range(0, len(measured), _TURNS_IN_A_ROUND)
-        means = [_mean(measured[start : start + _TURNS_IN_A_ROUND]) for start in starts]
-        yield _figure("a turn of a conversation of", length, means)
+    for _ in range(length):
+        _drive(of, _once_each(names))
+    return names
 
 
-def _by_stored_turns(of: Stack, sizes: Sequence[int], rounds: int) -> Iterator[_Figure]:
-    for size in sizes:
-        # One in a conversation of its own, to be copied.
-        _measure(of, [_body(chain(1, 0))])
-        fill(superuser_url(of), size)
-        progress(f"growth: {size:,} turns are stored")
-        yield _figure("a turn, turns stored:", size, [_measure(of, [_body(_FAN)] * 128) for _ in range(rounds)])
-
-
-def _figure(kind: str, size: int, measured: Sequence[tuple[float, float]]) -> _Figure:
-    ms, cpu_ms = zip(*measured, strict=True)
-    return _Figure(kind, size, Spread.of(ms), Spread.of(cpu_ms))
-
-
-def _mean(measured: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    ms, cpu_ms = zip(*measured, strict=True)
+def _turns_of(of: Stack, names: Sequence[str]) -> tuple[float, float]:
+    ms, cpu_ms = zip(*(_drive(of, _once_each(names)) for _ in range(_TURNS_IN_A_ROUND)), strict=True)
     return fmean(ms), fmean(cpu_ms)
+
+
+def _by_stored_turns(sizes: Sequence[int], rounds: int) -> list[_Figure]:
+    """Use a stack whose ledger stays small and one that is filled: a ledger cannot be emptied between two rounds."""
+    first, *grown = sizes
+    with stack() as small, stack() as filled:
+        _fill(small, first)
+        figures: list[_Figure] = []
+        for size in grown:
+            _fill(filled, size)
+            measures = {first: partial(_fans, small), size: partial(_fans, filled)}
+            figures += _compared("a turn, turns stored:", measures, rounds)[1 if figures else 0 :]
+        return figures
+
+
+def _fill(of: Stack, turns: int) -> None:
+    _fans(of)
+    # One in a conversation of its own, to be copied.
+    _drive(of, [_body(chain(1, 0))])
+    fill(superuser_url(of), turns)
+    progress(f"growth: {turns:,} turns are stored")
+
+
+def _fans(of: Stack) -> tuple[float, float]:
+    return _drive(of, [_body(_FAN)] * 64)
+
+
+def _compared(kind: str, measures: Mapping[int, _Measure], rounds: int) -> list[_Figure]:
+    """Measure all sizes in each round; the first is the one that the others are compared with."""
+    measured: dict[int, list[tuple[float, float]]] = {size: [] for size in measures}
+    for number in range(rounds):
+        for size, measure in measures.items():
+            measured[size].append(measure())
+        progress(f"growth: {kind} {', '.join(map(str, measures))}: round {number + 1} of {rounds}")
+    return [_figure(kind, size, values, measured[next(iter(measures))]) for size, values in measured.items()]
+
+
+def _figure(
+    kind: str, size: int, measured: Sequence[tuple[float, float]], first: Sequence[tuple[float, float]]
+) -> _Figure:
+    (ms, cpu_ms), (first_ms, first_cpu_ms) = zip(*measured, strict=True), zip(*first, strict=True)
+    return _Figure(kind, size, Spread.of(ms), Spread.of(cpu_ms), _ratios(ms, first_ms), _ratios(cpu_ms, first_cpu_ms))
+
+
+def _ratios(values: Iterable[float], first: Iterable[float]) -> Spread:
+    return Spread.of([value / one for value, one in zip(values, first, strict=True)])
 
 
 def _once_each(conversations: Iterable[str]) -> list[bytes]:
@@ -104,7 +145,7 @@ def _body(shape: Shape, **fields: Any) -> bytes:
     return orjson.dumps({"message": "go", "agent": "generic", "plan": shape.plan, **fields})
 
 
-def _measure(of: Stack, bodies: Sequence[bytes]) -> tuple[float, float]:
+def _drive(of: Stack, bodies: Sequence[bytes]) -> tuple[float, float]:
     """Return the milliseconds of a turn: in the middle, and of CPU."""
     groups = stack_groups(of)
     meter = CpuMeter({name: groups[name] for name in ("planner", "tools", "Postgres", "Valkey")})
@@ -113,25 +154,16 @@ def _measure(of: Stack, bodies: Sequence[bytes]) -> tuple[float, float]:
     return percentile(load.latencies_s, 0.5) * 1000, sum(meter.used_s().values()) * 1000 / len(bodies)
 
 
-def _first(group: Sequence[_Figure]) -> _Figure:
-    """Return what the others are compared with; not a plan of one step, which is mostly the turn itself."""
-    return group[1] if len(group) == len(_STEPS) else group[0]
-
-
 def _flat(group: Sequence[_Figure]) -> Row:
-    first, last = _first(group), group[-1]
-    return at_most(_FLAT, f"CPU of {last.kind} {last.size:,} ÷ {first.size:,}", _ratio(last.cpu_ms, first.cpu_ms))
+    first, last = group[0], group[-1]
+    return at_most(_FLAT, f"CPU of {last.kind} {last.size:,} ÷ {first.size:,}", last.cpu_ratio)
 
 
-def _ratio(spread: Spread, first: Spread) -> Spread:
-    return Spread.of([value / first.median for value in (spread.low, spread.median, spread.high)])
-
-
-def _row(figure: _Figure, first: _Figure) -> Row:
+def _row(figure: _Figure) -> Row:
     return {
         "what": f"{figure.kind} {figure.size:,}",
         "ms": figure.ms,
         "CPU ms": figure.cpu_ms,
-        "ms ÷ first": _ratio(figure.ms, first.ms),
-        "CPU ÷ first": _ratio(figure.cpu_ms, first.cpu_ms),
+        "ms ÷ first": figure.ms_ratio,
+        "CPU ÷ first": figure.cpu_ratio,
     }
