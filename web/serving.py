@@ -8,14 +8,17 @@ if TYPE_CHECKING:
     from gunicorn.workers.base import Worker
 
 
-def post_worker_init(worker: object) -> None:
-    """Let the collector of garbage pass over what has been loaded: all of it stays.
+def post_fork(server: object, worker: object) -> None:
+    """Load the application without looking for garbage: `models.loading` says why, in one piece."""
+    del server, worker
+    gc.disable()
 
-    To look through it takes a third of a second, in which nobody would be served.
-    """
+
+def post_worker_init(worker: object) -> None:
+    """Let the collector of garbage pass over what has been loaded."""
     del worker
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def worker_exit(server: object, worker: "Worker") -> None:

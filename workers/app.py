@@ -6,14 +6,12 @@ is no lost work.
 
 from typing import Any
 
-import structlog
 from celery import Celery, Task
-from celery.signals import after_task_publish, setup_logging, worker_process_init
+from celery.signals import after_task_publish, setup_logging
 from kombu import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
 from models.crash_points import reach
-from models.database import forget_connections
 from models.logging import configure_logging, log
 from models.settings import settings
 
@@ -83,10 +81,3 @@ def _log_our_way(**_: Any) -> None:
 @after_task_publish.connect
 def _note_sent(sender: str | None = None, **_: Any) -> None:
     reach(f"{sender}.sent")
-
-
-@worker_process_init.connect
-def _after_fork(**_: Any) -> None:
-    """Let a pool's child open connections of its own."""
-    forget_connections()
-    structlog.contextvars.clear_contextvars()

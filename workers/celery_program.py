@@ -10,11 +10,15 @@ import sys
 import click
 from celery.bin.base import CLIContext
 
+from models.loading import loading
+
 
 def main(application: str, program: str, options: list[str]) -> None:
     """Run the program with the `app` of a module until it is stopped."""
-    command: click.Command = getattr(importlib.import_module(f"celery.bin.{program}"), program)
-    app = importlib.import_module(application).app
+    with loading():
+        command: click.Command = getattr(importlib.import_module(f"celery.bin.{program}"), program)
+        app = importlib.import_module(application).app
+        app.loader.import_default_modules()
     command.main(options, prog_name=f"celery {program}", obj=CLIContext(app, no_color=True, workdir=None))
 
 

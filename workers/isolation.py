@@ -11,11 +11,12 @@ import sys
 from typing import Any
 from uuid import UUID
 
+import structlog
 from billiard.exceptions import WorkerLostError
 from celery.signals import worker_process_init
 from celery.worker import state
 
-from models.database import statement
+from models.database import forget_connections, statement
 from models.ledger import recovery
 from models.metrics import counts
 from workers.dispatch import send
@@ -28,9 +29,12 @@ _is_child = False
 
 
 @worker_process_init.connect
-def _note_child(**_: Any) -> None:
+def _become_child(**_: Any) -> None:
+    """Open connections of its own, and forget what its parent was at."""
     global _is_child  # noqa: PLW0603 - a fact about this process, set once
     _is_child = True
+    forget_connections()
+    structlog.contextvars.clear_contextvars()
 
 
 def is_child() -> bool:

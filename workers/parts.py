@@ -1,10 +1,10 @@
 """What a worker process is made of: its tools, its agents, its language model. Made once, before the first task."""
 
-import gc
 from functools import lru_cache
 from uuid import UUID
 
 from models.contracts.override import NO_OVERRIDES
+from models.loading import loading
 from models.overriding import overrides_of
 from models.settings import settings
 from planner.grounding import prepare
@@ -17,15 +17,13 @@ from tools.registry import Registry
 
 def warm_up(*, with_llm: bool) -> None:
     """Make the parts now: the first turn of a process should not wait for imports."""
-    registry()
-    tailor(NO_OVERRIDES)
-    if with_llm:
-        llm()
-    hooks()
-    prepare()
-    # What is there by now stays for good: the garbage collector need not look through it again and again.
-    gc.collect()
-    gc.freeze()
+    with loading():
+        registry()
+        tailor(NO_OVERRIDES)
+        if with_llm:
+            llm()
+        hooks()
+        prepare()
 
 
 @lru_cache

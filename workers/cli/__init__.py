@@ -8,6 +8,7 @@ import click
 from pydantic import ValidationError
 
 from models.errors import TurnloomError
+from models.loading import loading
 from models.logging import configure_logging
 
 COMMANDS = {
@@ -52,7 +53,8 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        with loading():
+            command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
