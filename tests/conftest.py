@@ -96,7 +96,7 @@ def new_database(servers: Servers, patch: pytest.MonkeyPatch) -> Iterator[str]:
     with psycopg.connect(servers.postgres.url, autocommit=True) as admin:
         while len(_spent) > _KEPT:
             admin.execute(f"DROP DATABASE {_spent.pop(0)} WITH (FORCE)")
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE turnloom OWNER {OWNER_ROLE}")
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE turnloom STRATEGY FILE_COPY OWNER {OWNER_ROLE}")
         url, owner_url = (_renamed(url, name) for url in (servers.database_url, servers.owner_url))
         patch.setenv("DATABASE_URL", url)
         patch.setenv("TURNLOOM_OWNER_DATABASE_URL", owner_url)

@@ -91,7 +91,5 @@ def asking(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[h
 @pytest.fixture(scope="package")
 def asking_dense(script: Script, log: Path) -> Iterator[httpx2.Client]:
     """A stack that asks this language model and lays steps densely."""
-    with client_of_stack(
-        tool_workers=2, OPENAI_BASE_URL=script.url, TURNLOOM_SIM_LOG=str(log), TURNLOOM_PLACEMENT="dense"
-    ) as client:
+    with client_of_stack(OPENAI_BASE_URL=script.url, TURNLOOM_SIM_LOG=str(log), TURNLOOM_PLACEMENT="dense") as client:
         yield client

@@ -19,6 +19,7 @@ from werkzeug import Response
 
 from models.errors import PolicyDenied
 from models.settings import settings
+from tests.tools.serving import LocalServer
 from tools import addresses
 from tools.outside import client
 
@@ -26,7 +27,7 @@ from tools.outside import client
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
     """A server on this machine, which the setting allows at its port, and at no other."""
-    with HTTPServer() as started:
+    with LocalServer() as started:
         monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", f'["127.0.0.1:{started.port}"]')
         settings.cache_clear()
         yield started

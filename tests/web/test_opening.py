@@ -82,7 +82,9 @@ def test_what_comes_during_a_commit_is_opened_in_the_next(
     """Two commits are under way at a time. Ten messages that come meanwhile cost two more at most; each is answered."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     names = [f"c{number}" for number in range(12)]
-    answers = [post(name) for name in names[:2]]
+    answers = [post(names[0])]
+    wait_for(_waits(1))
+    answers += [post(names[1])]
     wait_for(_waits(2))
     answers += [post(name) for name in names[2:]]
     wait_for(_gathered(10))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import time_machine
-from pytest_httpserver import HTTPServer
 from sqlalchemy import text
 
 from models import secrets
@@ -20,6 +19,7 @@ from models.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.contracts.cases import Asks, Case, Contract, Fails, Given, Refused, Valid
 from tests.tools.meetings.arranging import FRIDAY, at, connect_calendar, make_busy, settle_people
+from tests.tools.serving import LocalServer
 
 ASKED = {"counterpart": "David", "duration_mins": 30}
 WANTED = {"duration_mins": 30, "start_window": None, "end_window": None, "tz_hint": None}
@@ -98,7 +98,7 @@ def on_a_server(status: int, **headers: str) -> Any:
 
     @contextmanager
     def given() -> Iterator[None]:
-        with HTTPServer() as server, proposed():
+        with LocalServer() as server, proposed():
             server.expect_request("/noa/").respond_with_data(status=status, headers=headers)
             connect_calendar("noa", server.url_for("/noa/"))
             yield

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from models.settings import settings
 from models.tables.base import EVERYONE
 from tests.tools.contracts.cases import Case, Contract, Fails, Refused, Valid, World
+from tests.tools.serving import LocalServer
 from tools.research.loading import SAMPLES, Collection, files_in, load
 
 GUIDE = "samples/harbour-guide.md"
@@ -31,7 +31,7 @@ def answering(*, allowed: bool = True, **response: Any) -> World:
 
     @contextmanager
     def serve() -> Iterator[str]:
-        with HTTPServer() as server, pytest.MonkeyPatch.context() as patch:
+        with LocalServer() as server, pytest.MonkeyPatch.context() as patch:
             server.expect_request("/page").respond_with_response(Response(**response))
             if allowed:
                 patch.setenv("TURNLOOM_ALLOWED_HOSTS", f'["127.0.0.1:{server.port}"]')

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from models.database import transaction
 from models.ledger import inventory
 from models.settings import settings
 from tests.tools.conftest import TENANT
+from tests.tools.serving import LocalServer
 from tools.hotel.catalogue import read_catalogue
 
 CATALOGUE = """
@@ -98,7 +98,7 @@ def gordon_house() -> Iterator[MiniHotelServer]:
     """Run the server, and let the hotel on it be the only one of the tenant."""
     minihotel = MiniHotelServer()
     minihotel.is_open.set()
-    with HTTPServer(threaded=True) as server, TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+    with LocalServer() as server, TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         secrets = {"gordon": {"username": "ada & co", "password": "p<w"}}
         patch.setenv("TURNLOOM_MINIHOTEL_CREDENTIALS", json.dumps(secrets))
         settings.cache_clear()

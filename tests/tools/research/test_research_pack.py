@@ -14,6 +14,7 @@ from models.database import transaction
 from models.ledger import notes
 from models.settings import settings
 from tests.tools.conftest import TENANT
+from tests.tools.serving import LocalServer
 from tools.context import ToolContext
 from tools.registry import Registry, load_registry
 from tools.runner import reconcile, run
@@ -39,7 +40,7 @@ def call(registry: Registry, make_context: Callable[..., ToolContext]) -> Call:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
-    with HTTPServer() as started:
+    with LocalServer() as started:
         monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", f'["127.0.0.1:{started.port}"]')
         settings.cache_clear()
         yield started
