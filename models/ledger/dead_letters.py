@@ -36,6 +36,8 @@ class Decision:
     """What an operator has found out about a step of unknown outcome."""
 
     status: Literal["succeeded", "failed"]
+    by: str
+    """Who decides."""
     result: dict[str, Any] | None = None
     note: str | None = None
 
@@ -93,7 +95,9 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
     step.result = decision.result
     step.error = None if decision.status == "succeeded" else _failure(step, decision)
     db.flush()
-    content = {"step": step.id, "tool": step.tool, "status": decision.status, "note": decision.note}
+    content = {
+        "step": step.id, "tool": step.tool, "status": decision.status, "by": decision.by, "note": decision.note,
+    }  # fmt: skip
     db.execute(
         text("SELECT hot.append_audit(:tenant, :conversation, :turn, 'step.decided', :content)"),
         {

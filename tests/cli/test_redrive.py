@@ -1,6 +1,7 @@
 """Dead letters on the command line: they are listed, and an operator's decision is recorded once, and audited."""
 
 import json
+import os
 from uuid import UUID
 
 import pytest
@@ -108,6 +109,27 @@ def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: st
         assert events.after(db, turn_id, 0) == told
     assert (record.kind, (record.content or {})["status"]) == ("step.decided", status)
     assert (view(turn_id).status, view(turn_id).finished_at) == ("failed", before.finished_at)
+
+
+@pytest.mark.parametrize(
+    ("options", "known", "by"),
+    [((), True, "ada"), (("--by", "on call"), True, "on call"), ((), False, "uid 4000000")],
+)
+def test_the_audit_log_says_who_decided(
+    options: tuple[str, ...], known: bool, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the command, also in a container that does not know its user; or whom they name."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LOGNAME" if known else "NOBODY", "ada")
+    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() if known else 4_000_000)
+    turn_id = undecided_turn()
+
+    run("decide", turn_id, "w", "--as", "failed", *options)
+
+    with transaction() as db:
+        record = audit.page(db, make_tenant(), "c1", 0, 10)[-1]
+    assert (record.content or {})["by"] == by
 
 
 def test_readers_of_a_turn_that_is_not_final_are_told() -> None:

@@ -1,7 +1,9 @@
 """`turnloom redrive`: what only an operator can bring to an end."""
 
+import os
 from dataclasses import fields
-from typing import Any, Literal
+from getpass import getuser
+from typing import Any
 from uuid import UUID
 
 import click
@@ -84,28 +86,31 @@ def _result(_context: click.Context, _parameter: click.Parameter, value: str | N
     return read
 
 
+def _operator() -> str:
+    """Return the name of whoever runs the command."""
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a container may run as a user whom it does not know
+        return f"uid {os.getuid()}"
+
+
 @redrive.command("decide")
 @click.argument("turn_id", metavar="TURN", type=click.UUID)
 @click.argument("step_id", metavar="STEP")
 @click.option("--as", "status", required=True, type=click.Choice(["succeeded", "failed"]), help="What became of it.")
 @click.option("--result", default=None, callback=_result, help="What the tool would have returned: a JSON object.")
 @click.option("--note", default=None, help="How you know; kept in the audit log.")
+@click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
 @json_option
-def decide_step(
-    turn_id: UUID,
-    step_id: str,
-    status: Literal["succeeded", "failed"],
-    result: dict[str, Any] | None,
-    note: str | None,
-    as_json: bool,
-) -> None:
+def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any) -> None:
     """Record what became of a step whose outcome is unknown. Nothing is called again and no reply changes."""
-    if status == "failed" and result is not None:
+    decision = Decision(**found_out)
+    if decision.status == "failed" and decision.result is not None:
         raise click.UsageError("a step that failed has no result")
     with transaction() as db:
-        told = dead_letters.decide(db, turn_id, step_id, Decision(status, result, note))
+        told = dead_letters.decide(db, turn_id, step_id, decision)
     announce(turn_id, told)
     if as_json:
-        print_json({"turn_id": turn_id, "step": step_id, "status": status})
+        print_json({"turn_id": turn_id, "step": step_id, "status": decision.status})
     else:
-        click.echo(f"step {step_id} of turn {turn_id}: {status}")
+        click.echo(f"step {step_id} of turn {turn_id}: {decision.status}")
