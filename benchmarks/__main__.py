@@ -1,6 +1,6 @@
 """Run benchmarks: `python -m benchmarks [engine] [makespan] [ack] … [--short] [--json] [--record]`.
 
-All of them use one stack. Tables go to stdout, progress to stderr.
+All of them use one stack; `growth` starts two more. Tables go to stdout, progress to stderr.
 """
 
 import dataclasses
@@ -36,7 +36,6 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "streaming": streaming.run,
     "conversation": conversation.run,
     "fairness": fairness.run,
-    # Fills the ledger.
     "growth": growth.run,
     # Stops the workers.
     "ack": ack.run,

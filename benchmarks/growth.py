@@ -14,7 +14,18 @@ import orjson
 
 from benchmarks.filling import fill
 from benchmarks.load import drive
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, percentile, progress, stack, stack_groups
+from benchmarks.measuring import (
+    CpuMeter,
+    Row,
+    Spread,
+    Table,
+    at_most,
+    percentile,
+    progress,
+    refuse_failures,
+    stack,
+    stack_groups,
+)
 from benchmarks.processes import superuser_url
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
 from models.ids import new_id
@@ -101,6 +112,8 @@ def _by_stored_turns(sizes: Sequence[int], rounds: int) -> list[_Figure]:
             _fill(filled, size)
             measures = {first: partial(_fans, small), size: partial(_fans, filled)}
             figures += _compared("a turn, turns stored:", measures, rounds)[1 if figures else 0 :]
+        for each in (small, filled):
+            refuse_failures(each)
         return figures
 
 
