@@ -23,8 +23,8 @@ _ENDED = "waves:ended"
 _TABLE = "CREATE TABLE IF NOT EXISTS wave_answers (id uuid PRIMARY KEY, plan jsonb, results jsonb, answer text)"
 _INSERT = "INSERT INTO wave_answers VALUES (%s, %s, %s, %s)"
 
-_LOST_S = 15
-"""A chord that was lost is known by its silence."""
+_LOST_S = 120
+"""A chord that was lost is known by its silence, longer than what the first of 256 turns at once takes."""
 
 app = Celery("waves", broker=os.environ["REDIS_URL"], backend=os.environ["REDIS_URL"])
 app.conf.task_acks_late = True
