@@ -42,6 +42,9 @@ _LENGTHS = (10, 200)
 _LENGTHS_SHORT = (10, 40)
 _FLAT = 1.15
 """What counts as flat: measured again, a figure differs by as much."""
+_NOTE = (
+    f"A conversation has the length that is named when it is first measured; each round adds {_TURNS_IN_A_ROUND} turns."
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def run(ours: Stack, short: bool) -> Table:
         _by_stored_turns(_STORED_SHORT if short else _STORED, rounds),
     ]
     rows = [_row(figure) for group in groups for figure in group]
-    return Table("growth: what a turn costs, grown", rows, targets=[_flat(group) for group in groups])
+    targets = [_flat(group) for group in groups]
+    return Table("growth: what a turn costs, grown", rows, note=_NOTE, targets=targets)
 
 
 def _by_steps(of: Stack, rounds: int) -> list[_Figure]:
