@@ -1,21 +1,53 @@
 """Identifiers: one id for a row, a message, a log line, a URL and a trace."""
 
 import os
+import threading
 import time
 import uuid
 from datetime import datetime
 
+_RANDOM_BITS = 74
+_STEP_BITS = 32
+
+
+class _Sequence:
+    """The numbers that this process makes ids from: 48 bits of Unix milliseconds, then 74 random bits.
+
+    Each is greater than the one before, also within a millisecond or when the clock goes back: then it is the last one
+    plus a random step (RFC 9562, section 6.2, method 2).
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin as a new process: its parent's lock may be held, and its numbers are the parent's."""
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def next(self) -> int:
+        """Return the next number."""
+        random = int.from_bytes(os.urandom((_RANDOM_BITS + _STEP_BITS + 7) // 8), "big")
+        step = random >> _RANDOM_BITS
+        with self._lock:
+            fresh = ((time.time_ns() // 1_000_000) << _RANDOM_BITS) | (random & ((1 << _RANDOM_BITS) - 1))
+            self._last = max(fresh, self._last + 1 + step)
+            return self._last
+
+
+_sequence = _Sequence()
+os.register_at_fork(after_in_child=_sequence.reset)
+
 
 def new_id() -> uuid.UUID:
-    """Return a UUIDv7 (RFC 9562, section 5.7): 48 bits of Unix milliseconds, then 74 random bits.
+    """Return a UUIDv7 (RFC 9562, section 5.7).
 
-    Ids made later sort later, so that indexes grow at their right edge.
+    Ids that a process makes later sort later. Those of several processes do so to the millisecond, as far as their
+    clocks agree.
     """
-    milliseconds = time.time_ns() // 1_000_000
-    random = int.from_bytes(os.urandom(10), "big")
-    high = (milliseconds << 16) | 0x7000 | (random >> 68)
-    low = (0b10 << 62) | (random & ((1 << 62) - 1))
-    return uuid.UUID(int=(high << 64) | low)
+    number = _sequence.next()
+    high, low = number >> 62, number & ((1 << 62) - 1)
+    return uuid.UUID(int=((high >> 12) << 80) | (0x7 << 76) | ((high & 0xFFF) << 64) | (0b10 << 62) | low)
 
 
 def first_id(at: datetime) -> uuid.UUID:

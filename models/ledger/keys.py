@@ -64,7 +64,7 @@ def recognise(db: Session, plain: str) -> Caller | None:
 
 def of_tenant(db: Session, tenant_id: UUID) -> list[KeyRow]:
     """Return a tenant's keys, oldest first."""
-    return list(db.scalars(select(KeyRow).where(KeyRow.tenant_id == tenant_id).order_by(KeyRow.id)))
+    return list(db.scalars(select(KeyRow).where(KeyRow.tenant_id == tenant_id).order_by(KeyRow.created_at, KeyRow.id)))
 
 
 def revoke(db: Session, key_id: UUID) -> None:

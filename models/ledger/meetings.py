@@ -133,7 +133,7 @@ def get(
     )
     if session_id is not None:
         query = query.where(MeetingSessionRow.id == session_id)
-    row = db.scalar(query.order_by(MeetingSessionRow.id.desc()).limit(1))
+    row = db.scalar(query.order_by(MeetingSessionRow.created_at.desc(), MeetingSessionRow.id.desc()).limit(1))
     if row is None:
         raise NotFound("no times were proposed for a meeting in this conversation")
     calendars.lock(db, tenant_id, (row.user_id, row.counterpart_id))

@@ -68,7 +68,9 @@ def listed(
     db: Session, tenant_id: UUID, user_id: str, status: NotificationStatus | None, limit: int
 ) -> list[Notification]:
     """Return what a user was told, the oldest first; of one status, or all."""
-    query = select(NotificationRow).where(*_told(tenant_id, user_id, status)).order_by(NotificationRow.id)
+    # By the database's clock: the processes' own, which their ids are made from, may differ.
+    order = NotificationRow.created_at, NotificationRow.id
+    query = select(NotificationRow).where(*_told(tenant_id, user_id, status)).order_by(*order)
     return [_notification(row) for row in db.scalars(query.limit(limit))]
 
 

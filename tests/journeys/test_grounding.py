@@ -11,7 +11,7 @@ from tests.journeys.speaking import written
 from tests.planner.llm.scripted import Script, says
 
 QUOTE = {"id": "quote", "tool": "sim.echo", "args": {"value": {"price": 940, "currency": "ILS"}}, "needs": []}
-INVENTED = "I asked the hotel. The room is ₪915 for the night. Shall I book it?"
+INVENTED = "I asked the hotel. The room is ₪1,915 for the night. Shall I book it?"
 TRUE = "I asked the hotel. The room is ₪940 for the night. Shall I book it?"
 
 
@@ -52,7 +52,7 @@ def test_no_event_holds_an_invented_price(
     events = events_of(asking, turn["turn_id"])
     heard = "".join(data["text"] for kind, data in events if kind == "reply.delta")
     done = next(data for kind, data in events if kind == "reply.done")
-    assert "915" not in json.dumps([turn, events])
+    assert "1,915" not in json.dumps([turn, events])  # no id and no time has a comma
     assert heard == (TRUE if replies == [TRUE] else "I asked the hotel. ")
     assert writer.asked == asked
     assert done["text"] == turn["reply"]["text"]

@@ -1,15 +1,18 @@
 """Notifications: told, listed, settled once, erased with the conversation that they come from."""
 
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from sqlalchemy import update
 
 from models.contracts.directory import NotificationStatus
 from models.database import transaction
 from models.errors import Conflict, NotFound
-from models.ids import new_id
+from models.ids import first_id, new_id
 from models.ledger import conversations, notifications
 from models.ledger.notifications import Notice, Notification
+from models.tables.notifications import NotificationRow
 from tests.factories import make_tenant, open_turn, work
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -44,6 +47,19 @@ def test_the_oldest_comes_first_and_only_ones_own() -> None:
         count = notifications.count(db, tenant, "noa", "open")
 
     assert (titles(tenant), titles(tenant, limit=2), count) == (["one", "two", "three"], ["one", "two"], 3)
+
+
+def test_a_clock_that_goes_wrong_moves_nothing() -> None:
+    """Ids of a process whose clock is ahead sort later than those of others; what was told first still comes first."""
+    tenant = make_tenant()
+    first = tell(tenant, "one")
+    ahead = first_id(datetime.now(UTC) + timedelta(minutes=1))
+    with transaction() as db:
+        db.execute(update(NotificationRow).where(NotificationRow.id == first).values(id=ahead))
+
+    tell(tenant, "two")
+
+    assert titles(tenant) == ["one", "two"]
 
 
 def test_settling_is_once_and_for_all() -> None:

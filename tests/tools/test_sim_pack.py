@@ -55,7 +55,7 @@ def test_wait_ends_at_its_deadline(call: Call) -> None:
 
     assert envelope.error
     assert envelope.error.code == "TOOL_TIMEOUT"
-    assert 0.03 < time.monotonic() - started < 2
+    assert 0.03 < time.monotonic() - started < 20
 
 
 @pytest.mark.parametrize("value", [None, "x", {"a": [1, 2]}], ids=str)

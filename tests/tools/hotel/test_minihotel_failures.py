@@ -118,7 +118,7 @@ def test_a_slow_one_is_not_waited_for(call: Call, minihotel: MiniHotelServer) ->
 
     assert envelope.error
     assert envelope.error.code == "TOOL_TIMEOUT"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize(
