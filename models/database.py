@@ -1,8 +1,10 @@
 """Postgres: transactions at the edges, and single statements on the driver's connection for the hot path.
 
-One pool per process serves both. Nothing here waits for ever, and a server that went away is `Unavailable`.
+One pool per process serves both. Nothing here waits for ever, and a server that went away is `Unavailable`. A thread
+holds one connection at a time: where each of eight holds one of eight and asks for another, none goes on.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -41,6 +43,9 @@ Transaction = Session
 Statement = psycopg.Connection
 """What the ledger's functions take, for modules that may not know SQLAlchemy or the driver."""
 
+_thread = threading.local()
+"""Of each thread (each greenlet in web processes): whether it holds a connection."""
+
 
 @lru_cache
 def engine() -> Engine:
@@ -75,8 +80,26 @@ def transaction() -> Iterator[Session]:
     Rows that were read stay readable after it.
 
     Raises:
+        RuntimeError: this thread already holds a connection.
         Unavailable: Postgres is out of reach or out of connections.
     """
+    with _only_connection(), _transaction() as session:
+        yield session
+
+
+@contextmanager
+def leading_transaction() -> Iterator[Session]:
+    """Open the transaction whose lock makes this process the leader. The leader alone opens others beside it.
+
+    Raises:
+        Unavailable: Postgres is out of reach or out of connections.
+    """
+    with _transaction() as session:
+        yield session
+
+
+@contextmanager
+def _transaction() -> Iterator[Session]:
     try:
         with Session(engine(), expire_on_commit=False) as session, session.begin():
             yield session
@@ -105,8 +128,15 @@ def statement() -> Iterator[psycopg.Connection]:
     For the few statements of the hot path, which are prepared on the connection.
 
     Raises:
+        RuntimeError: this thread already holds a connection.
         Unavailable: Postgres is out of reach or out of connections.
     """
+    with _only_connection(), _statement() as connection:
+        yield connection
+
+
+@contextmanager
+def _statement() -> Iterator[psycopg.Connection]:
     try:
         lent = engine().raw_connection()
         connection = lent.driver_connection
@@ -123,6 +153,17 @@ def statement() -> Iterator[psycopg.Connection]:
             lent.close()
     except (psycopg.OperationalError, exc.OperationalError, exc.TimeoutError) as error:
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+
+
+@contextmanager
+def _only_connection() -> Iterator[None]:
+    if getattr(_thread, "holds_connection", False):
+        raise RuntimeError("this thread already holds a connection to Postgres: give it back before asking again")
+    _thread.holds_connection = True
+    try:
+        yield
+    finally:
+        _thread.holds_connection = False
 
 
 def forget_connections() -> None:

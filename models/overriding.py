@@ -3,14 +3,11 @@
 They come from the ledger (`turnloom prompts set`) and from a folder per tenant in TURNLOOM_TENANT_PROMPTS_DIR; where
 both have a name, the ledger's counts. What was read is believed for two seconds; then one statement and a look at the
 folder tell whether anything is new. As long as nothing is, the same object is returned, so that what is made of it can
-be kept.
+be kept. One caller looks for all; the others go by the old texts meanwhile, for another two seconds at most.
 """
 
-import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,9 +15,10 @@ from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Over
 from models.database import statement, transaction
 from models.ledger import overrides
 from models.logging import log
+from models.remembered import Remembered
 from models.settings import settings
 
-_BELIEVED_S = 2.0
+_FRESH_S, _KEPT_S = 2.0, 4.0
 _REMEMBERED = 1_000
 """Tenants, per process."""
 
@@ -40,37 +38,32 @@ class _Stand(NamedTuple):
 
 
 class _Known(NamedTuple):
-    until: float
     stand: _Stand
     overrides: Overrides
 
 
-_known: OrderedDict[UUID, _Known] = OrderedDict()
-_lock = Lock()
-
-
 def overrides_of(tenant_id: UUID) -> Overrides:
-    """Return a tenant's own texts, not older than two seconds.
+    """Return a tenant's own texts, as they were a few seconds ago at most.
 
     Raises:
         Unavailable: Postgres does not answer.
     """
-    known, now = _known.get(tenant_id), time.monotonic()
-    if known and known.until > now:
-        return known.overrides
-    stand = _stand(tenant_id)
-    found = known.overrides if known and known.stand == stand else _read(tenant_id, stand)
-    with _lock:
-        _known[tenant_id] = _Known(now + _BELIEVED_S, stand, found)
-        _known.move_to_end(tenant_id)
-        if len(_known) > _REMEMBERED:
-            _known.popitem(last=False)
-    return found
+    known = _known.get(tenant_id)
+    assert known is not None
+    return known.overrides
 
 
 def read_overrides(tenant_id: UUID) -> Overrides:
     """Return a tenant's own texts as they are now."""
     return _read(tenant_id, _stand(tenant_id))
+
+
+def _look(tenant_id: UUID, before: _Known | None) -> _Known:
+    stand = _stand(tenant_id)
+    return before if before and before.stand == stand else _Known(stand, _read(tenant_id, stand))
+
+
+_known: Remembered[UUID, _Known] = Remembered(_look, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
 
 
 def _stand(tenant_id: UUID) -> _Stand:

@@ -9,13 +9,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, BaseModel, Field, SecretStr
+from pydantic import AliasChoices, BaseModel, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from models.errors import NotFound
 
 Placement = Literal["spread", "dense"]
 
+LEAST_CONNECTIONS = 4
+"""Of a process to Postgres: fewer than these cannot work."""
 ROOT = Path(__file__).resolve().parent.parent
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
 
@@ -42,8 +44,8 @@ class Settings(BaseSettings):
     """Postgres, as the role that owns the tables; used by `turnloom migrate` only. Default: `DATABASE_URL`."""
     redis_url: str = Field("redis://127.0.0.1:6379/0", validation_alias=AliasChoices("redis_url", "REDIS_URL"))
     """The Redis-protocol server: Celery's broker, chord counters, live events."""
-    database_pool_size: int = Field(8, ge=1, le=200)
-    """Open Postgres connections per process, at most."""
+    database_pool_size: int = Field(8, le=200)
+    """Open Postgres connections per process, at most; 4 is the least that can work."""
 
     openai_api_key: str | None = Field(None, validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"))
     """Key of the language-model endpoint. Without it and without a base URL the offline model is used."""
@@ -165,6 +167,16 @@ class Settings(BaseSettings):
     """Least severe level that is logged."""
     log_format: Literal["json", "console"] = "json"
     """JSON lines for machines, or columns for people."""
+
+    @field_validator("database_pool_size")
+    @classmethod
+    def _enough_connections(cls, size: int) -> int:
+        if size < LEAST_CONNECTIONS:
+            raise ValueError(
+                f"TURNLOOM_DATABASE_POOL_SIZE is {size}; write {LEAST_CONNECTIONS} or more: some of a process's"
+                " connections are kept for accepting messages, and others are lent while it leads"
+            )
+        return size
 
     @property
     def offline(self) -> bool:

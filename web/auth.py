@@ -1,10 +1,7 @@
 """Who calls, and what the key may do. A key is looked up once and then believed for a few seconds."""
 
-import time
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import wraps
-from threading import Lock
 from typing import ParamSpec, TypeVar, cast
 
 from flask import current_app, g, request
@@ -14,11 +11,12 @@ from models.database import transaction
 from models.errors import PolicyDenied, Unauthorized
 from models.ledger import keys
 from models.ledger.keys import Caller
+from models.remembered import Remembered
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_BELIEVED_S = 5.0
+_FRESH_S, _KEPT_S = 4.0, 5.0
 _REMEMBERED = 10_000
 _EXTENSION = "turnloom.keys"
 
@@ -27,35 +25,18 @@ class KnownKeys:
     """The keys seen of late. A revoked one works on for five seconds at most; unknown ones are not remembered."""
 
     def __init__(self) -> None:
-        self._callers: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
-        self._asking: dict[bytes, Lock] = {}
+        self._callers: Remembered[bytes, Caller] = Remembered(
+            _ask, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED
+        )
 
     def recognise(self, plain: str) -> Caller | None:
         """Return whom a key stands for; None for an unknown or revoked one."""
-        digest = keys.digest(plain)
-        if caller := self._known(digest):
-            return caller
-        # One asks for all who come with the key at that moment: many do, whenever its time is over.
-        with self._asking.setdefault(digest, Lock()):
-            caller = self._known(digest) or self._ask(plain, digest)
-        self._asking.pop(digest, None)
-        return caller
+        return self._callers.get(keys.digest(plain))
 
-    def _known(self, digest: bytes) -> Caller | None:
-        until, caller = self._callers.get(digest, (0.0, None))
-        return caller if until > time.monotonic() else None
 
-    def _ask(self, plain: str, digest: bytes) -> Caller | None:
-        until = time.monotonic() + _BELIEVED_S
-        with transaction() as db:
-            caller = keys.recognise(db, plain)
-        if caller is None:
-            self._callers.pop(digest, None)
-            return None
-        self._callers[digest] = until, caller
-        if len(self._callers) > _REMEMBERED:
-            self._callers.popitem(last=False)
-        return caller
+def _ask(digest: bytes, _: Caller | None) -> Caller | None:
+    with transaction() as db:
+        return keys.recognise(db, digest)
 
 
 def install(extensions: dict[str, object]) -> None:

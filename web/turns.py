@@ -169,7 +169,8 @@ def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
 
 
 def _view(turn_id: str) -> TurnView:
+    agents = catalogue().agents
     with transaction() as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
         reply = turns.get_reply(db, turn.id)
-        return turn_view(turn, plans.of_turn(db, turn.id), steps.of_turn(db, turn.id), reply, catalogue().agents)
+        return turn_view(turn, plans.of_turn(db, turn.id), steps.of_turn(db, turn.id), reply, agents)

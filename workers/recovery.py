@@ -13,7 +13,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from models.crash_points import reach
-from models.database import Transaction, statement, transaction
+from models.database import Transaction, leading_transaction, statement, transaction
 from models.ledger import approvals, control, recovery, turns, workers
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenStep
 from models.logging import log
@@ -34,7 +34,7 @@ _DEADLINE_GRACE = timedelta(seconds=0.5)
 def sweep() -> None:
     """Find what nobody holds and set it going. Only one process does so at a time."""
     grace = timedelta(seconds=settings().sweep_grace_s)
-    with transaction() as leading:
+    with leading_transaction() as leading:
         if not recovery.lead(leading):
             return
         with transaction() as db:

@@ -53,9 +53,9 @@ def ensure_dev_key(db: Session, plain: str) -> None:
     db.execute(insert(KeyRow).values(row).on_conflict_do_update(index_elements=["digest"], set_=revived))
 
 
-def recognise(db: Session, plain: str) -> Caller | None:
-    """Return whom a key stands for; None for an unknown or revoked one."""
-    query = select(KeyRow).where(KeyRow.digest == digest(plain), KeyRow.revoked_at.is_(None))
+def recognise(db: Session, of: bytes) -> Caller | None:
+    """Return whom the key with this digest stands for; None for an unknown or revoked one."""
+    query = select(KeyRow).where(KeyRow.digest == of, KeyRow.revoked_at.is_(None))
     row = db.scalar(query)
     if row is None:
         return None

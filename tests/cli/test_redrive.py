@@ -68,11 +68,11 @@ def test_what_has_no_known_end_is_listed() -> None:
 
 def test_a_step_is_shown_as_its_backend_was_called() -> None:
     """References are filled in, and the idempotency key is there to ask the backend with; not after an erasure."""
-    turn_id = undecided_turn()
+    turn_id, tenant_id = undecided_turn(), make_tenant()
+    shown = json.loads(run("show", turn_id, "w", "--json").stdout)
+    plain = dict(line.split("\t") for line in run("show", turn_id, "w").stdout.splitlines())
     with transaction() as db:
-        shown = json.loads(run("show", turn_id, "w", "--json").stdout)
-        plain = dict(line.split("\t") for line in run("show", turn_id, "w").stdout.splitlines())
-        conversations.erase(db, make_tenant(), "c1")
+        conversations.erase(db, tenant_id, "c1")
 
     erased = json.loads(run("show", turn_id, "w", "--json").stdout)
 
@@ -92,7 +92,7 @@ def test_a_step_is_shown_as_its_backend_was_called() -> None:
 )
 def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: str, result: object) -> None:
     """The step is final as it was decided, off the list; the turn and its events stay as they were."""
-    turn_id = undecided_turn()
+    turn_id, tenant_id = undecided_turn(), make_tenant()
     with transaction() as db:
         told = events.after(db, turn_id, 0)
     before = view(turn_id)
@@ -104,8 +104,8 @@ def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: st
     shown = json.loads(run("show", turn_id, "w", "--json").stdout)
     assert (shown["result"], bool(shown["error"])) == (result, status == "failed")
     with transaction() as db:
-        record = audit.page(db, make_tenant(), "c1", 0, 10)[-1]
-        assert audit.verify(db, make_tenant(), "c1") == []
+        record = audit.page(db, tenant_id, "c1", 0, 10)[-1]
+        assert audit.verify(db, tenant_id, "c1") == []
         assert events.after(db, turn_id, 0) == told
     assert (record.kind, (record.content or {})["status"]) == ("step.decided", status)
     assert (view(turn_id).status, view(turn_id).finished_at) == ("failed", before.finished_at)
@@ -124,12 +124,12 @@ def test_the_audit_log_says_who_decided(
     if known:
         monkeypatch.setenv("LOGNAME", "ada")
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
-    turn_id = undecided_turn()
+    turn_id, tenant_id = undecided_turn(), make_tenant()
 
     run("decide", turn_id, "w", "--as", "failed", *options)
 
     with transaction() as db:
-        record = audit.page(db, make_tenant(), "c1", 0, 10)[-1]
+        record = audit.page(db, tenant_id, "c1", 0, 10)[-1]
     assert (record.content or {})["by"] == by
 
 

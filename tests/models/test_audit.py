@@ -26,8 +26,9 @@ def owner(database: str) -> str:
 
 
 def faults() -> list[int]:
+    tenant_id = make_tenant()
     with transaction() as db:
-        return [fault.seq for fault in audit.verify(db, make_tenant(), "c1")]
+        return [fault.seq for fault in audit.verify(db, tenant_id, "c1")]
 
 
 def test_an_untouched_chain_verifies(owner: str) -> None:
@@ -58,11 +59,12 @@ def test_tampering_is_found(owner: str, tamper: Callable[[Connection], object], 
 
 def test_an_erased_conversation_still_verifies(owner: str) -> None:
     """Erasure takes the words and leaves the skeleton."""
+    tenant_id = make_tenant()
     with transaction() as db:
-        conversations.erase(db, make_tenant(), "c1")
+        conversations.erase(db, tenant_id, "c1")
 
     with transaction() as db:
-        rows = [row for row in conversations.page(db, make_tenant(), None, 10) if row.erased_at]
+        rows = [row for row in conversations.page(db, tenant_id, None, 10) if row.erased_at]
     assert faults() == []
     assert len(rows) == 1
     with psycopg.connect(owner) as db:
@@ -72,7 +74,8 @@ def test_an_erased_conversation_still_verifies(owner: str) -> None:
 
 def test_a_conversation_in_work_is_not_erased(owner: str) -> None:
     """Erasing waits until the active turn is final."""
-    open_turn(make_tenant())
+    tenant_id = make_tenant()
+    open_turn(tenant_id)
 
     with transaction() as db, pytest.raises(Conflict):
-        conversations.erase(db, make_tenant(), "c1")
+        conversations.erase(db, tenant_id, "c1")

@@ -3,11 +3,13 @@
 import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
+from pydantic import ValidationError
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from models.database import close_connections, statement, transaction
+from models.database import close_connections, snapshot, statement, transaction
 from models.errors import Unavailable
+from models.settings import Settings
 from tests.facts import wait_for
 
 
@@ -60,3 +62,31 @@ def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
     with pytest.raises(Unavailable):
         hold()
     close_connections()
+
+
+_WAYS = {"transaction": transaction, "statement": statement, "snapshot": snapshot}
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("inner", _WAYS)
+@pytest.mark.parametrize("outer", _WAYS)
+def test_nobody_asks_for_a_connection_while_holding_one(outer: str, inner: str) -> None:
+    """Eight threads that did so would each hold one of eight, and wait. Afterwards the thread may ask again."""
+
+    def nest() -> None:
+        with _WAYS[outer](), _WAYS[inner]():
+            """Not reached."""
+
+    with pytest.raises(RuntimeError, match="already holds a connection"):
+        nest()
+
+    with _WAYS[inner]():
+        """It is free again."""
+
+
+def test_a_pool_that_cannot_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the setting and the least value."""
+    monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "3")
+
+    with pytest.raises(ValidationError, match="TURNLOOM_DATABASE_POOL_SIZE is 3; write 4 or more"):
+        Settings()

@@ -58,10 +58,10 @@ def rotate_all() -> integrations.Rotated:
 
 def test_what_a_user_lets_us_do(tenant: UUID) -> None:
     """Scopes and accounts come together; who is not in the directory, or is another tenant's, lets us do nothing."""
-    made = put(tenant, settings={"url": "https://cal.example.com"})
+    made, other = put(tenant, settings={"url": "https://cal.example.com"}), make_tenant("other")
     with transaction() as db:
         noa, omer, ghost = (integrations.access_of(db, tenant, user_id) for user_id in ("noa", "omer", "ghost"))
-        theirs = integrations.access_of(db, make_tenant("other"), "noa")
+        theirs = integrations.access_of(db, other, "noa")
 
     assert (noa.scopes, noa.accounts) == ({"a.read"}, {"caldav": made})
     assert (made.status, made.settings, made.secret) == ("active", {"url": "https://cal.example.com"}, SECRET)

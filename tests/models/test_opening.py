@@ -73,12 +73,13 @@ def test_a_message_is_known_from_the_one_beside_it() -> None:
 
 def test_a_message_to_a_busy_conversation_is_left() -> None:
     """Also where the turn that it is busy with was opened just before; nothing of it is recorded."""
-    open_turn(make_tenant(), conversation_id="c1")
+    tenant_id = make_tenant()
+    open_turn(tenant_id, conversation_id="c1")
 
     opened = _open(_message("c1"), _message("c2"), _message("c2"))
 
     with transaction() as db:
-        recorded = [len(turns.of_conversation(db, make_tenant(), name, 0, 9)) for name in ("c1", "c2")]
+        recorded = [len(turns.of_conversation(db, tenant_id, name, 0, 9)) for name in ("c1", "c2")]
     assert [each.outcome for each in opened] == ["later", "opened", "later"]
     assert recorded == [1, 1]
 

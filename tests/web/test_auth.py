@@ -135,7 +135,7 @@ def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.Monkey
     plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
     caller, now = known.recognise(plain), 0.0
     assert caller
-    monkeypatch.setattr("web.auth.time.monotonic", lambda: now)
+    monkeypatch.setattr("models.remembered.time.monotonic", lambda: now)
     known = KnownKeys()
     known.recognise(plain)
     with transaction() as db:
@@ -155,10 +155,10 @@ def test_one_asks_for_all_who_come_with_a_key(key: KeyMaker, monkeypatch: pytest
     came, asked = Mock(wraps=keys.digest), Mock()
     recognise = keys.recognise
 
-    def ask_when_all_are_there(db: Transaction, presented: str) -> Caller | None:
+    def ask_when_all_are_there(db: Transaction, digest: bytes) -> Caller | None:
         asked()
         wait_for(lambda: came.call_count >= 4)
-        return recognise(db, presented)
+        return recognise(db, digest)
 
     monkeypatch.setattr(keys, "recognise", ask_when_all_are_there)
     monkeypatch.setattr(keys, "digest", came)

@@ -96,7 +96,7 @@ def test_erased_conversation(client: FlaskClient) -> None:
     assert client.get(f"/v1/turns/{turn.id}/events").status_code == 200
     plain = client.environ_base["HTTP_AUTHORIZATION"].removeprefix("Bearer ")
     with transaction() as db:
-        caller = keys.recognise(db, plain)
+        caller = keys.recognise(db, keys.digest(plain))
         assert caller is not None
         assert audit.verify(db, caller.tenant_id, "c") == []
 

@@ -57,8 +57,8 @@ def writes() -> int:
 
 
 def put_noa(*scopes: str, account: str | None = None) -> None:
+    tenant_id = make_tenant()
     with transaction() as db:
-        tenant_id = make_tenant()
         users.put_user(db, tenant_id, "noa", Profile(name="Noa", scopes=list(scopes)))
         if account is not None:
             integrations.put_account(db, tenant_id, "noa", account, AccountRequest())

@@ -35,9 +35,10 @@ def turn(**request: Any) -> ClaimedTurn:
 
 def put_noa(*scopes: str) -> str:
     """Let Noa grant these scopes; return the id of her account with `notes`."""
+    tenant_id = make_tenant()
     with transaction() as db:
-        users.put_user(db, make_tenant(), "noa", Profile(name="Noa", scopes=list(scopes)))
-        return str(integrations.put_account(db, make_tenant(), "noa", "notes", AccountRequest()).id)
+        users.put_user(db, tenant_id, "noa", Profile(name="Noa", scopes=list(scopes)))
+        return str(integrations.put_account(db, tenant_id, "noa", "notes", AccountRequest()).id)
 
 
 def open_circuit(circuit: str) -> None:

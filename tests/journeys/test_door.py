@@ -1,0 +1,50 @@
+"""Many clients at once: those who wait, poll or follow take nothing from each other, nor from who posts."""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+
+import httpx2
+import pytest
+
+from tests.journeys.following import FINAL, post, wait_step
+from workers.embedded import Stack
+
+
+@pytest.fixture
+def crowd(stack: Stack) -> Iterator[httpx2.Client]:
+    """A client with a connection for each of many."""
+    headers = {"Authorization": f"Bearer {stack.dev_key}"}
+    limits = httpx2.Limits(max_connections=64, max_keepalive_connections=64)
+    with httpx2.Client(base_url=stack.url, headers=headers, timeout=40, limits=limits) as client:
+        yield client
+
+
+@pytest.mark.parametrize("pollers", [8, 32])
+def test_those_who_poll_at_once_are_all_answered(crowd: httpx2.Client, pollers: int) -> None:
+    """None is refused, whoever else asks at that moment."""
+    address = post(crowd)["links"]["self"]
+
+    def poll(_: int) -> list[int]:
+        return [crowd.get(address).status_code for _ in range(10)]
+
+    with ThreadPoolExecutor(pollers) as threads:
+        statuses = Counter(status for found in threads.map(poll, range(pollers)) for status in found)
+
+    assert statuses == {200: pollers * 10}
+
+
+@pytest.mark.parametrize("waiters", [8, 32])
+def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters: int) -> None:
+    """Each gets its own finished turn."""
+    body = {"message": "go", "agent": "generic", "plan": {"steps": [wait_step("a", ms=200)]}}
+
+    def ask(_: object) -> tuple[int, bool]:
+        answer = crowd.post("/v1/turns", params={"wait": 30}, json=body)
+        return answer.status_code, answer.json()["status"] in FINAL
+
+    with ThreadPoolExecutor(waiters) as threads:
+        answers = Counter(threads.map(ask, repeat(None, waiters)))
+
+    assert answers == {(200, True): waiters}
