@@ -31,6 +31,9 @@ from workers.embedded import Servers, Stack, StackOptions
 hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
 hypothesis.settings.load_profile("patient")
 
+ALLOWED_HOST = "127.0.0.2"
+"""This machine, under an address at which the stack may call what a user names; it may not at 127.0.0.1."""
+
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
@@ -127,7 +130,8 @@ def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -
 def stack(sim_log: Path) -> Iterator[Stack]:
     """The whole service, once for all journeys. A test that stops a part of it starts it again."""
     settings.cache_clear()
-    options = StackOptions(data_dir=None, port=0, flower_port=0, settings={"TURNLOOM_SIM_LOG": str(sim_log)})
+    own = {"TURNLOOM_SIM_LOG": str(sim_log), "TURNLOOM_ALLOWED_HOSTS": f'["{ALLOWED_HOST}"]'}
+    options = StackOptions(data_dir=None, port=0, flower_port=0, settings=own)
     with Stack(options) as started:
         yield started
 

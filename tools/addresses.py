@@ -6,6 +6,7 @@ says nothing; what counts are the addresses that it stands for, all of them. TUR
 In: host and port.  Out: the addresses to connect to. Whoever asks connects to these, and does not resolve again.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -43,6 +44,25 @@ def reachable(host: str, port: int) -> list[str]:
         # Not which address: who may not call it may not learn it either.
         raise PolicyDenied(f"{name} port {port} may not be called; TURNLOOM_ALLOWED_HOSTS names exceptions")
     return list(found)
+
+
+def check_url(url: object) -> None:
+    """Pass where a URL that somebody else names may be called, as far as can be told now: each call checks again.
+
+    A name that stands for no address at the moment passes.
+
+    Raises:
+        PolicyDenied: it is no URL of http or https, has a name or a password in it, or may not be called.
+    """
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        host, port = parts.hostname, parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.scheme not in PORTS or "@" in parts.netloc:
+        raise PolicyDenied("only http and https are called, and no URL with a name or a password in it")
+    with suppress(OSError, UnicodeError):  # UnicodeError: a label of the name is too long
+        reachable(host, port)
 
 
 def is_public(address: Address) -> bool:

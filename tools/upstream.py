@@ -7,6 +7,7 @@ only the host is ever told: the rest may hold personal data.
 """
 
 import os
+import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ _CONNECT_S = 5.0
 _KEPT_ALIVE_S = 30.0
 _GZIP = zlib.MAX_WBITS | 16
 _JSON = {"Accept": "application/json"}
+_NO_URL = "this is not the URL of a web service"
 
 Params = Mapping[str, str | int | float]
 """A URL's query."""
@@ -140,24 +142,37 @@ def send(request: Request, context: ToolContext) -> Answer:
         ToolFailed: VALIDATION_ERROR, the URL is none, or one that may not be called; UPSTREAM_5XX, the answer is too
             large, or packed in a way that nobody asked for.
     """
+    try:
+        answer = exchange(request, context.deadline)
+    except PolicyDenied as error:
+        raise ToolFailed(str(error), code="VALIDATION_ERROR") from None
+    return _accepted(answer, request.max_bytes)
+
+
+def exchange(request: Request, until: float) -> Answer:
+    """Send a request once, and return whatever comes back, until a moment of this process's monotonic clock.
+
+    The body of the answer is never more than a byte longer than `max_bytes`; a longer one is too large.
+
+    Raises:
+        PolicyDenied: the URL is none, or one that may not be called.
+        Unavailable, TimeoutError, ToolFailed: as `send`, for everything but the answer's status and length.
+    """
     import httpx2  # noqa: PLC0415 - 0.15 s: only processes that call out pay for it
 
     host = _host(request.url)
-    if context.remaining_s == 0:
+    if until <= time.monotonic():
         raise TimeoutError(f"{host} was not asked: the deadline had passed")
     try:
-        answer = _exchange(request, host, context)
+        return _exchange(request, host, until)
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-        raise ToolFailed("this is not the URL of a web service", code="VALIDATION_ERROR") from None
-    except PolicyDenied as error:
-        raise ToolFailed(str(error), code="VALIDATION_ERROR") from None
+        raise PolicyDenied(_NO_URL) from None
     except (httpx2.ConnectError, httpx2.ConnectTimeout):
         raise Unavailable(f"{host} cannot be reached", code="UPSTREAM_5XX") from None
     except (httpx2.TimeoutException, TimeoutError):
         raise TimeoutError(f"{host} did not answer in time") from None
     except (httpx2.TransportError, zlib.error) as error:
         raise Unavailable(f"{host} broke off: {type(error).__name__}", code="UPSTREAM_5XX") from None
-    return _accepted(answer, request.max_bytes)
 
 
 def user_agent() -> str:
@@ -166,10 +181,10 @@ def user_agent() -> str:
     return f"Turnloom ({contact})" if contact else "Turnloom"
 
 
-def _exchange(request: Request, host: str, context: ToolContext) -> Answer:
-    import httpx2  # noqa: PLC0415 - see `send`
+def _exchange(request: Request, host: str, until: float) -> Answer:
+    import httpx2  # noqa: PLC0415 - see `exchange`
 
-    left_s = max(context.remaining_s, 0.001)
+    left_s = max(until - time.monotonic(), 0.001)
     with _client_for(request).stream(
         request.method,
         request.url,
@@ -179,11 +194,11 @@ def _exchange(request: Request, host: str, context: ToolContext) -> Answer:
         content=request.content,
         timeout=httpx2.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
     ) as response:
-        body = _body(response, request.max_bytes, context)
+        body = _body(response, request.max_bytes, until)
         return Answer(host, response.status_code, dict(response.headers), body)
 
 
-def _body(response: "httpx2.Response", max_bytes: int, context: ToolContext) -> bytes:
+def _body(response: "httpx2.Response", max_bytes: int, until: float) -> bytes:
     """Read what there is, and one byte more than is allowed at most: a few packed bytes may be gigabytes."""
     packed = zlib.decompressobj(_GZIP) if _is_packed(response) else None
     body = bytearray()
@@ -192,7 +207,7 @@ def _body(response: "httpx2.Response", max_bytes: int, context: ToolContext) -> 
         body += packed.decompress(chunk, room) if packed else chunk[:room]
         if len(body) > max_bytes:
             return bytes(body)
-        if context.remaining_s == 0:
+        if time.monotonic() >= until:
             raise TimeoutError
     if packed and body and not packed.eof:
         raise zlib.error("the end is missing")
@@ -244,13 +259,13 @@ def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or "nobody"
     except ValueError:
-        raise ToolFailed("this is not the URL of a web service", code="VALIDATION_ERROR") from None
+        raise PolicyDenied(_NO_URL) from None
 
 
 def _client_for(request: Request) -> "httpx2.Client":
     if not request.is_named_by_others:
         return _client()
-    from tools.outside import client  # noqa: PLC0415 - it imports httpx2, see `send`
+    from tools.outside import client  # noqa: PLC0415 - it imports httpx2, see `exchange`
 
     return client()
 
@@ -260,7 +275,7 @@ def _client() -> "httpx2.Client":
     """Return this process's client, whose connections its threads share."""
     from http.cookiejar import CookieJar, DefaultCookiePolicy  # noqa: PLC0415 - loads OpenSSL, as httpx2 does
 
-    import httpx2  # noqa: PLC0415 - see `send`
+    import httpx2  # noqa: PLC0415 - see `exchange`
 
     limits = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=_KEPT_ALIVE_S)
     return httpx2.Client(limits=limits, cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])))

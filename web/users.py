@@ -20,14 +20,16 @@ from models.contracts.directory import (
 )
 from models.contracts.turn import Identifier
 from models.database import Transaction, transaction
-from models.errors import NotFound
+from models.errors import Invalid, NotFound, PolicyDenied
 from models.ledger import integrations
 from models.ledger import users as ledger
 from models.ledger.integrations import Account
 from models.ledger.users import User
 from models.logging import log
+from tools.addresses import check_url
 from web.auth import caller, requires
 from web.bodies import json_response
+from web.errors import fault
 from web.paging import PageQuery, cut, read_cursor
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
@@ -115,6 +117,7 @@ def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Re
         _INTEGRATION.validate_python(integration)
     except ValidationError:
         raise NotFound("no integration can have this name") from None
+    _check_settings(json_data)
     with transaction() as db:
         account = integrations.put_account(db, caller().tenant_id, user_id, integration, json_data)
     log.info("account.connected", user_id=user_id, integration=integration, key_id=str(caller().key_id))
@@ -145,6 +148,16 @@ def put_connection(json_data: ConnectionRequest) -> Response:
         made = ledger.connect(db, caller().tenant_id, one, other, json_data.status)
     log.info("connection.put", connection_id=str(made.id), status=json_data.status, key_id=str(caller().key_id))
     return json_response(ConnectionView(id=made.id, users=list(made.users), status=json_data.status))
+
+
+def _check_settings(request: AccountRequest) -> None:
+    if "url" not in request.settings:
+        return
+    try:
+        check_url(request.settings["url"])
+    except PolicyDenied as error:
+        faults = [fault("settings.url", "url_not_allowed", f"may not be called: {error}")]
+        raise Invalid("the account has a url that may not be called", faults=faults) from None
 
 
 def _load(db: Transaction, user_id: str) -> UserView:

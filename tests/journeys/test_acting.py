@@ -1,14 +1,19 @@
 """Acting for a user over the API: their account is used, their secret is seen nowhere, a refusal is theirs to mend."""
 
 import base64
+from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from tests.conftest import ALLOWED_HOST
 from tests.journeys.following import finished, post
+from tests.tools.serving import LocalServer
 from workers.embedded import Stack
 
 NEEDLE = "correct-horse-battery"
@@ -28,13 +33,29 @@ class Refusing:
 
 
 @pytest.fixture
-def calendar(httpserver: HTTPServer) -> Refusing:
-    return Refusing(httpserver)
+def calendar() -> Iterator[Refusing]:
+    with LocalServer(ALLOWED_HOST) as server:
+        yield Refusing(server)
 
 
 def put(api: httpx2.Client, path: str, body: dict[str, object]) -> None:
     answer = api.put(path, json=body)
     assert answer.status_code == 200, answer.text
+
+
+def introduce(api: httpx2.Client) -> None:
+    """Put two people into the directory who know each other."""
+    scopes = ["calendar.availability.read", "calendar.events.propose"]
+    for user_id in ("acting-ada", "acting-bob"):
+        put(api, f"/v1/users/{user_id}", {"name": user_id, "scopes": scopes})
+    put(api, "/v1/connections", {"users": ["acting-ada", "acting-bob"]})
+
+
+def ask(api: httpx2.Client) -> dict[str, Any]:
+    """Have the one propose a meeting to the other: the calendars of both are read."""
+    args = {"counterpart": "acting-bob", "duration_mins": 30}
+    plan = {"steps": [{"id": "m", "tool": "network.schedule_meeting", "args": args}]}
+    return post(api, agent="assistant", user={"id": "acting-ada"}, plan=plan)
 
 
 def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversation_id: str) -> str:
@@ -56,16 +77,11 @@ def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversatio
 
 def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack: Stack, calendar: Refusing) -> None:
     """The service refuses it: the call says so, the account waits for another one, and the reply tells the user."""
-    scopes = ["calendar.availability.read", "calendar.events.propose"]
-    for user_id in ("acting-ada", "acting-bob"):
-        put(api, f"/v1/users/{user_id}", {"name": user_id, "scopes": scopes})
-    put(api, "/v1/connections", {"users": ["acting-ada", "acting-bob"]})
+    introduce(api)
     account = {"settings": {"url": calendar.url, "username": "ada"}, "secret": {"password": NEEDLE}}
     put(api, "/v1/users/acting-ada/accounts/caldav", account)
 
-    plan = {"steps": [{"id": "m", "tool": "network.schedule_meeting",
-                       "args": {"counterpart": "acting-bob", "duration_mins": 30}}]}  # fmt: skip
-    accepted = post(api, agent="assistant", user={"id": "acting-ada"}, plan=plan)
+    accepted = ask(api)
     turn = finished(api, accepted["turn_id"])
 
     assert [(step["status"], step["error"]["code"]) for step in turn["steps"]] == [("failed", "REAUTH_REQUIRED")]
@@ -77,3 +93,22 @@ def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack
     assert NEEDLE not in seen
     assert base64.b64encode(f"ada:{NEEDLE}".encode()).decode() not in seen
     assert NEEDLE.encode().hex() not in seen
+
+
+def test_a_calendar_inside_is_refused_when_it_is_named_and_when_it_is_called(
+    api: httpx2.Client, stack: Stack, httpserver: HTTPServer
+) -> None:
+    """A key that may write users makes nobody call what only we can reach: also not by an account of before."""
+    introduce(api)
+    inside = {"url": httpserver.url_for("/cal/"), "username": "ada"}
+    path = "/v1/users/acting-ada/accounts/caldav"
+
+    refused = api.put(path, json={"settings": inside})
+    put(api, path, {"settings": {"url": "https://calendar.invalid/ada/"}})
+    with psycopg.connect(stack.database_url) as db:
+        db.execute("UPDATE accounts SET settings = %s WHERE user_id = 'acting-ada'", [Jsonb(inside)])
+    turn = finished(api, ask(api)["turn_id"])
+
+    assert (refused.status_code, [each["field"] for each in refused.json()["errors"]]) == (422, ["settings.url"])
+    assert [(step["status"], step["error"]["code"]) for step in turn["steps"]] == [("failed", "CONNECTION_INACTIVE")]
+    assert httpserver.log == []

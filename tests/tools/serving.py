@@ -11,8 +11,8 @@ from pytest_httpserver import HTTPServer
 class LocalServer(HTTPServer):
     """`with LocalServer() as server`: each request has its thread, so that a slow one holds up no other."""
 
-    def __init__(self) -> None:
-        super().__init__(threaded=True)
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        super().__init__(host, threaded=True)
 
     def thread_target(self) -> None:
         """Look often whether to stop: half a second, as usual, is much when every test stops one."""

@@ -112,6 +112,45 @@ def test_what_is_wrong_is_a_problem(client: FlaskClient, path: str, body: dict[s
     assert [user["id"] for user in client.get("/v1/users").get_json()["items"]] == ["there"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8080/cal/",
+        "http://localhost/",
+        "http://0x7f.1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::1]/",
+        "http://10.0.0.7/",
+        "http://8.8.8.8:6379/",
+        "file:///etc/passwd",
+        "gopher://8.8.8.8/",
+        "https://noa:secret@8.8.8.8/",
+        "https://[8.8.8.8/",
+        "https://8.8.8.8:99999/",
+        "cal.example.com",
+        "",
+        7,
+    ],
+)
+def test_an_account_that_leads_inside_is_refused(url: object, client: FlaskClient) -> None:
+    """422 names the field, and no account is made."""
+    put(client, "/v1/users/noa", {"name": "Noa"})
+
+    refused = put(client, "/v1/users/noa/accounts/caldav", {"settings": {"url": url}}, 422)
+
+    assert [error["field"] for error in refused["errors"]] == ["settings.url"]
+    assert client.get("/v1/users/noa").get_json()["accounts"] == []
+
+
+def test_an_account_inside_is_allowed_by_the_setting(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for every other URL that somebody else names."""
+    put(client, "/v1/users/noa", {"name": "Noa"})
+    monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", '["10.0.0.7:8080"]')
+    settings.cache_clear()
+
+    put(client, "/v1/users/noa/accounts/caldav", {"settings": {"url": "http://10.0.0.7:8080/noa/"}})
+
+
 def test_without_a_key_for_secrets_it_says_so(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """503, with the name of the setting; an account without a secret needs no key."""
     put(client, "/v1/users/noa", {"name": "Noa"})

@@ -5,9 +5,8 @@ The account's settings have the `url` of the calendar itself and, for a password
 since neither reading, nor writing or removing once more, changes anything.
 """
 
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -17,7 +16,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from models.database import transaction
-from models.errors import ToolFailed, TurnloomError, Unavailable
+from models.errors import PolicyDenied, ToolFailed, TurnloomError, Unavailable
 from models.ledger.calendars import Interval
 from models.ledger.integrations import Account, access_of, needs_reauth
 from models.ledger.users import User
@@ -126,12 +125,14 @@ class DavCalendar(Calendar):
             TimeoutError: there was no answer in time; the same.
         """
         import caldav.lib.error as dav  # noqa: PLC0415 - 0.4 s: only processes that call such a server pay for it
-        import niquests  # noqa: PLC0415 - the same
 
         host = urlsplit(self._url).hostname
         try:
             with self._client() as client:
                 yield client
+        except PolicyDenied:
+            message = f"the calendar of {self.user.name} is at an address that may not be called"
+            raise ToolFailed(message, code="CONNECTION_INACTIVE") from None
         except (TurnloomError, TimeoutError):
             raise
         except dav.RateLimitError as error:
@@ -139,43 +140,25 @@ class DavCalendar(Calendar):
             raise Unavailable(message, code="RATE_LIMITED", retry_after_s=pause_s) from None
         except dav.DAVError as error:
             raise self._failure(error.status) from None
-        except niquests.exceptions.Timeout:
-            raise TimeoutError(f"{host} did not answer in time") from None
-        except OSError:
-            raise Unavailable(f"{host} cannot be reached", code="UPSTREAM_5XX") from None
         except Exception as error:  # the library breaks in many ways over what is no answer of such a server
             raise Unavailable(f"{host} answers with something else than a calendar", code="UPSTREAM_5XX") from error
 
     def _client(self) -> "DAVClient":
         from caldav.davclient import DAVClient  # noqa: PLC0415 - see above
-        from niquests import TimeoutConfiguration  # noqa: PLC0415 - see above
 
-        left_s = self.until - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("there was no time left to ask the calendar")
+        from tools.outside_session import CheckedSession  # noqa: PLC0415 - see above
+
         secret = self.account.secret or {}
         client = DAVClient(
             self._url,
             username=self.account.settings.get("username"),
             password=secret.get("token") or secret.get("password"),
             auth_type="bearer" if "token" in secret else None,
-            timeout=TimeoutConfiguration(total=left_s),
             enable_rfc6764=False,
         )
-        client.session.hooks["response"].append(self._read)
+        client.session.close()
+        client.session = CheckedSession(self.until, MAX_ANSWER_BYTES)
         return client
-
-    def _read(self, answer: Any, **_: Any) -> None:
-        """Read an answer before the client does, which would wait and take in without end."""
-        parts: list[bytes] = []
-        with closing(answer):
-            for part in answer.iter_content(-1):
-                parts.append(part)
-                if time.monotonic() > self.until:
-                    raise TimeoutError(f"{urlsplit(self._url).hostname} did not finish its answer in time")
-                if sum(map(len, parts)) > MAX_ANSWER_BYTES:
-                    raise ToolFailed("the calendar's answer is too large", code="UPSTREAM_5XX")
-        answer._content = b"".join(parts)  # noqa: SLF001 - where `content` keeps what it has read; nothing else sets it
 
     def _check(self, status: int) -> None:
         if status >= 300:

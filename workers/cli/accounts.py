@@ -14,6 +14,7 @@ from models.database import transaction
 from models.errors import Invalid, Unavailable
 from models.ledger import integrations, tenants
 from models.ledger.integrations import Account
+from tools.addresses import check_url
 from workers.cli.printing import json_option, print_json, print_rows
 
 _COLUMNS = ["integration", "status", "settings", "has_secret", "updated_at"]
@@ -49,6 +50,8 @@ def put_account(
 ) -> None:
     """Connect a user's account, in place of the one there was. The secret is kept encrypted."""
     request = _request(dict(_setting(each) for each in settings), secret, "inactive" if inactive else "active")
+    if "url" in request.settings:
+        check_url(request.settings["url"])
     with transaction() as db:
         integrations.put_account(db, tenants.find(db, tenant_name).id, user_id, integration, request)
     click.echo(f"account of {user_id} with {integration} is {request.status}")

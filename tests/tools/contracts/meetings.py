@@ -35,6 +35,7 @@ def world() -> Iterator[None]:
     settle_people()
     with pytest.MonkeyPatch.context() as patch, time_machine.travel(FRIDAY, tick=True):
         patch.setenv("TURNLOOM_SECRET_KEYS", f'["{secrets.new_key()}"]')
+        patch.setenv("TURNLOOM_ALLOWED_HOSTS", '["127.0.0.1"]')
         settings.cache_clear()
         yield
     settings.cache_clear()

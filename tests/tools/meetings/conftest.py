@@ -23,8 +23,9 @@ Ask = Callable[..., Envelope]
 
 @pytest.fixture
 def keys(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A key that encrypts secrets."""
+    """A key that encrypts secrets, and calendar servers that may be on this machine."""
     monkeypatch.setenv("TURNLOOM_SECRET_KEYS", f'["{secrets.new_key()}"]')
+    monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", '["127.0.0.1"]')
     settings.cache_clear()
     yield
     settings.cache_clear()

@@ -1,0 +1,57 @@
+"""There is one way to a URL that somebody else names: through `tools.addresses`."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.test_limits import PACKAGES, ROOT
+
+CLIENTS = (
+    *("aiohttp", "caldav", "ftplib", "http.client", "httpcore2", "httpx2", "imaplib", "mcp", "niquests"),
+    *("openai", "poplib", "requests", "smtplib", "socket", "socketserver", "ssl", "telnetlib", "trafilatura.downloads"),
+    *("urllib.request", "urllib3", "websockets", "xmlrpc"),
+)
+"""What can open a connection, but to Postgres and Redis, which the settings name."""
+
+CHECKED = {
+    "tools/addresses.py": "resolves names, and says which addresses may be called",
+    "tools/outside.py": "connects to these",
+    "tools/outside_session.py": "sends by `tools.upstream`, as named by others",
+    "tools/meetings/dav.py": "has its library send by `tools.outside_session`",
+    "tools/upstream.py": "sends what others name by `tools.outside`; the rest to services that settings name",
+}
+NAMED_BY_THE_OPERATOR = {
+    "planner/llm/": "the endpoint of OPENAI_BASE_URL",
+    "tools/mcp/client/": "servers of the file that TURNLOOM_MCP_SERVERS names",
+    "workers/cli/client.py": "the API of TURNLOOM_API_URL",
+    "workers/cli/doctor.py": "the endpoint of OPENAI_BASE_URL",
+    "workers/cli/mcp_server.py": "calls nobody: it is the server",
+    "workers/embedded/": "the stack's own processes",
+}
+
+
+def test_nothing_else_can_call_out() -> None:
+    """A module that could call a URL is one of those that check it, or of those whose URLs a setting names."""
+    known = (*CHECKED, *NAMED_BY_THE_OPERATOR)
+    strays = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in _imported(path)
+        if _is_client(name) and not str(path.relative_to(ROOT)).startswith(known)
+    ]
+
+    assert strays == []
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{alias.name}" for alias in names)
+
+
+def _is_client(name: str) -> bool:
+    return any(name == client or name.startswith(f"{client}.") for client in CLIENTS)
