@@ -11,14 +11,16 @@ from datetime import datetime
 from fcntl import ioctl
 from functools import lru_cache
 from termios import FIONREAD
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import orjson
 import psycopg
+from psycopg.abc import Params
 from psycopg.types.json import set_json_dumps, set_json_loads
 from sqlalchemy import Engine, create_engine, event, exc, text
 from sqlalchemy.orm import Session
 
+from models import functions
 from models.errors import Unavailable
 from models.settings import settings
 
@@ -64,6 +66,7 @@ def engine() -> Engine:
         connect_args={
             "connect_timeout": CONNECT_TIMEOUT_S,
             "application_name": "turnloom",
+            "cursor_factory": _Cursor,
             "options": f"-c timezone=UTC -c statement_timeout={_STATEMENT_TIMEOUT_MS} "
             f"-c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}",
             **_DEAD_PEER,
@@ -107,6 +110,10 @@ def _transaction() -> Iterator[Session]:
         if isinstance(error, exc.InternalError) and not error.connection_invalidated:
             raise
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+    except exc.ProgrammingError as error:
+        if isinstance(error.orig, psycopg.errors.InvalidSchemaName):
+            raise _outdated() from error
+        raise
 
 
 @contextmanager
@@ -153,6 +160,8 @@ def _statement() -> Iterator[psycopg.Connection]:
             lent.close()
     except (psycopg.OperationalError, exc.OperationalError, exc.TimeoutError) as error:
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+    except psycopg.errors.InvalidSchemaName as error:
+        raise _outdated() from error
 
 
 @contextmanager
@@ -220,6 +229,26 @@ def _refuse_closed(connection: psycopg.Connection, _record: object, _proxy: obje
         words = b"the end"
     if any(words):
         raise exc.DisconnectionError("closed by the server")
+
+
+class _Cursor(psycopg.Cursor[Any]):
+    """A cursor whose statements call the functions of this version."""
+
+    def execute(
+        self,
+        query: Any,
+        params: Params | None = None,
+        *,
+        prepare: bool | None = None,
+        binary: bool | None = None,
+    ) -> Self:
+        named = functions.of_this_version(query) if isinstance(query, str) else query
+        return super().execute(named, params, prepare=prepare, binary=binary)
+
+
+def _outdated() -> Unavailable:
+    lacking = f"the database has no functions of this version ({functions.schema()}); run `turnloom migrate`"
+    return Unavailable(lacking, code="database_outdated")
 
 
 def _first_line(error: BaseException) -> str:

@@ -4,8 +4,6 @@ The application's role owns nothing and is no superuser, so that row-level secur
 change the audit log, but for erasing content.
 """
 
-from pathlib import Path
-
 import psycopg
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -15,22 +13,22 @@ from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import create_engine, make_url
 
+from models import functions
 from models.database import CONNECT_TIMEOUT_S, driver_url
+from models.errors import Conflict
 from models.settings import ROOT
 from models.tables import Row
 
 OWNER_ROLE = "turnloom_owner"
 APPLICATION_ROLE = "turnloom"
 
-_FUNCTIONS = Path(__file__).parent / "ledger" / "hot"
-
 _GRANTS = """
-    GRANT USAGE ON SCHEMA public, hot TO {role};
+    GRANT USAGE ON SCHEMA public, {functions} TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
     REVOKE UPDATE, DELETE ON audit, overrides FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role};
     GRANT UPDATE (content) ON audit TO {role};
-    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA hot TO {role};
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {functions} TO {role};
 """
 
 
@@ -54,34 +52,39 @@ def provision(
 
 
 def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE) -> None:
-    """Upgrade to the newest revision, install the functions and grant what the application needs. May run again."""
+    """Upgrade to the newest revision, install the functions and grant what the application needs. May run again.
+
+    Raises:
+        Conflict: a newer version has migrated the database, and has dropped this version's functions.
+    """
+    if _is_ahead(owner_url):
+        return
     command.upgrade(_config(owner_url), "head")
     with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
-        # One at a time: two migrating processes would drop each other's functions.
+        # One at a time: two migrating processes would create the same functions.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('turnloom.migration'))")
-        for part in sorted(_FUNCTIONS.glob("*.sql")):
-            connection.execute(part.read_bytes())
+        functions.install(connection)
         if application_role != make_url(owner_url).username:
-            connection.execute(sql.SQL(_GRANTS).format(role=sql.Identifier(application_role)))
+            names = {"role": sql.Identifier(application_role), "functions": sql.Identifier(functions.schema())}
+            connection.execute(sql.SQL(_GRANTS).format(**names))
 
 
 def downgrade(owner_url: str, revision: str) -> None:
     """Go back to a revision, `-1` for one step, `base` for an empty database."""
     with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
-        connection.execute("DROP SCHEMA IF EXISTS hot CASCADE")
+        functions.drop(connection, functions.installed(connection))
     command.downgrade(_config(owner_url), revision)
 
 
 def pending(url: str) -> str | None:
-    """Return what keeps this database from being up to date, in words; None where nothing does."""
-    head = ScriptDirectory.from_config(_config(url)).get_current_head()
-    engine = create_engine(driver_url(url), connect_args={"connect_timeout": CONNECT_TIMEOUT_S})
-    try:
-        with engine.connect() as connection:
-            current = MigrationContext.configure(connection).get_current_revision()
-    finally:
-        engine.dispose()
-    return None if current == head else f"the database is at revision {current}, this version needs {head}"
+    """Return what keeps this database from being up to date, in words; None where nothing does.
+
+    A revision that this version does not know is a newer version's, which lets the one before go on.
+    """
+    current, known, head = _revisions(url)
+    if current == head or current not in known:
+        return None
+    return f"the database is at revision {current}, this version needs {head}"
 
 
 def differences(owner_url: str) -> list[object]:
@@ -104,6 +107,29 @@ def role_rights(url: str) -> tuple[bool, bool]:
         ).fetchone()
         assert row is not None
         return bool(row[0]), bool(row[1])
+
+
+def _is_ahead(url: str) -> bool:
+    """Return whether a newer version has migrated this database and has left this version's functions there."""
+    current, known, _ = _revisions(url)
+    if current in known:
+        return False
+    with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        if functions.schema() in functions.installed(connection):
+            return True
+    raise Conflict(f"the database is at revision {current} of a newer version, which this one cannot work with")
+
+
+def _revisions(url: str) -> tuple[str | None, set[str | None], str | None]:
+    """Return the database's revision, those that this version knows (an empty database has None), and its newest."""
+    script = ScriptDirectory.from_config(_config(url))
+    engine = create_engine(driver_url(url), connect_args={"connect_timeout": CONNECT_TIMEOUT_S})
+    try:
+        with engine.connect() as connection:
+            current = MigrationContext.configure(connection).get_current_revision()
+    finally:
+        engine.dispose()
+    return current, {None, *(each.revision for each in script.walk_revisions())}, script.get_current_head()
 
 
 def _config(url: str) -> Config:

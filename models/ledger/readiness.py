@@ -3,18 +3,29 @@
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from models import functions
+
 
 def lacking(db: Session) -> str | None:
     """Return what keeps this role from recording a turn, in words; None where nothing does.
 
-    Whether the database is migrated is not asked here, but by `models.migration.pending`.
+    Whether the tables are at this version's revision is not asked here, but by `models.migration.pending`.
     """
     if db.scalar(select(func.pg_is_in_recovery())) or db.scalar(
         select(func.current_setting("transaction_read_only") == "on")
     ):
         return "Postgres only reads: it is a standby, or set to read-only"
-    if db.scalar(select(func.to_regclass("turns"))) is None:
-        return "the database is empty; run `turnloom migrate`"
+    if reason := unmigrated(db):
+        return reason
     if not db.scalar(select(func.has_table_privilege("turns", "INSERT"))):
         return "this role may not write turns; run `turnloom migrate` for it"
+    return None
+
+
+def unmigrated(db: Session) -> str | None:
+    """Return what of this version the database does not have, in words; None where it has all."""
+    if db.scalar(select(func.to_regclass("turns"))) is None:
+        return "the database is empty; run `turnloom migrate`"
+    if db.scalar(select(func.to_regnamespace(functions.schema()))) is None:
+        return f"the database has no functions of this version ({functions.schema()}); run `turnloom migrate`"
     return None

@@ -6,7 +6,7 @@ import statistics
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -124,7 +124,7 @@ def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) ->
 
 def drill(
     ground: Ground,
-    requests: Sequence[Mapping[str, Any]],
+    requests: Iterable[Mapping[str, Any]],
     *disturbances: Disturbance,
     within_s: float,
     pause_s: float = 0.02,

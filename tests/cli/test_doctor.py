@@ -2,10 +2,12 @@
 
 import json
 
+import psycopg
 import pytest
 from click.testing import CliRunner
 from redis import Redis
 
+from models import functions
 from models.contracts.directory import AccountRequest, Profile
 from models.database import transaction
 from models.ledger import integrations, users
@@ -85,6 +87,20 @@ def test_empty_database_is_found(database, servers, monkeypatch):
     _, findings = examine()
 
     assert (findings["schema"]["status"], findings["schema"]["mend"]) == ("failed", "run `turnloom migrate`")
+
+
+def test_missing_functions_are_found(database):
+    """A process whose functions a later migration has dropped wants `turnloom migrate`; a worker does not start."""
+    with psycopg.connect(settings().owner_database_url) as owner:
+        functions.drop(owner, functions.installed(owner))
+
+    _, findings = examine()
+    worker = CliRunner().invoke(main, ["worker", "--queues", "tools.io"])
+
+    assert (findings["schema"]["status"], findings["schema"]["mend"]) == ("failed", "run `turnloom migrate`")
+    assert functions.schema() in findings["schema"]["detail"]
+    assert worker.exit_code == 1
+    assert "run `turnloom migrate`" in worker.stderr
 
 
 def test_evicting_redis_is_found(database, redis_url):

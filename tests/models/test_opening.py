@@ -11,6 +11,7 @@ import pytest
 
 from models.contracts.turn import TurnRequest
 from models.database import statement, transaction
+from models.functions import of_this_version
 from models.ids import new_id
 from models.ledger import audit, turns
 from models.ledger.turns import NewTurn, OpenedTurn
@@ -91,8 +92,10 @@ def test_what_somebody_has_in_hand_is_left(elsewhere: psycopg.Connection) -> Non
         db.execute("UPDATE conversations SET active_turn_id = NULL")
     elsewhere.execute("SELECT FROM conversations FOR UPDATE")
     elsewhere.execute(
-        "SELECT pg_advisory_xact_lock(hot.message_lock(jsonb_populate_record(null::turns,"
-        " jsonb_build_object('tenant_id', %s::text, 'channel', 'api', 'message_id', 'm2'))))",
+        of_this_version(
+            "SELECT pg_advisory_xact_lock(hot.message_lock(jsonb_populate_record(null::turns,"
+            " jsonb_build_object('tenant_id', %s::text, 'channel', 'api', 'message_id', 'm2'))))"
+        ),
         (make_tenant(),),
     )
 

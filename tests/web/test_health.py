@@ -4,6 +4,7 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
+from models import functions
 from models.database import close_connections
 from models.settings import settings
 from tests.models.explaining import beat
@@ -44,6 +45,21 @@ def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.Mo
 
     assert (answer.status_code, answer.get_json()["code"]) == (503, "not_ready")
     assert "revision" in answer.get_json()["detail"]
+
+
+def test_not_ready_without_functions(client: FlaskClient) -> None:
+    """A process is ready no longer when later migrations have dropped the functions of its version."""
+    beat()
+    was_ready = client.get("/readyz").status_code
+    owner_url = settings().owner_database_url
+    assert owner_url
+    with psycopg.connect(owner_url) as owner:
+        functions.drop(owner, functions.installed(owner))
+
+    answer = client.get("/readyz")
+
+    assert (was_ready, answer.status_code, answer.get_json()["code"]) == (200, 503, "not_ready")
+    assert "run `turnloom migrate`" in answer.get_json()["detail"]
 
 
 def test_not_ready_when_postgres_only_reads(client: FlaskClient) -> None:

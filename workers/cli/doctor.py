@@ -15,10 +15,10 @@ import httpx2
 from pydantic import ValidationError
 from rich.console import Console
 
-from models import database, migration
+from models import database, functions, migration
 from models import redis as live
 from models.errors import TurnloomError, Unavailable
-from models.ledger import integrations, tenants
+from models.ledger import integrations, readiness, tenants
 from models.overriding import read_overrides
 from models.settings import settings
 from planner.llm.prices import find_price, load_prices
@@ -143,9 +143,13 @@ def _database() -> str:
 
 
 def _schema() -> str:
-    if missing := migration.pending(settings().database_url):
+    missing = migration.pending(settings().database_url)
+    if missing is None:
+        with database.transaction() as db:
+            missing = readiness.lacking(db)
+    if missing:
         raise Unavailable(missing)
-    return "up to date"
+    return f"up to date, with the functions of this version ({functions.schema()})"
 
 
 def _role() -> str:

@@ -4,9 +4,13 @@ Each replaces this one, so that signals reach it.
 """
 
 import os
+from contextlib import suppress
 
 import click
 
+from models.database import close_connections, transaction
+from models.errors import Unavailable
+from models.ledger import readiness
 from workers.commands import beat_command, flower_command, web_command, worker_command
 
 
@@ -35,6 +39,7 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None) -> None:
     wanted = [queue.strip() for queue in queues.split(",") if queue.strip()]
     if not wanted:
         raise click.BadParameter("name at least one queue", param_hint="--queues")
+    _require_migration()
     _become(worker_command(wanted, name=name or wanted[0], pool=pool, concurrency=concurrency))
 
 
@@ -50,6 +55,16 @@ def beat() -> None:
 def flower(host: str, port: int) -> None:
     """Show queues, workers and tasks in Flower; FLOWER_BASIC_AUTH=name:password closes it to others."""
     _become(flower_command(host=host, port=port))
+
+
+def _require_migration() -> None:
+    """Refuse to start where the database is still to be migrated. One that does not answer is waited for later."""
+    with suppress(Unavailable):
+        with transaction() as db:
+            lacking = readiness.unmigrated(db)
+        if lacking:
+            raise click.ClickException(lacking)
+    close_connections()
 
 
 def _become(command: list[str]) -> None:
