@@ -98,7 +98,8 @@ class System:
 @contextmanager
 def turnloom(of: Stack, settings: Mapping[str, str]) -> Iterator[System]:
     """Run our workers with other settings in place of the stack's own, which must stand still."""
-    threads = queues_of_threads(of.options.tool_workers, cast("Placement", settings["TURNLOOM_PLACEMENT"]))
+    placement = cast("Placement", settings["TURNLOOM_PLACEMENT"])
+    threads = queues_of_threads(1, of.options.tool_workers, placement)
     commands = {
         f"bench-{name}": worker_command(queues, name=f"bench-{name}", pool="threads", concurrency=16)
         for name, queues in threads.items()

@@ -26,7 +26,7 @@ from models.settings import settings
 
 CONNECT_TIMEOUT_S = 5
 _STATEMENT_TIMEOUT_MS = 30_000
-_IDLE_TIMEOUT_MS = 60_000
+_IDLE_TIMEOUT_MS = 10_000
 """What a process holds that was stopped in the middle of a transaction is free again after this."""
 _DEAD_PEER = {"tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3}
 """A server that vanished without a word is noticed within 20 s. (libpq: the first in ms, the others in s)"""
@@ -86,25 +86,8 @@ def transaction() -> Iterator[Session]:
         RuntimeError: this thread already holds a connection.
         Unavailable: Postgres is out of reach or out of connections.
     """
-    with _only_connection(), _transaction() as session:
-        yield session
-
-
-@contextmanager
-def leading_transaction() -> Iterator[Session]:
-    """Open the transaction whose lock makes this process the leader. The leader alone opens others beside it.
-
-    Raises:
-        Unavailable: Postgres is out of reach or out of connections.
-    """
-    with _transaction() as session:
-        yield session
-
-
-@contextmanager
-def _transaction() -> Iterator[Session]:
     try:
-        with Session(engine(), expire_on_commit=False) as session, session.begin():
+        with _only_connection(), Session(engine(), expire_on_commit=False) as session, session.begin():
             yield session
     except (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError) as error:
         if isinstance(error, exc.InternalError) and not error.connection_invalidated:

@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     dev_key: str | None = None
     """The embedded stack's development key; made up at first start where unset."""
     sweep_interval_s: float = Field(2.0, gt=0)
-    """How often beat asks for the sweep, which finds whatever nobody holds."""
+    """Pause between two sweeps, which find whatever nobody holds."""
     sweep_grace_s: float = Field(2.0, ge=0)
     """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again; doubles."""
     task_events: bool = False

@@ -62,7 +62,6 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         task_track_started=False,
         task_ignore_result=True,
         beat_schedule={
-            "sweep": {"task": "sweep", "schedule": settings().sweep_interval_s, "options": {"queue": "maintenance"}},
             # Where tools are called, because it asks the same outside services; one that waited for long is in vain.
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },

@@ -12,12 +12,13 @@ _CLIENTS_PER_PROCESS = 4_000
 _GRACE_S = 5
 
 
-def queues_of_threads(tool_workers: int, placement: Placement) -> dict[str, Sequence[str]]:
-    """Return the queues that each worker of threads serves, by its name: one that plans and answers, others for tools.
+def queues_of_threads(planners: int, tool_workers: int, placement: Placement) -> dict[str, Sequence[str]]:
+    """Return the queues that each worker of threads serves, by its name: some plan and answer, others are for tools.
 
     With the placement `dense` all serve all of them: who plans a turn goes on with its tools, and saves a message.
     """
     served: dict[str, Sequence[str]] = {"plan": PLANNING_QUEUES}
+    served |= {f"plan-{number}": PLANNING_QUEUES for number in range(2, planners + 1)}
     served |= {f"io-{number}": ("tools.io",) for number in range(1, tool_workers + 1)}
     return dict.fromkeys(served, (*PLANNING_QUEUES, "tools.io")) if placement == "dense" else served
 

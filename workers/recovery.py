@@ -1,19 +1,28 @@
 """Recover: find what nobody holds, and set it going again.
 
-The ledger knows all there is to do; the broker may have lost any of it. One process at a time looks, every second or
-two: for turns that no planner has taken, planners and responders that are gone, steps whose lease has run out, and
-steps that are ready and that nobody was told of, or that were parked until now. A running turn is compiled anew from
-what is left of it; the new generation keeps messages of the old one from starting anything. Turns whose deadline has
-passed are closed, and approvals that come too late are rejected.
+The ledger knows all there is to do; the broker may have lost any of it. A thread of each worker that takes maintenance
+looks every two seconds, and the one whose process leads sets going what it finds: turns that no planner has taken,
+turns whose planner or responder is gone, steps whose lease has run out, and steps that are ready and that nobody was
+told of, or that were parked until now. It is a thread because a task would come too late when a language model that
+hangs holds all slots. A running turn is compiled anew from what is left of it; the new generation keeps messages of the
+old one from starting anything. Turns whose deadline has passed are closed, and approvals that come too late are
+rejected.
 """
 
+import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from socket import gethostname
+from typing import Any
 from uuid import UUID
 
+from celery.signals import worker_ready, worker_shutdown
+
 from models.crash_points import reach
-from models.database import Transaction, leading_transaction, statement, transaction
+from models.database import Transaction, statement, transaction
+from models.errors import Unavailable
 from models.ledger import approvals, control, recovery, turns, workers
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenStep
 from models.logging import log
@@ -30,25 +39,24 @@ _DEADLINE_GRACE = timedelta(seconds=0.5)
 """Executors end by themselves what runs at the deadline, and know how it ended: they come first."""
 
 
-@app.task(name="sweep", send_events=False)
 def sweep() -> None:
-    """Find what nobody holds and set it going. Only one process does so at a time."""
+    """Find what nobody holds and set it going, if this process leads."""
+    if not _lead():
+        return
     grace = timedelta(seconds=settings().sweep_grace_s)
-    with leading_transaction() as leading:
-        if not recovery.lead(leading):
-            return
-        with transaction() as db:
-            unsent = turns.take_unsent(db, grace, _BATCH)
-            late = control.find_late(db, _DEADLINE_GRACE, _BATCH)
-            lapsed = approvals.find_lapsed(db, _BATCH)
-            lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
-        if unsent:
-            reach("turns.taken")
-        dispatch_turns(unsent)
-        _end_waiting(leading, late, lapsed)
-        for turn in lost:
-            with _apart(leading, turn.id):
-                _recover(turn)
+    with transaction() as db:
+        unsent = turns.take_unsent(db, grace, _BATCH)
+    if unsent:
+        reach("turns.taken")
+    dispatch_turns(unsent)
+    with transaction() as db:
+        late = control.find_late(db, _DEADLINE_GRACE, _BATCH)
+        lapsed = approvals.find_lapsed(db, _BATCH)
+        lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
+    _end_waiting(late, lapsed)
+    for turn in lost:
+        with _apart(turn.id):
+            _recover(turn)
     if unsent or late or lapsed or lost:
         log.info("turns.recovered", unsent=len(unsent), late=len(late), lapsed=len(lapsed), lost=len(lost))
 
@@ -106,29 +114,35 @@ def _recover(turn: LostTurn) -> None:
             send("respond", turn.id, attempt, queue="respond")
 
 
-def _end_waiting(leading: Transaction, late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> None:
+def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> None:
     for turn_id in late:
-        with _apart(leading, turn_id):
+        with _apart(turn_id):
             with statement() as db:
                 closed = control.close(db, turn_id, "late")
             if closed is not None:
                 dispatch_reply(closed)
     for turn_id, step_id in lapsed:
-        with _apart(leading, turn_id):
+        with _apart(turn_id):
             with statement() as db:
                 rejected = approvals.lapse(db, turn_id, step_id)
             if rejected is not None:
                 dispatch_decision(rejected)
 
 
+def _lead() -> bool:
+    with statement() as db:
+        return recovery.lead(db, f"{gethostname()}/{os.getpid()}")
+
+
 @contextmanager
-def _apart(leading: Transaction, turn_id: UUID) -> Iterator[None]:
+def _apart(turn_id: UUID) -> Iterator[None]:
     """Keep what goes wrong with one turn from those after it; the next sweep finds it again.
 
     Raises:
-        Unavailable: this process leads no longer, because Postgres went away or it was stopped for too long.
+        Unavailable: Postgres does not answer, or this process was stopped for so long that another one leads.
     """
-    recovery.lead(leading)
+    if not _lead():
+        raise Unavailable("another process leads recovery now", code="leads_no_longer")
     try:
         yield
     except Exception:  # noqa: BLE001 - whatever it is, the others are not to wait for it
@@ -143,3 +157,27 @@ def _busy_queues(slots: dict[str, int]) -> list[str]:
     """Return the queues that hold more than their workers can run at once: what is ready there only waits."""
     lengths = queue_lengths(slots) or {}
     return [queue for queue, length in lengths.items() if length > slots[queue]]
+
+
+_stopping = threading.Event()
+
+
+def _run() -> None:
+    while not _stopping.wait(settings().sweep_interval_s):
+        try:
+            sweep()
+        except Unavailable as error:
+            log.warning("sweep.missed", error=error.code)
+        except Exception:  # noqa: BLE001 - whatever it was, the next time must come
+            log.exception("sweep.failed")
+
+
+@worker_ready.connect
+def _start(sender: Any, **_: Any) -> None:
+    if "maintenance" in sender.app.amqp.queues.consume_from:
+        threading.Thread(target=_run, name="sweep", daemon=True).start()
+
+
+@worker_shutdown.connect
+def _stop(**_: Any) -> None:
+    _stopping.set()

@@ -15,6 +15,8 @@ from models.contracts.event import Event, read_events
 
 LEASE_MS = 6_000
 """How long a claim holds that nobody renews: three beats of a worker's heart."""
+LEAD_MS = 4_000
+"""How long a process leads recovery unless it renews that. One that is frozen keeps others out no longer."""
 MAX_ATTEMPTS = 5
 """Claims of one step, or of planning a turn, before it counts as what kills its workers."""
 
@@ -60,9 +62,16 @@ class Reclaimed:
     events: list[Event]
 
 
-def lead(db: Session) -> bool:
-    """Become the one who recovers, until this transaction ends; False where somebody else is."""
-    return bool(db.scalar(text("SELECT pg_try_advisory_xact_lock(hashtext('turnloom.recovery'))")))
+def lead(db: psycopg.Connection, holder: str) -> bool:
+    """Become or stay the process that recovers, for a few seconds; False while another one is."""
+    row = db.execute(
+        "INSERT INTO leaders AS l (name, holder, lease_until)"
+        " VALUES ('recovery', %s, clock_timestamp() + make_interval(secs => %s / 1000.0))"
+        " ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until"
+        " WHERE l.holder = excluded.holder OR l.lease_until < clock_timestamp() RETURNING name",
+        (holder, LEAD_MS),
+    ).fetchone()
+    return row is not None
 
 
 def could_renew(db: Session, lease_ms: int) -> bool:

@@ -1,4 +1,4 @@
-"""Workers: which processes are there to take tasks."""
+"""Workers: which processes are there to take tasks, and which one of them leads recovery."""
 
 from datetime import datetime
 
@@ -20,3 +20,15 @@ class WorkerRow(Row):
     """Tasks that it runs at the same time."""
     started_at: Mapped[datetime] = created_now()
     beat_at: Mapped[datetime] = created_now()
+
+
+class LeaderRow(Row):
+    """The process that may do what only one does at a time, until its lease ends. Not a tenant's."""
+
+    __tablename__ = "leaders"
+    __table_args__ = (HOT,)
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    """What it leads."""
+    holder: Mapped[str]
+    lease_until: Mapped[datetime]

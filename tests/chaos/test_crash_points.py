@@ -54,7 +54,6 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
     ("reply.composed", PLAN),
     ("turn.finished", PLAN),
     ("turn.finished turns.taken", PLAN),
-    ("sweep.sent", PLAN),
 ]
 """The points to die at, one after the other, and the plan that leads there."""
 

@@ -34,12 +34,6 @@ def tasks(flower: httpx2.Client) -> list[dict[str, str]]:
     return list(flower.get("/api/tasks").json().values())
 
 
-def done(flower: httpx2.Client) -> set[str]:
-    """Return the names of the tasks that the workers say they have run."""
-    workers = flower.get("/api/workers", params={"refresh": 1}).json().values()
-    return {name for worker in workers for name in worker["stats"]["total"]}
-
-
 def test_flower_shows_tools_and_ids_only(stack: Stack, flower: httpx2.Client):
     """A step's task bears its tool's name; no word of a message, no argument of a tool, no password is on any page."""
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
@@ -71,21 +65,11 @@ def test_flower_counts_each_queue(flower: httpx2.Client):
     assert queues >= {"plan", "respond", "deliver", "maintenance", "tools.io", "tools.cpu"}
 
 
-def test_flower_does_not_list_the_sweep(flower: httpx2.Client):
-    """What beat sends every two seconds runs, and does not push the work out of the list."""
-    wait_for(lambda: "sweep" in done(flower))
-
-    listed = {task["name"] for task in tasks(flower)}
-
-    assert "plan_turn" in listed
-    assert "sweep" not in listed
-
-
 def test_flower_changes_nothing(stack: Stack, flower: httpx2.Client):
     """Nobody can stop a worker or send a task through Flower."""
     worker = next(iter(flower.get("/api/workers", params={"refresh": 1}).json()))
 
-    answers = [flower.post(f"/api/worker/shutdown/{worker}"), flower.post("/api/task/send-task/sweep", json={})]
+    answers = [flower.post(f"/api/worker/shutdown/{worker}"), flower.post("/api/task/send-task/clean_up", json={})]
 
     assert [answer.status_code for answer in answers] == [403, 403]
     assert flower.get("/api/workers", params={"refresh": 1}).json().keys() >= {worker}

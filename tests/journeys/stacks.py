@@ -12,7 +12,10 @@ from workers.embedded import Stack, StackOptions
 def client_of_stack(tool_workers: int = 1, **settings: str) -> Iterator[httpx2.Client]:
     """Start a stack with these settings; yield a client with its development key."""
     options = StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=settings)
-    with Stack(options) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
-            yield client
+    with Stack(options) as stack, client_of(stack) as client:
+        yield client
+
+
+def client_of(stack: Stack) -> httpx2.Client:
+    """Return a client with the development key of a stack."""
+    return httpx2.Client(base_url=stack.url, headers={"Authorization": f"Bearer {stack.dev_key}"}, timeout=40)

@@ -250,10 +250,13 @@ def test_a_heartbeat_waits_for_nobody() -> None:
 
 
 def test_only_one_process_recovers_at_a_time() -> None:
-    """The leader's lock lasts as long as its transaction."""
-    with transaction() as first, transaction() as second:
-        assert recovery.lead(first)
-        assert not recovery.lead(second)
+    """The leader may renew its lease; another process leads when the lease has run out, and not before."""
+    with statement() as db:
+        led = [recovery.lead(db, holder) for holder in ("a", "b", "a")]
+        db.execute("UPDATE leaders SET lease_until = clock_timestamp() - interval '1 ms'")
+        led += [recovery.lead(db, holder) for holder in ("b", "a")]
+
+    assert led == [True, False, True, True, False]
 
 
 def test_the_sweep_sends_what_was_never_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,8 @@ class StackOptions:
     """Where data is kept; None: in a temporary directory that is removed at the end."""
     port: int = 8000
     """Where the API answers; 0 chooses a free one."""
+    planners: int = 1
+    """Worker processes that plan and answer."""
     tool_workers: int = 2
     """Worker processes for `tools.io`."""
     flower_port: int | None = None
@@ -95,8 +97,8 @@ class Stack:
     """The whole service as child processes, while the context is open.
 
     Attributes: `url`, `flower_url` (None without Flower), `dev_key`, `servers`, `processes` (by name: web, beat,
-    worker-plan, worker-io-1 …, worker-cpu, flower) and `environment`, which makes another process of ours use this
-    stack.
+    worker-plan, worker-plan-2 …, worker-io-1 …, worker-cpu, flower) and `environment`, which makes another process of
+    ours use this stack.
     """
 
     def __init__(self, options: StackOptions) -> None:
@@ -208,7 +210,7 @@ class Stack:
 
     def _programs(self, port: int, flower_port: int | None) -> list[Program]:
         placement = self.environment.get("TURNLOOM_PLACEMENT", settings().placement)
-        threads = queues_of_threads(self.options.tool_workers, cast("Placement", placement))
+        threads = queues_of_threads(self.options.planners, self.options.tool_workers, cast("Placement", placement))
         commands = {
             "web": web_command(host=_HOST, port=port, processes=1),
             "beat": beat_command(),

@@ -1,0 +1,61 @@
+"""Processes that freeze: as after a pause of the machine, they are there and do nothing."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tests.facts import wait_for
+from tests.journeys.following import finished, post, wait_step
+from tests.journeys.stacks import client_of
+from workers.embedded import Stack, StackOptions
+
+pytestmark = [pytest.mark.drill, pytest.mark.timeout(180)]
+
+PROMISED_S = 10.0
+"""How soon the step of a dead worker runs again. On a busy machine it may take half as long again."""
+
+
+@pytest.fixture(scope="module")
+def stack(clean_environment: None) -> Iterator[Stack]:
+    """A stack with two planners."""
+    with Stack(StackOptions(data_dir=None, port=0, planners=2, tool_workers=1)) as started:
+        yield started
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def leader(stack: Stack) -> int:
+    """Return the process that leads recovery, once there is one."""
+    led: list[tuple[str]] = []
+    with psycopg.connect(stack.database_url, autocommit=True) as db:
+        query = "SELECT holder FROM leaders WHERE lease_until > clock_timestamp()"
+        wait_for(lambda: led.extend(db.execute(query)) or led)
+    return int(led[0][0].rpartition("/")[2])
+
+
+def test_a_frozen_leader_keeps_recovery_out_for_seconds_only(stack: Stack) -> None:
+    """The step of a killed worker runs again in time, though the process that leads recovery is frozen."""
+    with client_of(stack) as api:
+        turn_id = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
+        wait_for(lambda: [step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]] == ["running"])
+        with frozen(leader(stack)):
+            stack.processes["worker-io-1"].kill()
+            killed = time.monotonic()
+            wait_for(lambda: api.get(f"/v1/turns/{turn_id}").json()["steps"][0]["attempt"] == 2, 2 * PROMISED_S)
+            took_s = time.monotonic() - killed
+            turn = finished(api, turn_id)
+
+    assert turn["status"] == "succeeded"
+    assert took_s < 1.5 * PROMISED_S
