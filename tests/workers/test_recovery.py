@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -241,8 +242,8 @@ def test_a_heartbeat_waits_for_nobody() -> None:
     leases = Leases()
     leases.hold_step(other.id, "a", 1)
 
-    with leases.holding_turn(busy.id, busy.attempt), transaction() as db:
-        db.execute(text("SELECT 1 FROM turns WHERE id = :turn FOR NO KEY UPDATE"), {"turn": busy.id})
+    with leases.holding_turn(busy.id, busy.attempt), psycopg.connect(settings().database_url) as another:
+        another.execute("SELECT 1 FROM turns WHERE id = %s FOR NO KEY UPDATE", (busy.id,))
         leases.renew()
 
     recompile(other.id)
