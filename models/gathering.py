@@ -7,6 +7,8 @@ from math import inf
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
+from models.daemon import Daemon
+
 _MOMENT_S = 0.01
 
 Item = TypeVar("Item")
@@ -28,13 +30,13 @@ class Gatherer(Generic[Item]):
         at_most: float = inf,
         threads: int = 1,
     ) -> None:
-        """`hand_on` raises nothing: there is nobody to tell. `at_most`: items that it is given at a time."""
+        """`hand_on` loses what it is given when it raises: nobody waits to be told. `at_most`: items at a time."""
         self._hand_on = hand_on
         self._moment_s = moment_s
         self._at_most = at_most
         self._waiting: SimpleQueue[Item | threading.Event] = SimpleQueue()
         for _ in range(threads):
-            threading.Thread(target=self._run, name=name, daemon=True).start()
+            Daemon(name, self._gather).start()
 
     def put(self, item: Item) -> None:
         """Leave an item; return at once."""
@@ -46,17 +48,18 @@ class Gatherer(Generic[Item]):
         self._waiting.put(settled)
         settled.wait(within_s)
 
-    def _run(self) -> None:
-        while True:
-            gathered = [self._waiting.get()]
-            time.sleep(self._moment_s)
-            while len(gathered) < self._at_most:
-                try:
-                    gathered.append(self._waiting.get_nowait())
-                except Empty:
-                    break
+    def _gather(self) -> None:
+        gathered = [self._waiting.get()]
+        time.sleep(self._moment_s)
+        while len(gathered) < self._at_most:
+            try:
+                gathered.append(self._waiting.get_nowait())
+            except Empty:
+                break
+        try:
             if items := [each for each in gathered if not isinstance(each, threading.Event)]:
                 self._hand_on(items)
+        finally:
             for settled in gathered:
                 if isinstance(settled, threading.Event):
                     settled.set()

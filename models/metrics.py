@@ -4,18 +4,15 @@ A process counts in memory, and every two seconds adds what is new to one hash i
 up to two seconds of counts with it. Redis may lose the hash: whoever reads counters expects them to begin anew.
 """
 
-import os
-import threading
-from bisect import bisect_left
-from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, cast
 
 import orjson
 from redis import RedisError
 
+from models.counts import Counts, Series, counts
+from models.daemon import FAILURES
 from models.errors import Unavailable
 from models.redis import redis
 
@@ -54,6 +51,11 @@ COUNTED = {
     "turnloom_tool_duration_seconds": Metric(
         "histogram", "Time of calls that were made, tries and pauses included.", ("tool",)
     ),
+    FAILURES: Metric(
+        "counter",
+        "Failures of a thread that works in the background, by its name. It goes on; the log says what happened.",
+        ("daemon",),
+    ),
 }
 """What processes count: name -> its meaning."""
 
@@ -62,62 +64,32 @@ OBSERVED = {
         "gauge", "Open circuits, by outside service; `account` for those of users' accounts.", ("integration",)
     ),
     "turnloom_queue_messages": Metric("gauge", "Messages that wait in a queue.", ("queue",)),
-    "turnloom_worker_slots": Metric("gauge", "Tasks that the living workers of a queue run at a time.", ("queue",)),
+    "turnloom_worker_slots": Metric(
+        "gauge", "Tasks that the living workers of a queue run at a time; 0 where it has no worker.", ("queue",)
+    ),
+    "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, else 0.", ()),
     "turnloom_turns": Metric("gauge", "Turns that are not final, by status; those that wait for a person excepted.",
                              ("status",)),
 }  # fmt: skip
 """What is looked at whenever somebody asks: name -> its meaning."""
 
-BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper bounds of a histogram's buckets; one more holds the rest."""
-
-Series = tuple[str, ...]
-"""A metric's name and the values of its labels. Of a histogram, further the bucket's place, or `sum`."""
+HANDED_ON_S = 2.0
+"""How often a process hands on what it has counted."""
 
 
-class Counts:
-    """What this process has counted and not handed on yet. For any number of threads."""
-
-    def __init__(self) -> None:
-        # Appending needs no lock and is all that a call pays for; who hands on adds up.
-        self._fresh: deque[tuple[Series, float]] = deque()
-        self._left: Counter[Series] = Counter()
-        self._handing_on = threading.Lock()
-
-    def add(self, *series: str) -> None:
-        """Count one more of a series."""
-        self._fresh.append((series, 1))
-
-    def observe(self, seconds: float, *series: str) -> None:
-        """Put a duration into a histogram."""
-        self._fresh.append(((*series, str(bisect_left(BUCKETS_S, seconds))), 1))
-        self._fresh.append(((*series, "sum"), seconds))
-
-    def hand_on(self) -> None:
-        """Add what is new to what all processes have counted; keep it for the next time where Redis is out."""
-        with self._handing_on:
-            for _ in range(len(self._fresh)):
-                series, amount = self._fresh.popleft()
-                self._left[series] += amount  # type: ignore[assignment]  # a Counter adds up any numbers
-            if not self._left:
-                return
-            try:
-                with redis().pipeline(transaction=False) as pipe:
-                    for series, amount in self._left.items():
-                        pipe.hincrbyfloat(_KEY, orjson.dumps(series).decode(), amount)
-                    pipe.execute()
-            except RedisError:
-                return
-            self._left.clear()
+def hand_on(of: Counts | None = None) -> None:
+    """Add what this process has counted to what all have; keep it for the next time where Redis is out."""
+    (of or counts()).hand_on(_add)
 
 
-@lru_cache
-def counts() -> Counts:
-    """Return this process's counts. A forked process has its own."""
-    return Counts()
-
-
-os.register_at_fork(after_in_child=counts.cache_clear)
+def _add(counted: Mapping[Series, float]) -> None:
+    try:
+        with redis().pipeline(transaction=False) as pipe:
+            for series, amount in counted.items():
+                pipe.hincrbyfloat(_KEY, orjson.dumps(series).decode(), amount)
+            pipe.execute()
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
 
 
 def read_counts() -> Mapping[Series, float]:

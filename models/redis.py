@@ -7,6 +7,7 @@ The text deltas of a reply are also kept in a capped, expiring stream per turn, 
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,7 @@ Failed = RedisError
 """What a command fails with, for modules that may not know redis-py."""
 
 CHANNEL = "turnloom:events"
+_BEAT = "turnloom:beat"
 _DELTAS_KEPT = 5_000
 _DELTAS_TTL_S = 3_600
 _TIMEOUT_S = 2.0
@@ -97,6 +99,26 @@ def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
         return None
 
 
+def note_beat(for_s: float) -> None:
+    """Record that beat runs; it holds for so many seconds.
+
+    Raises:
+        Unavailable: Redis does not answer.
+    """
+    with _answering():
+        redis().set(_BEAT, 1, px=int(for_s * 1000))
+
+
+def beat_lives() -> bool:
+    """Return whether beat has said so of late.
+
+    Raises:
+        Unavailable: Redis does not answer.
+    """
+    with _answering():
+        return bool(redis().exists(_BEAT))
+
+
 def push(queue: str, messages: Sequence[bytes]) -> None:
     """Put messages into a queue of the broker, where they are taken out in this order.
 
@@ -137,6 +159,15 @@ def ping(url: str) -> dict[str, Any]:
             info = cast("dict[str, Any]", client.info("server"))
             policy = cast("dict[str, str]", client.config_get("maxmemory-policy"))
             return {**info, "maxmemory_policy": policy.get("maxmemory-policy")}
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Turn every failure of a command into one of ours."""
+    try:
+        yield
     except RedisError as error:
         raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
 

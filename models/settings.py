@@ -163,6 +163,9 @@ class Settings(BaseSettings):
     """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
     crash_at: Path | None = None
     """For drills: the process that reaches the point that this file's first line names kills itself there."""
+    run_dir: Path | None = None
+    """Where workers and beat keep the files that `turnloom worker --check` and `turnloom beat --check` read. Default: a
+    folder of the user's own among the temporary files."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Least severe level that is logged."""
     log_format: Literal["json", "console"] = "json"

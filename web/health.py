@@ -1,16 +1,17 @@
-"""Health: whether this process is alive, and whether a turn can be taken and worked on."""
+"""Health: whether this process answers, whether a turn can be accepted, and whether somebody will work on it."""
 
 from apiflask import APIBlueprint
 from flask import Response
 
 from models import migration
+from models.contracts.base import Contract
 from models.contracts.listing import Health
 from models.database import transaction
 from models.errors import Unavailable
 from models.ledger import readiness
 from models.settings import settings
 from web.bodies import json_response
-from workers.dispatch import unserved_queues
+from workers.presence import presence
 
 _migrated: set[str] = set()
 """Databases that this process has found up to date, by URL: they do not go back while it runs."""
@@ -18,11 +19,25 @@ _migrated: set[str] = set()
 blueprint = APIBlueprint("health", __name__, tag="Health")
 
 
+class HealthQuery(Contract):
+    """How deep to look."""
+
+    deep: bool = False
+    """Whether workers and beat are asked after, too."""
+
+
 @blueprint.get("/healthz")
+@blueprint.input(HealthQuery, location="query")
 @blueprint.output(Health)
 @blueprint.doc(operation_id="healthz")
-def healthz() -> Response:
-    """Tell that this process answers."""
+def healthz(query_data: HealthQuery) -> Response:
+    """Tell that this process answers.
+
+    With `deep=1`: that turns can be accepted, and that workers for every queue and beat are alive to work on them; 503
+    names what is missing. This is for people and alerts, not for a probe that restarts or hides this process.
+    """
+    if query_data.deep and (lacking := _unaccepting() or presence().lacking):
+        raise Unavailable(f"turns would not be worked on: {lacking}", code="not_healthy")
     return json_response(Health(status="ok"))
 
 
@@ -30,15 +45,17 @@ def healthz() -> Response:
 @blueprint.output(Health)
 @blueprint.doc(operation_id="readyz")
 def readyz() -> Response:
-    """Tell that a turn can be accepted and workers are there to plan, run and answer it; 503 names what is missing."""
+    """Tell that a turn can be accepted; 503 names what is missing. An accepted turn waits for workers and Redis."""
+    if lacking := _unaccepting():
+        raise Unavailable(f"no turn can be accepted: {lacking}", code="not_ready")
+    return json_response(Health(status="ready"))
+
+
+def _unaccepting() -> str | None:
+    """Return what keeps turns from being accepted, in words; None where nothing does."""
     with transaction() as db:
         lacking = readiness.lacking(db)
-    lacking = lacking or _pending(settings().database_url)
-    if not lacking and (queues := unserved_queues()):
-        lacking = f"no living worker takes from {', '.join(queues)}; start one"
-    if lacking:
-        raise Unavailable(lacking, code="not_ready")
-    return json_response(Health(status="ready"))
+    return lacking or _pending(settings().database_url)
 
 
 def _pending(url: str) -> str | None:

@@ -15,12 +15,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from models.counts import BUCKETS_S, Series
 from models.database import transaction
 from models.errors import Unavailable
-from models.ledger import backlog, workers
-from models.metrics import BUCKETS_S, COUNTED, OBSERVED, Series, read_counts
+from models.ledger import backlog
+from models.metrics import COUNTED, OBSERVED, read_counts
+from models.redis import beat_lives
 from tools.guards.breaker import open_circuits
-from workers.dispatch import ALIVE, waiting_messages
+from workers.dispatch import waiting_messages
+from workers.presence import worker_slots
 
 blueprint = APIBlueprint("metrics", __name__, tag="Health")
 
@@ -50,8 +53,8 @@ class _Everything(Collector):
             yield make(name, {series[1:]: amount for series, amount in counted.items() if series[0] == name})
         for name, look in _LOOKS.items():
             family = GaugeMetricFamily(name, OBSERVED[name].help, labels=OBSERVED[name].labels)
-            for label, amount in _seen(look).items():
-                family.add_metric([label], amount)
+            for labels, amount in _seen(look).items():
+                family.add_metric(labels, amount)
             yield family
 
 
@@ -73,7 +76,7 @@ def _histogram(name: str, counted: Mapping[Series, float]) -> Metric:
     return family
 
 
-def _seen(look: Callable[[], Mapping[str, float]]) -> Mapping[str, float]:
+def _seen(look: Callable[[], Mapping[Series, float]]) -> Mapping[Series, float]:
     try:
         return look()
     except Unavailable:
@@ -96,9 +99,8 @@ def _is_id(circuit: str) -> bool:
     return True
 
 
-def _slots() -> Mapping[str, float]:
-    with transaction() as db:
-        return workers.slots_by_queue(db, ALIVE)
+def _beat() -> Mapping[Series, float]:
+    return {(): float(beat_lives())}
 
 
 def _turns() -> Mapping[str, float]:
@@ -106,9 +108,14 @@ def _turns() -> Mapping[str, float]:
         return backlog.count_by_status(db)
 
 
-_LOOKS: dict[str, Callable[[], Mapping[str, float]]] = {
-    "turnloom_circuits_open": _circuits,
-    "turnloom_queue_messages": waiting_messages,
-    "turnloom_worker_slots": _slots,
-    "turnloom_turns": _turns,
+def _each(look: Callable[[], Mapping[str, float]]) -> Callable[[], Mapping[Series, float]]:
+    return lambda: {(label,): amount for label, amount in look().items()}
+
+
+_LOOKS: dict[str, Callable[[], Mapping[Series, float]]] = {
+    "turnloom_circuits_open": _each(_circuits),
+    "turnloom_queue_messages": _each(waiting_messages),
+    "turnloom_worker_slots": _each(worker_slots),
+    "turnloom_beat_alive": _beat,
+    "turnloom_turns": _each(_turns),
 }

@@ -15,10 +15,14 @@ def post_fork(server: object, worker: object) -> None:
 
 
 def post_worker_init(worker: object) -> None:
-    """Let the collector of garbage pass over what has been loaded."""
+    """Let the collector of garbage pass over what has been loaded, and hand on from now on what is counted."""
+    from models.daemon import Daemon  # noqa: PLC0415 - the main process imports nothing of ours
+    from models.metrics import HANDED_ON_S, hand_on  # noqa: PLC0415
+
     del worker
     gc.freeze()
     gc.enable()
+    Daemon("metrics", hand_on, every_s=HANDED_ON_S).start()
 
 
 def worker_exit(server: object, worker: "Worker") -> None:

@@ -15,7 +15,7 @@ from models.crash_points import reach
 from models.logging import configure_logging, log
 from models.settings import settings
 
-QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "replay", "maintenance")
+QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
 """Apart from each other, so that a full tool queue never blocks planning."""
 
 

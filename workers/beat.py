@@ -1,6 +1,36 @@
 """The application as beat sees it: the schedule, no task and no results, so that it starts at once and stays small."""
 
+import socket
+from contextlib import suppress
+from typing import Any
+
+from celery import beat
+from celery.signals import beat_init
+
+from models import redis
+from models.errors import Unavailable
 from workers.app import app
+from workers.pulse import Pulse
 
 app.conf.include = []
 app.backend_cls = "disabled"
+app.conf.beat_max_loop_interval = 2.0
+
+ALIVE_S = 6.0
+"""Beat that has missed three ticks counts as gone."""
+
+
+class Scheduler(beat.Scheduler):
+    """Celery's scheduler, which tells with each tick that it runs."""
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Send what is due; return the seconds until the next tick."""
+        with suppress(Unavailable):  # sending says it, too
+            redis.note_beat(ALIVE_S)
+        wait_s: float = super().tick(*args, **kwargs)
+        return wait_s
+
+
+@beat_init.connect
+def _start(**_: Any) -> None:
+    Pulse("beat", f"beat@{socket.gethostname()}").start()

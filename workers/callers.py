@@ -1,10 +1,11 @@
 """Threads that call tools, so that a call that overruns its time can be given up."""
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
+
+from models.daemon import Daemon
 
 
 class Callers:
@@ -17,17 +18,18 @@ class Callers:
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
     def call(self, function: Callable[..., None], *args: Any) -> None:
-        """Call a function, which raises nothing, in a thread of its own."""
+        """Call a function in a thread of its own. What it raises is logged: nobody waits for it here."""
         try:
             calls = self._idle.pop()
         except IndexError:
             calls = SimpleQueue()
-            threading.Thread(target=self._serve, args=(calls,), name="caller", daemon=True).start()
+            Daemon("caller", partial(self._serve, calls)).start()
         calls.put(partial(function, *args))
 
     def _serve(self, calls: "SimpleQueue[Callable[[], None]]") -> None:
-        while True:
+        try:
             calls.get()()
+        finally:
             self._idle.append(calls)
 
 

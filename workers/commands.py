@@ -58,7 +58,7 @@ def beat_command() -> list[str]:
     """Send the periodic tasks. The schedule is in the code, so that no file of it is kept."""
     return [
         *(sys.executable, "-m", "workers.celery_program", "workers.beat", "beat"),
-        *("--scheduler", "celery.beat:Scheduler"),
+        *("--scheduler", "workers.beat:Scheduler"),
         *("--loglevel", "WARNING"),
     ]
 

@@ -11,9 +11,7 @@ from functools import lru_cache
 from uuid import UUID
 
 from models.crash_points import reach
-from models.database import transaction
 from models.gathering import Gatherer
-from models.ledger import workers
 from models.ledger.approvals import Decided
 from models.ledger.control import ClosedTurn
 from models.logging import log
@@ -106,14 +104,3 @@ def publish(messages: Sequence[Message]) -> None:
         push(queue, written)
     for each in messages:
         reach(f"{each.task}.sent")
-
-
-def unserved_queues() -> list[str]:
-    """Return the queues that every turn may need, and that no living worker takes from.
-
-    Raises:
-        Unavailable: Postgres does not answer.
-    """
-    with transaction() as db:
-        served = workers.slots_by_queue(db, ALIVE)
-    return [queue for queue in ("plan", "tools.io", "respond", "maintenance") if queue not in served]

@@ -12,14 +12,18 @@ from uuid import UUID
 
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
 
+from models.daemon import Daemon, note_failure
 from models.database import statement, transaction
 from models.errors import Unavailable
 from models.ledger import workers
 from models.ledger.recovery import LEASE_MS, renew_leases
 from models.logging import log
 from workers import isolation
+from workers.pulse import Pulse
 
 INTERVAL_S = 2.0
+_LAST_BEAT_S = 10.0
+"""Time for a beat that is under way when the worker stops."""
 
 
 class Leases:
@@ -64,7 +68,7 @@ leases = Leases()
 
 
 class Heartbeat:
-    """A thread that beats until it is stopped, and then takes the worker off the list.
+    """Beats until it is stopped, and then takes the worker off the list.
 
     `name` is None in a pool's child process, which renews leases and is on no list.
     """
@@ -73,50 +77,43 @@ class Heartbeat:
         self._name = name
         self._queues = queues
         self._slots = slots
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+        self._daemon = Daemon("heartbeat", self._beat, every_s=INTERVAL_S)
 
     def start(self) -> None:
         """Beat once, now, and go on in the background."""
-        self._beat()
-        self._thread.start()
+        try:
+            self._beat()
+        except Exception as error:  # noqa: BLE001 - whatever it was, the next beat must come
+            note_failure("heartbeat", error)
+        self._daemon.start()
 
     def stop(self) -> None:
         """Say goodbye, if Postgres listens."""
-        self._stopping.set()
-        self._thread.join()
+        self._daemon.stop(_LAST_BEAT_S)
         try:
             with transaction() as db:
                 workers.forget(db, str(self._name))
         except Unavailable as error:
             log.warning("worker.not_forgotten", worker=self._name, error=error.code)
 
-    def _run(self) -> None:
-        while not self._stopping.wait(INTERVAL_S):
-            self._beat()
-
     def _beat(self) -> None:
-        try:
-            leases.renew()
-            if self._name is not None:
-                with transaction() as db:
-                    workers.beat(db, self._name, self._queues, self._slots)
-                isolation.renew_leases()
-        except Unavailable as error:
-            log.warning("heartbeat.missed", worker=self._name, error=error.code)
-        except Exception:  # noqa: BLE001 - whatever it was, the next beat must come
-            log.exception("heartbeat.failed", worker=self._name)
+        leases.renew()
+        if self._name is not None:
+            with transaction() as db:
+                workers.beat(db, self._name, self._queues, self._slots)
+            isolation.renew_leases()
 
 
-_hearts: list[Heartbeat] = []
+_signs: list[Heartbeat | Pulse] = []
+"""What this worker shows of being alive."""
 
 
 @worker_ready.connect
 def _start(sender: Any, **_: Any) -> None:
     queues = list(sender.app.amqp.queues.consume_from)
-    heartbeat = Heartbeat(sender.hostname, queues, sender.controller.concurrency)
-    _hearts.append(heartbeat)
-    heartbeat.start()
+    for sign in (Pulse("worker", sender.hostname), Heartbeat(sender.hostname, queues, sender.controller.concurrency)):
+        _signs.append(sign)
+        sign.start()
 
 
 @worker_process_init.connect
@@ -126,5 +123,5 @@ def _start_in_child(**_: Any) -> None:
 
 @worker_shutdown.connect
 def _stop(**_: Any) -> None:
-    while _hearts:
-        _hearts.pop().stop()
+    while _signs:
+        _signs.pop().stop()

@@ -18,7 +18,7 @@ from celery.worker import state
 
 from models.database import forget_connections, statement
 from models.ledger import recovery
-from models.metrics import counts
+from models.metrics import hand_on
 from workers.dispatch import send
 from workers.reading import TaskRequest
 
@@ -45,7 +45,7 @@ def is_child() -> bool:
 def end_process() -> None:
     """End this process, if it is one of a pool's, and whatever still runs in it; the pool starts another."""
     if _is_child:
-        counts().hand_on()
+        hand_on()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)

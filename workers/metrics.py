@@ -1,16 +1,15 @@
 """Metrics: count how calls of tools end. In memory; every two seconds a thread hands on what is new."""
 
-import threading
 from typing import Any
 
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
 
+from models.counts import counts
+from models.daemon import Daemon
 from models.ledger.steps import FinishedStep
-from models.metrics import counts
+from models.metrics import HANDED_ON_S, hand_on
 from tools.registry import Tool
 from workers.outcomes import Outcome
-
-INTERVAL_S = 2.0
 
 
 def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:
@@ -44,22 +43,18 @@ def _count_end(tool: str, outcome: FinishedStep) -> None:
         counts().add("turnloom_tool_errors_total", tool, str(outcome.error["code"]))
 
 
-def _hand_on() -> None:
-    while not _stopping.wait(INTERVAL_S):
-        counts().hand_on()
-
-
-_stopping = threading.Event()
+_handing_on: list[Daemon] = []
 
 
 @worker_ready.connect
 @worker_process_init.connect
 def _start(**_: Any) -> None:
     # Not the heartbeat's thread: leases must not wait for a Redis that hangs.
-    threading.Thread(target=_hand_on, name="metrics", daemon=True).start()
+    _handing_on.append(Daemon("metrics", hand_on, every_s=HANDED_ON_S).start())
 
 
 @worker_shutdown.connect
 def _stop(**_: Any) -> None:
-    _stopping.set()
-    counts().hand_on()
+    for daemon in _handing_on:
+        daemon.ask_to_stop()
+    hand_on()

@@ -6,22 +6,17 @@ come too late when all slots are busy. Nothing is kept in memory, so that no cra
 and not sent is the sweep's.
 """
 
-import threading
 from typing import Any
 
 from celery.signals import worker_ready, worker_shutdown
 
 from models.crash_points import reach
+from models.daemon import Daemon
 from models.database import statement
-from models.errors import Unavailable
 from models.ledger import turns
-from models.logging import log
 from workers.dispatch import dispatch_turns
 
 INTERVAL_S = 0.2
-
-_stopping = threading.Event()
-
 
 def release() -> None:
     """Send the held turns whose time has come."""
@@ -32,22 +27,16 @@ def release() -> None:
     dispatch_turns(released)
 
 
-def _run() -> None:
-    while not _stopping.wait(INTERVAL_S):
-        try:
-            release()
-        except Unavailable as error:
-            log.warning("release.missed", error=error.code)
-        except Exception:  # noqa: BLE001 - whatever it was, the next time must come
-            log.exception("release.failed")
+_releasing: list[Daemon] = []
 
 
 @worker_ready.connect
 def _start(sender: Any, **_: Any) -> None:
     if "maintenance" in sender.app.amqp.queues.consume_from:
-        threading.Thread(target=_run, name="release", daemon=True).start()
+        _releasing.append(Daemon("release", release, every_s=INTERVAL_S).start())
 
 
 @worker_shutdown.connect
 def _stop(**_: Any) -> None:
-    _stopping.set()
+    for daemon in _releasing:
+        daemon.ask_to_stop()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from models.counts import counts
+from models.daemon import FAILURES
 from models.errors import Unavailable
 from tests.facts import is_alive, wait_for
 from workers.embedded.process import Process, Program
@@ -67,6 +69,23 @@ def test_killed_process_comes_back(keep, tmp_path):
     wait_for(lambda: process.pid not in (None, first))
     assert process.restarts == 1
     assert (tmp_path / "p0.pid").read_text().startswith(f"{process.pid} ")
+
+
+def test_keeper_survives_what_it_cannot_start(keep):
+    """A command that is none ends neither its keeper nor what asks it to stop."""
+    process = keep([SLEEP])
+    process.start()
+    wait_for(lambda: (FAILURES, "keeper of p0") in counted())
+
+    assert process._keeper.is_alive
+    process.stop(5)
+    assert not process._keeper.is_alive
+
+
+def counted() -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], float] = {}
+    counts().hand_on(found.update)
+    return found
 
 
 def test_stopped_process_stays_away(keep, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from workers.embedded import Servers, Stack
+from workers.embedded.records import signal_group
 
 
 @pytest.fixture
@@ -49,6 +50,34 @@ def test_killed_worker_comes_back(stack: Stack):
     wait_for(lambda: stack.processes["worker-io-1"].pid not in (None, before["worker-io-1"]))
     after = {name: process.pid for name, process in stack.processes.items()}
     assert {name for name in before if before[name] != after[name]} == {"worker-io-1"}
+
+
+def test_a_frozen_worker_is_named_by_all_who_ask(stack: Stack):
+    """Without it the stack accepts turns and is not healthy, and the probe fails for this worker alone."""
+
+    def probe(*command: str) -> int:
+        environment = {**os.environ, **stack.environment}
+        line = [sys.executable, "-m", "workers.cli", *command, "--check"]
+        return subprocess.run(line, env=environment, check=False).returncode
+
+    def healthy() -> httpx2.Response:
+        return httpx2.get(f"{stack.url}/healthz?deep=1")
+
+    wait_for(lambda: healthy().status_code == 200)
+    before = probe("worker")
+    signal_group(stack.processes["worker-cpu"].pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: healthy().status_code == 503, within_s=15)
+
+        told, ready = healthy().json(), httpx2.get(f"{stack.url}/readyz").status_code
+        wait_for(lambda: probe("worker", "--name", "worker-cpu") == 1)
+        after = probe("worker", "--name", "worker-io-1"), probe("beat")
+    finally:
+        signal_group(stack.processes["worker-cpu"].pid, signal.SIGCONT)
+    wait_for(lambda: healthy().status_code == 200)
+
+    assert (before, after) == (0, (0, 0))
+    assert ("tools.cpu" in told["detail"], "tools.io" in told["detail"], ready) == (True, False, 200)
 
 
 def test_stack_is_what_was_asked_for(stack: Stack):

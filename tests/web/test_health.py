@@ -4,10 +4,11 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from models import functions
+from models import functions, redis
 from models.database import close_connections
 from models.settings import settings
 from tests.models.explaining import beat
+from workers.app import QUEUES
 
 
 def test_alive(client: FlaskClient) -> None:
@@ -17,28 +18,55 @@ def test_alive(client: FlaskClient) -> None:
     assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
 
 
-def test_ready(client: FlaskClient) -> None:
-    """Ready is who can record a turn and has workers for all that it may need."""
-    beat()
-
-    answer = client.get("/readyz", headers={"Authorization": ""})
+def test_ready_without_workers(client: FlaskClient) -> None:
+    """Ready is who can record a turn: neither workers, nor beat, nor Redis, for the recorded turn waits for them."""
+    redis_url = "redis://127.0.0.1:1/0"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REDIS_URL", redis_url)
+        settings.cache_clear()
+        redis.redis.cache_clear()
+        answer = client.get("/readyz", headers={"Authorization": ""})
+    settings.cache_clear()
+    redis.redis.cache_clear()
 
     assert (answer.status_code, answer.get_json()) == (200, {"status": "ready"})
 
 
-def test_not_ready_without_workers(client: FlaskClient) -> None:
-    """The queues that nobody takes from are named."""
+def test_healthy_when_all_are_there(client: FlaskClient) -> None:
+    """Deep down healthy is where workers take from every queue, and beat runs."""
+    beat(*QUEUES)
+    redis.note_beat(60)
+
+    answer = client.get("/healthz?deep=1", headers={"Authorization": ""})
+
+    assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
+
+
+def test_not_healthy_without_workers_or_beat(client: FlaskClient) -> None:
+    """The queues that nobody takes from are named, and so is beat."""
     beat("plan", "tools.cpu")
 
-    answer = client.get("/readyz", headers={"Authorization": ""})
+    answer = client.get("/healthz?deep=1", headers={"Authorization": ""})
 
-    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_ready")
-    assert "tools.io, respond, maintenance" in answer.get_json()["detail"]
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_healthy")
+    assert "no living worker takes from tools.io, respond, deliver, maintenance" in answer.get_json()["detail"]
+    assert "beat does not run" in answer.get_json()["detail"]
+
+
+def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps a turn from being accepted comes first."""
+    beat(*QUEUES)
+    redis.note_beat(60)
+    monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
+
+    answer = client.get("/healthz?deep=1")
+
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "not_healthy")
+    assert "revision" in answer.get_json()["detail"]
 
 
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database at another revision is named as what is missing."""
-    beat()
     monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
 
     answer = client.get("/readyz")
@@ -49,7 +77,6 @@ def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.Mo
 
 def test_not_ready_without_functions(client: FlaskClient) -> None:
     """A process is ready no longer when later migrations have dropped the functions of its version."""
-    beat()
     was_ready = client.get("/readyz").status_code
     owner_url = settings().owner_database_url
     assert owner_url
@@ -64,7 +91,6 @@ def test_not_ready_without_functions(client: FlaskClient) -> None:
 
 def test_not_ready_when_postgres_only_reads(client: FlaskClient) -> None:
     """A Postgres that takes no writes is named as what is missing."""
-    beat()
     owner_url = settings().owner_database_url
     assert owner_url
     with psycopg.connect(owner_url) as owner:

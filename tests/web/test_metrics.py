@@ -7,15 +7,17 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 from sqlalchemy import text
 
+from models.counts import Counts, counts
 from models.database import transaction
 from models.ledger import workers
 from models.ledger.steps import FinishedStep
-from models.metrics import COUNTED, OBSERVED, Counts, counts
-from models.redis import redis
+from models.metrics import COUNTED, OBSERVED, hand_on
+from models.redis import note_beat, redis
 from models.settings import settings
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, step
 from tests.web.conftest import KeyMaker
 from tools.registry import load_registry
+from workers.app import QUEUES
 from workers.metrics import count_call, count_given_up, count_retry
 from workers.outcomes import Parked
 
@@ -50,7 +52,7 @@ def test_calls_of_a_tool_are_counted_by_how_they_end(client: FlaskClient) -> Non
     count_given_up(TOOL.name, end("unknown", code="TOOL_TIMEOUT"), 10.0)
     count_call(TOOL, Parked("s1", 1), 1.0)
     count_retry(TOOL.name, "UPSTREAM_5XX")
-    counts().hand_on()
+    hand_on()
 
     seen = scrape(client)
 
@@ -82,8 +84,8 @@ def test_processes_count_together(client: FlaskClient) -> None:
     here, there = Counts(), Counts()
     for process in (here, there, here):
         process.add("turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX")
-        process.hand_on()
-    here.hand_on()
+        hand_on(process)
+    hand_on(here)
 
     assert scrape(client)["turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX"] == 3
 
@@ -94,12 +96,12 @@ def test_what_redis_does_not_take_is_kept(client: FlaskClient, redis_url: str, m
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()
     redis.cache_clear()
-    counts().hand_on()
+    hand_on()
     monkeypatch.setenv("REDIS_URL", redis_url)
     settings.cache_clear()
     redis.cache_clear()
 
-    counts().hand_on()
+    hand_on()
     kept = scrape(client)
     redis().flushall()
     lost = scrape(client)
@@ -109,14 +111,16 @@ def test_what_redis_does_not_take_is_kept(client: FlaskClient, redis_url: str, m
 
 
 def test_the_state_of_now_is_looked_at(client: FlaskClient) -> None:
-    """Messages in queues, slots of workers, turns that are not final."""
+    """Messages in queues, slots of workers, beat, turns that are not final."""
     with transaction() as db:
         workers.beat(db, "io@here", ["tools.io", "respond"], 16)
+    note_beat(60)
     client.post("/v1/turns", json={"message": "hello"})
 
     seen = scrape(client)
 
-    assert seen["turnloom_worker_slots", "tools.io"] == 16
+    assert (seen["turnloom_worker_slots", "tools.io"], seen["turnloom_worker_slots", "plan"]) == (16, 0)
+    assert seen["turnloom_beat_alive",] == 1
     assert seen["turnloom_turns", "queued"] == 1
     assert seen["turnloom_queue_messages", "tools.cpu"] == 0
 
@@ -145,7 +149,8 @@ def test_what_is_out_is_left_out(app: APIFlask, monkeypatch: pytest.MonkeyPatch)
 
     seen = scrape(app.test_client())
 
-    assert seen == {("turnloom_worker_slots", "tools.io"): 16}
+    slots = dict.fromkeys(QUEUES, 0) | {"tools.io": 16}
+    assert seen == {("turnloom_worker_slots", queue): amount for queue, amount in slots.items()}
 
 
 def test_a_tenant_sees_how_its_own_calls_have_gone(client: FlaskClient, key: KeyMaker) -> None:

@@ -8,9 +8,8 @@ from contextlib import suppress
 
 import click
 
-from models.database import close_connections, transaction
 from models.errors import Unavailable
-from models.ledger import readiness
+from workers import pulse
 from workers.commands import beat_command, flower_command, web_command, worker_command
 
 
@@ -24,7 +23,7 @@ def web(host: str, port: int, processes: int) -> None:
 
 
 @click.command
-@click.option("--queues", required=True, help="Queues to work on, with commas between.")
+@click.option("--queues", default="", help="Queues to work on, with commas between.")
 @click.option(
     "--pool",
     type=click.Choice(["threads", "prefork"]),
@@ -34,9 +33,13 @@ def web(host: str, port: int, processes: int) -> None:
 )
 @click.option("--concurrency", default=16, show_default=True, help="Tasks at a time.")
 @click.option("--name", help="Name of this worker among those on this machine. Default: the first queue.")
-def worker(queues: str, pool: str, concurrency: int, name: str | None) -> None:
-    """Work on tasks of some queues."""
+@click.option("--check", is_flag=True, help="Start nothing: exit 0 if that worker, or each one here, lives.")
+def worker(queues: str, pool: str, concurrency: int, name: str | None, check: bool) -> None:
+    """Work on tasks of some queues, or tell whether a worker on this machine lives."""
     wanted = [queue.strip() for queue in queues.split(",") if queue.strip()]
+    if check:
+        _tell("worker", name or next(iter(wanted), None))
+        return
     if not wanted:
         raise click.BadParameter("name at least one queue", param_hint="--queues")
     _require_migration()
@@ -44,8 +47,12 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None) -> None:
 
 
 @click.command
-def beat() -> None:
+@click.option("--check", is_flag=True, help="Start nothing: exit 0 if beat lives on this machine.")
+def beat(check: bool) -> None:
     """Send the periodic tasks. Run one of it."""
+    if check:
+        _tell("beat")
+        return
     _become(beat_command())
 
 
@@ -59,12 +66,21 @@ def flower(host: str, port: int) -> None:
 
 def _require_migration() -> None:
     """Refuse to start where the database is still to be migrated. One that does not answer is waited for later."""
+    # Here, because a probe of a worker must not pay for SQLAlchemy.
+    from models.database import close_connections, transaction  # noqa: PLC0415
+    from models.ledger import readiness  # noqa: PLC0415
+
     with suppress(Unavailable):
         with transaction() as db:
             lacking = readiness.unmigrated(db)
         if lacking:
             raise click.ClickException(lacking)
     close_connections()
+
+
+def _tell(kind: pulse.Kind, name: str | None = None) -> None:
+    alive = pulse.check(kind, name)
+    click.echo(f"alive: {alive} {kind}{'' if alive == 1 else 's'}")
 
 
 def _become(command: list[str]) -> None:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from models.daemon import Daemon
 from models.errors import Unavailable
 from models.logging import log
 from workers.embedded.records import record, signal_group
@@ -19,6 +20,7 @@ _LAUNCH = Path(__file__).with_name("launch.py")
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0
 _STEADY_S = 10.0
 _TRIES_AT_START = 3
+_REAPING_S = 30.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.3
 _LOG_TAIL_LINES = 8
 
@@ -55,7 +57,8 @@ class Process:
         # Re-entrant: a second Ctrl-C kills from a signal handler, maybe while we hold it.
         self._lock = threading.RLock()
         self._stopping = threading.Event()
-        self._keeper: threading.Thread | None = None
+        self._delay_s = _FIRST_DELAY_S
+        self._keeper: Daemon | None = None
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -68,8 +71,8 @@ class Process:
         """Start the program and return at once; `wait_until` tells when it is ready."""
         self._stopping.clear()
         self.restarts = 0
-        self._keeper = threading.Thread(target=self._keep, name=f"keeper of {self.name}", daemon=True)
-        self._keeper.start()
+        self._delay_s = _FIRST_DELAY_S
+        self._keeper = Daemon(f"keeper of {self.name}", self._live_once, stopping=self._stopping).start()
 
     def wait_until(self, check: Callable[[], object], *, timeout_s: float) -> None:
         """Wait until `check` no longer raises Unavailable.
@@ -104,11 +107,11 @@ class Process:
         self.ask_to_stop()
         if self._keeper is None:
             return
-        self._keeper.join(timeout_s)
-        if self._keeper.is_alive():
+        self._keeper.stop(timeout_s)
+        if self._keeper.is_alive:
             log.warning("process.killed", process=self.name, waited_s=timeout_s)
             self.kill()
-            self._keeper.join()
+            self._keeper.stop(_REAPING_S)
 
     def kill(self) -> None:
         """End the program and what it started, at once. It comes back, unless it has been asked to stop."""
@@ -116,18 +119,17 @@ class Process:
             if self._child:
                 signal_group(self._child.pid, signal.SIGKILL)
 
-    def _keep(self) -> None:
-        delay_s = _FIRST_DELAY_S
-        while not self._stopping.is_set():
-            started = time.monotonic()
-            end = self._run_once()
-            if self._stopping.is_set():
-                return
-            delay_s = _FIRST_DELAY_S if time.monotonic() - started > _STEADY_S else delay_s
-            self.restarts += 1
-            log.warning("process.died", process=self.name, end=end, restart_in_s=delay_s)
-            self._stopping.wait(delay_s)
-            delay_s = min(delay_s * 2, _LONGEST_DELAY_S)
+    def _live_once(self) -> None:
+        """Run the program until it ends, and wait until it may be started again."""
+        started = time.monotonic()
+        end = self._run_once()
+        if self._stopping.is_set():
+            return
+        delay_s = _FIRST_DELAY_S if time.monotonic() - started > _STEADY_S else self._delay_s
+        self._delay_s = min(delay_s * 2, _LONGEST_DELAY_S)
+        self.restarts += 1
+        log.warning("process.died", process=self.name, end=end, restart_in_s=delay_s)
+        self._stopping.wait(delay_s)
 
     def _run_once(self) -> str:
         """Run the program until it ends; return how it ended."""

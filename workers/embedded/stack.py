@@ -181,6 +181,7 @@ class Stack:
             "TURNLOOM_DEV_KEY": self.dev_key,
             "TURNLOOM_LINK_SECRET": settings().link_secret or self.servers.home.secrets.link_secret,
             "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),
+            "TURNLOOM_RUN_DIR": str(self.servers.home.path / "pulses"),
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),
             **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,
@@ -190,7 +191,7 @@ class Stack:
             process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
             self.processes[program.name] = process
             process.start()
-        checks = {"web": f"{self.url}/readyz", "flower": f"{self.flower_url}/healthcheck"}
+        checks = {"web": f"{self.url}/healthz?deep=1", "flower": f"{self.flower_url}/healthcheck"}
         for name in self.processes.keys() & checks.keys():
             self.processes[name].wait_until(partial(_check_ready, checks[name]), timeout_s=_READY_TIMEOUT_S)
         exports = [f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items()]

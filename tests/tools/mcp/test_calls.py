@@ -16,6 +16,7 @@ from tests.tools.mcp.serving import Program, code, tools_of, words_of
 from tools.context import ToolContext
 from tools.mcp.client import connections
 from tools.mcp.client.listing import ask
+from tools.mcp.client.loop import loop
 from tools.mcp.servers import Server
 from tools.registry import Tool
 from tools.runner import run
@@ -112,6 +113,23 @@ def test_a_server_that_never_answers_costs_the_time_of_the_call(
     found = call(program.tool("hang", effect), time_s=1.0)  # type: ignore[arg-type]
 
     assert (code(found), found.unsure) == ("TOOL_TIMEOUT", unsure)
+
+
+def test_calls_go_on_after_the_loop_was_ended_by_what_ran_in_it(program: Program, call: Call) -> None:
+    """Another loop takes its place, with connections of its own."""
+    before = call(program.tool("pid")).data
+
+    async def throw() -> None:
+        loop().tasks.start_soon(_raise)
+
+    loop().call(throw, 5)
+    wait_for(lambda: call(program.tool("pid")).ok)
+
+    assert call(program.tool("pid")).data != before
+
+
+async def _raise() -> None:
+    raise RuntimeError("boom")
 
 
 def test_a_server_that_died_is_started_again(program: Program, call: Call) -> None:

@@ -16,7 +16,7 @@ from tools.context import ToolContext
 from tools.mcp.calling import Answer, Target
 from tools.mcp.client import faults
 from tools.mcp.client.connections import Connection
-from tools.mcp.client.loop import loop
+from tools.mcp.client.loop import Loop, loop
 from tools.mcp.client.results import read_result
 from tools.mcp.foreign import Foreign
 from tools.mcp.servers import Server
@@ -62,7 +62,7 @@ class _Call:
 
     async def make(self) -> types.CallToolResult:
         target = self._target
-        connection = _connection(target.name, target.server.model_dump_json())
+        connection = _connection(loop(), target.name, target.server.model_dump_json())
         held = await connection.hold(is_sure=not target.may_repeat)
         held.require(target.definition)
         held.refusal.status = 0
@@ -80,7 +80,8 @@ class _Call:
 
 
 @cache
-def _connection(name: str, server: str) -> Connection:
+def _connection(_loop: Loop, name: str, server: str) -> Connection:
+    """Return the connection that lives in this loop: one ends with its loop."""
     return Connection(name, Server.model_validate_json(server))
 
 

@@ -4,12 +4,13 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from functools import cache
-from queue import SimpleQueue
 from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
+
+from models.daemon import Daemon
 
 Value = TypeVar("Value")
 
@@ -35,18 +36,42 @@ class Loop:
             raise
 
 
-@cache
+class _Place:
+    """Where the loop of this process stands. Should what runs in a loop end it, another one takes its place."""
+
+    def __init__(self) -> None:
+        self._stands = threading.Event()
+        self._loop: Loop | None = None
+        Daemon("mcp", self._run).start()
+
+    def loop(self) -> Loop:
+        """Return the loop that runs now."""
+        while (loop := self._loop) is None:
+            self._stands.wait()
+        return loop
+
+    def _run(self) -> None:
+        try:
+            anyio.run(self._serve)
+        finally:
+            self._stands.clear()
+            self._loop = None
+
+    async def _serve(self) -> None:
+        async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
+            self._loop = Loop(portal, tasks)
+            self._stands.set()
+            await portal.sleep_until_stopped()
+
+
 def loop() -> Loop:
     """Return this process's loop. Its thread ends with the process: nothing of it waits for a server's goodbye."""
-    made: SimpleQueue[Loop] = SimpleQueue()
-    threading.Thread(target=anyio.run, args=(_serve, made), name="mcp", daemon=True).start()
-    return made.get()
+    return _place().loop()
 
 
-async def _serve(made: "SimpleQueue[Loop]") -> None:
-    async with anyio.create_task_group() as tasks, BlockingPortal() as portal:
-        made.put(Loop(portal, tasks))
-        await portal.sleep_until_stopped()
+@cache
+def _place() -> _Place:
+    return _Place()
 
 
-os.register_at_fork(after_in_child=loop.cache_clear)
+os.register_at_fork(after_in_child=_place.cache_clear)
