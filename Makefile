@@ -56,15 +56,7 @@ migrate: $(READY) ## bring the database of DATABASE_URL up to date
 
 $(READY): requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
-	if command -v uv >/dev/null; then \
-	  uv venv --quiet --allow-existing --python "$$(command -v $(PYTHON))" $(VENV) && \
-	  uv pip install --quiet --python $(BIN)/python -r requirements.txt && \
-	  uv pip install --quiet --python $(BIN)/python --no-deps -e .; \
-	else \
-	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .; \
-	fi
+	@.ci/install $(PYTHON) $(VENV)
 	@touch $(READY)
 
 # Only what the extra names, without ours: a peer is measured as its users have it.

@@ -188,7 +188,8 @@ def errors_page() -> str:
 def commands_page() -> str:
     """Give the help text of every command."""
     helps = [f"## `{path}`\n\n```text\n{text}\n```" for path, text in _helps(turnloom, "turnloom", None)]
-    return _page("Commands", "Exit codes: 0 done, 1 the work failed, 2 wrong usage.", helps)
+    where = "In a checkout, `. .venv/bin/activate` brings `turnloom` onto the PATH of a shell."
+    return _page("Commands", f"{where}\n\nExit codes: 0 done, 1 the work failed, 2 wrong usage.", helps)
 
 
 def _parameters(operation: Mapping[str, Any]) -> Iterator[str]:

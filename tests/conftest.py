@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ hypothesis.settings.load_profile("patient")
 
 ALLOWED_HOST = "127.0.0.2"
 """This machine, under an address at which the stack may call what a user names; it may not at 127.0.0.1."""
+DEV_KEY = "tl_dev_of_the_tests"
 
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
@@ -129,10 +130,14 @@ def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def stack(sim_log: Path) -> Iterator[Stack]:
     """The whole service, once for all journeys. A test that stops a part of it starts it again."""
-    settings.cache_clear()
     own = {"TURNLOOM_SIM_LOG": str(sim_log), "TURNLOOM_ALLOWED_HOSTS": f'["{ALLOWED_HOST}"]'}
     options = StackOptions(data_dir=None, port=0, flower_port=0, settings=own)
-    with Stack(options) as started:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as running:
+        patch.setenv("TURNLOOM_DEV_KEY", DEV_KEY)
+        settings.cache_clear()
+        started = running.enter_context(Stack(options))
+        patch.undo()
+        settings.cache_clear()
         yield started
 
 

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from tests.facts import is_alive, wait_for
+from workers.cli.up import banner
 from workers.embedded import Servers, Stack
 from workers.embedded.records import signal_group
 
@@ -101,6 +102,23 @@ def test_sigterm_ends_everything(up, tmp_path):
     assert len(pids) == 7
     assert [name for name, pid in pids.items() if is_alive(pid)] == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path):
+    """In its directory without a word, in any other by the line that the banner shows; also where a key was given."""
+    (tmp_path / ".turnloom").symlink_to(stack.servers.home.path)
+    (tmp_path / "elsewhere").mkdir()
+    banner_lines = str(banner(stack, ready_in_s=1.0)).splitlines()
+    [line] = [line.removeprefix("another shell ") for line in banner_lines if line.startswith("another shell ")]
+
+    def said(*command: str, cwd: Path) -> str:
+        done = subprocess.run(command, cwd=cwd, input="hi\n", capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    here = said(sys.executable, "-m", "workers.cli", "chat", cwd=tmp_path)
+    there = said("sh", "-c", line, cwd=tmp_path / "elsewhere")
+
+    assert ["succeeded" in here, "succeeded" in there] == [True, True], here + there
 
 
 def test_kill_9_leaves_nothing_that_matters(up, tmp_path):

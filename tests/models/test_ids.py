@@ -58,8 +58,9 @@ import os
 from models.ids import new_id
 new_id()
 is_child = os.fork() == 0
-print(*[new_id() for _ in range(200)], flush=True)
+made = [new_id() for _ in range(200)]
 is_child or os.wait()
+print(*made)
 """
 
 

@@ -12,20 +12,23 @@ from models.ids import new_id
 from models.settings import settings
 from workers.cli.client import Api
 from workers.cli.watching import show_events, show_turn
-from workers.embedded.home import kept_dev_key
+from workers.embedded.home import published
+
+_DATA_DIR = Path(".turnloom")
+"""Where `turnloom up` keeps its data unless told otherwise."""
 
 
 @click.command
 @click.option("--agent", default=None, help="Agent that answers.  [default: the conversation's own, or generic]")
 @click.option("--conversation", default=None, help="Conversation to go on with.  [default: a new one]")
 @click.option("--user", default=None, help="Id of the user whom the agent acts for, such as noa of the demo.")
-@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL]")
+@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL, or the stack's here]")
 @click.option("--key", default=None, help="Key to the API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
 def chat(agent: str | None, conversation: str | None, user: str | None, url: str | None, key: str | None) -> None:
     """Chat in the terminal; each answer shows its plan and its steps as they happen. Ctrl-D ends it."""
     console = Console()
     to = {"conversation_id": conversation or str(new_id()), "agent": agent, "user": {"id": user} if user else None}
-    with Api(url or settings().api_url, find_key(key)) as api:
+    with Api(find_url(url), find_key(key)) as api:
         known = [entry["name"] for entry in api.agents()]
         console.print(f"[dim]agents: {', '.join(known)} · conversation {to['conversation_id']} · Ctrl-D ends[/]")
         while (message := _ask()) is not None:
@@ -33,13 +36,20 @@ def chat(agent: str | None, conversation: str | None, user: str | None, url: str
                 answer(console, api, {"message": message, **to})
 
 
+def find_url(given: str | None) -> str:
+    """Return where the API answers that a command talks to: as given or set, else the stack of this directory's."""
+    running = None if "api_url" in settings().model_fields_set else published(_DATA_DIR)
+    return given or (running.url if running else settings().api_url)
+
+
 def find_key(given: str | None) -> str:
-    """Return the key that a command is to use.
+    """Return the key that a command uses: as given or set, else that of the stack which runs in this directory.
 
     Raises:
-        UsageError: none was given, set or kept.
+        UsageError: there is none.
     """
-    found = given or settings().api_key or settings().dev_key or kept_dev_key(Path(".turnloom"))
+    running = published(_DATA_DIR)
+    found = given or settings().api_key or settings().dev_key or (running.key if running else None)
     if found is None:
         raise click.UsageError("no key: give --key, set TURNLOOM_API_KEY, or start `turnloom up` in this directory")
     return found

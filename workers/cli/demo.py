@@ -14,7 +14,7 @@ from models.ids import new_id
 from models.settings import settings
 from workers.cli.chat import answer
 from workers.cli.client import Api
-from workers.cli.up import banner
+from workers.cli.up import banner, show_part
 from workers.embedded import StackOptions, foreground
 
 _CONVERSATIONS = Path(__file__).parent / "demo.yaml"
@@ -32,7 +32,7 @@ def demo(once: bool, port: int) -> None:
     latency = {"TURNLOOM_TRAVEL_LATENCY_MS": str(_LATENCY_MS)}
     options = StackOptions(data_dir=None, port=0 if once else port, settings=latency)
     failed = 0
-    with suppress(KeyboardInterrupt), foreground(options) as stack:
+    with suppress(KeyboardInterrupt), foreground(options, show_part) as stack:
         console.print(banner(stack, ready_in_s=time.monotonic() - began))
         if settings().offline:
             console.print(
@@ -46,7 +46,7 @@ def demo(once: bool, port: int) -> None:
                 failed += _converse(console, api, agent, **conversation)
         console.print(f"\n{'all turns succeeded' if not failed else f'{failed} turns failed'}")
         if not once:
-            console.print(f"console: {stack.url}/   API: {stack.url}/docs   Ctrl-C stops")
+            console.print(f"The API's documents: {stack.url}/docs   Ctrl-C stops")
             while True:
                 signal.pause()
     raise SystemExit(1 if failed else 0)

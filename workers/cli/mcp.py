@@ -11,7 +11,7 @@ from models.settings import settings
 from tools.mcp.importing import Verdict, judge
 from tools.mcp.pinned import load_pinned, path_of, save_pinned
 from tools.mcp.servers import Server, load_servers
-from workers.cli.chat import find_key
+from workers.cli.chat import find_key, find_url
 from workers.cli.printing import json_option, print_rows
 
 _LISTING_S = 30.0
@@ -22,7 +22,7 @@ _COLUMNS = ("server", "tool", "effect", "approval", "verdict")
 @click.option("--http", "port", type=click.IntRange(1, 65535), help="Serve over HTTP on this port of this machine.")
 @click.option("--agent", default=None, help="Agent whose tools are offered.  [default: TURNLOOM_DEFAULT_AGENT]")
 @click.option("--user", default=None, help="Id of the user for whom calls act.")
-@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL]")
+@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL, or the stack's here]")
 @click.option("--key", default=None, help="Key to the API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
 @click.pass_context
 def mcp(
@@ -38,7 +38,7 @@ def mcp(
     # 2 s: the other commands do without.
     from workers.cli.mcp_server import Terms, serve_http, serve_stdio  # noqa: PLC0415 - heavy, see above
 
-    terms = Terms(url or settings().api_url, agent or settings().default_agent, user)
+    terms = Terms(find_url(url), agent or settings().default_agent, user)
     if port is None:
         serve_stdio(terms, find_key(key))
     else:

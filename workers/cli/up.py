@@ -36,10 +36,15 @@ def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int, flower: 
     home = None if ephemeral else data_dir or Path(".turnloom")
     shown = flower_port if flower else None
     options = StackOptions(data_dir=home, port=port, tool_workers=workers, flower_port=shown)
-    with suppress(KeyboardInterrupt), foreground(options) as stack:
+    with suppress(KeyboardInterrupt), foreground(options, show_part) as stack:
         Console(soft_wrap=True).print(banner(stack, ready_in_s=time.monotonic() - began))
         while True:
             signal.pause()
+
+
+def show_part(name: str, seconds: float) -> None:
+    """Say on standard error that a part of the stack is up."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"{name} [dim]up after {seconds:.1f} s[/]")
 
 
 def banner(stack: Stack, *, ready_in_s: float) -> Text:
@@ -48,14 +53,14 @@ def banner(stack: Stack, *, ready_in_s: float) -> Text:
     llm = "the offline model; set OPENAI_API_KEY or OPENAI_BASE_URL for a real one"
     facts = {
         "Turnloom": f"ready in {ready_in_s:.1f} s, Ctrl-C stops it",
-        "console": f"{stack.url}/",
-        "API": f"{stack.url}/docs",
+        "API": stack.url,
+        "its documents": f"{stack.url}/docs",
         **({"Flower": stack.flower_url} if stack.flower_url else {}),
         "key": stack.dev_key,
         "language model": llm if settings().offline else settings().openai_base_url or settings().llm_model,
         "data": f"{home.path}{' (removed at the end)' if home.ephemeral else ''}",
         "logs": str(home.logs),
-        "other commands": f". {stack.environment_file}",
+        "another shell": f". {stack.environment_file} && turnloom chat",
     }
     parts = [part for name, value in facts.items() for part in ((f"{name:<16}", "bold"), f"{value}\n")]
     return Text.assemble(*parts, end="")

@@ -6,14 +6,15 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tools.enabled import enabled_tools
+from workers.embedded.progress import Told, tell_nobody
 from workers.embedded.stack import Stack, StackOptions
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def foreground(options: StackOptions) -> Iterator[Stack]:
-    """Run a stack while the block runs. Call it from the main thread.
+def foreground(options: StackOptions, told: Told = tell_nobody) -> Iterator[Stack]:
+    """Run a stack while the block runs; `told` hears of each part that comes up. Call it from the main thread.
 
     The first SIGINT, SIGTERM or SIGHUP raises KeyboardInterrupt in the block, which ends the stack in an orderly way;
     a further one kills what still finishes its work. Under `nohup` SIGHUP stays without effect.
@@ -23,7 +24,7 @@ def foreground(options: StackOptions) -> Iterator[Stack]:
     """
     # A pack that is missing or broken is told once, here, before five processes fail over it.
     enabled_tools()
-    stack = Stack(options)
+    stack = Stack(options, told)
     interrupted = False
 
     def react(_number: int, _frame: FrameType | None) -> None:

@@ -5,10 +5,13 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
 import shutil
+import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +20,7 @@ from workers.embedded.records import sweep
 
 _PREFIX = "turnloom-"
 _RECORDS = "run"
+_ACCESS = "access.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,14 @@ class Secrets:
     secret_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where the API of a running stack answers, and the key to it."""
+
+    url: str
+    key: str
+
+
 class Home:
     """A data directory while a stack holds it.
 
@@ -45,6 +57,7 @@ class Home:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX)) if data_dir is None else data_dir.resolve()
         self.logs = self.path / "logs"
         self.records = self.path / _RECORDS
+        self.environment_file = self.path / "environment"
         self._lock = self._take()
         try:
             sweep(self.records)
@@ -58,6 +71,18 @@ class Home:
         if self.ephemeral:
             shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
+
+    def publish(self, access: Access, environment: Mapping[str, str]) -> None:
+        """Let commands of this machine's user find the running stack; `environment` is what a shell sources."""
+        write_private(self.path / _ACCESS, json.dumps(asdict(access)))
+        exports = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
+        path = f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"\n'
+        write_private(self.environment_file, "".join([*exports, path]))
+
+    def withdraw(self) -> None:
+        """Take back what `publish` has written."""
+        for path in (self.path / _ACCESS, self.environment_file):
+            path.unlink(missing_ok=True)
 
     def _take(self) -> IO[str]:
         """Create the directories and hold the lock. The kernel frees it when we end, however we end.
@@ -97,10 +122,12 @@ class Home:
         return Secrets(**(made | kept))
 
 
-def kept_dev_key(data_dir: Path) -> str | None:
-    """Return the development key of the stack that keeps its data there; None where none does."""
-    path = data_dir / "secrets.json"
-    return str(json.loads(path.read_text())["dev_key"]) if path.is_file() else None
+def published(data_dir: Path) -> Access | None:
+    """Return how to reach the stack that runs with its data there; None where none does."""
+    try:
+        return Access(**json.loads((data_dir / _ACCESS).read_text()))
+    except FileNotFoundError:
+        return None
 
 
 def _remove_abandoned() -> None:

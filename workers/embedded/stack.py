@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -19,8 +18,9 @@ from models.errors import Unavailable
 from models.migration import provision
 from models.settings import Placement, settings
 from workers.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
-from workers.embedded.home import Home, write_private
+from workers.embedded.home import Access, Home
 from workers.embedded.process import Process, Program, launch_command
+from workers.embedded.progress import Told, tell_nobody, timed
 from workers.embedded.servers import Server, free_port, is_free, postgres, redis
 
 DATABASE = "turnloom"
@@ -58,8 +58,16 @@ class Servers:
     `owner_url` (the role that migrates), `redis_url`.
     """
 
-    def __init__(self, data_dir: Path | None, *, database_url: str | None = None, redis_url: str | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: Path | None,
+        *,
+        database_url: str | None = None,
+        redis_url: str | None = None,
+        told: Told = tell_nobody,
+    ) -> None:
         self.home = Home(data_dir)
+        self._told = told
         self.postgres: Server | None = None
         self.redis: Server | None = None
         try:
@@ -79,13 +87,15 @@ class Servers:
         self.home.release()
 
     def _start_redis(self) -> str:
-        self.redis = redis(self.home)
-        self.redis.start()
+        with timed(self._told, "Valkey"):
+            self.redis = redis(self.home)
+            self.redis.start()
         return self.redis.url
 
     def _start_postgres(self) -> str:
-        self.postgres = postgres(self.home)
-        self.postgres.start()
+        with timed(self._told, "Postgres"):
+            self.postgres = postgres(self.home)
+            self.postgres.start()
         secrets = self.home.secrets
         self.owner_url, application_url = provision(
             self.postgres.url, database=DATABASE, owner_password=secrets.owner, application_password=secrets.application
@@ -101,8 +111,10 @@ class Stack:
     ours use this stack.
     """
 
-    def __init__(self, options: StackOptions) -> None:
+    def __init__(self, options: StackOptions, told: Told = tell_nobody) -> None:
+        """`told` hears of each part that comes up."""
         self.options = options
+        self._told = told
         self.processes: dict[str, Process] = {}
         self.closing = False
 
@@ -112,6 +124,7 @@ class Stack:
             self.options.data_dir,
             database_url=settings().database_url if "database_url" in given else None,
             redis_url=settings().redis_url if "redis_url" in given else None,
+            told=self._told,
         )
         try:
             self._start()
@@ -133,7 +146,7 @@ class Stack:
             process.ask_to_stop()
         for process in self.processes.values():
             process.stop(max(deadline - time.monotonic(), 0.0))
-        self.environment_file.unlink(missing_ok=True)
+        self.servers.home.withdraw()
         self.servers.close()
 
     def hurry(self) -> None:
@@ -154,7 +167,7 @@ class Stack:
     @property
     def environment_file(self) -> Path:
         """What a shell sources to let further commands use this stack."""
-        return self.servers.home.path / "environment"
+        return self.servers.home.environment_file
 
     @property
     def postgres(self) -> Server:
@@ -186,16 +199,22 @@ class Stack:
             **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,
         }
-        self._migrate()
+        with timed(self._told, "the database's tables"):
+            self._migrate()
         for program in self._programs(port, flower_port):
             process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
             self.processes[program.name] = process
             process.start()
-        checks = {"web": f"{self.url}/healthz?deep=1", "flower": f"{self.flower_url}/healthcheck"}
-        for name in self.processes.keys() & checks.keys():
-            self.processes[name].wait_until(partial(_check_ready, checks[name]), timeout_s=_READY_TIMEOUT_S)
-        exports = [f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items()]
-        write_private(self.environment_file, "".join(exports))
+        self._wait_for("web", "the API", f"{self.url}/healthz")
+        self._wait_for("web", "the workers and beat", f"{self.url}/healthz?deep=1")
+        if self.flower_url:
+            self._wait_for("flower", "Flower", f"{self.flower_url}/healthcheck")
+        reached = {"TURNLOOM_API_URL": self.url, "TURNLOOM_API_KEY": self.dev_key}
+        self.servers.home.publish(Access(self.url, self.dev_key), {**self.environment, **reached})
+
+    def _wait_for(self, process: str, part: str, url: str) -> None:
+        with timed(self._told, part):
+            self.processes[process].wait_until(partial(_check_ready, url), timeout_s=_READY_TIMEOUT_S)
 
     def _migrate(self) -> None:
         """Bring the database up to date, in a process that has this stack's settings."""

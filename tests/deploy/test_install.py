@@ -1,0 +1,67 @@
+"""`make setup`: what a person sees meanwhile. The interpreter is a stand-in: nothing is installed."""
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STAND_IN = """#!/bin/sh
+case "$1 $2" in
+  "-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+  "-m pip") echo "Collecting something"; while [ ! -e "$RELEASED" ]; do :; done; exit "$STATUS" ;;
+esac
+"""
+
+
+@pytest.fixture
+def setup(tmp_path: Path) -> list[str]:
+    """`make setup` with the stand-in, on a PATH without uv."""
+    python = tmp_path / "python"
+    python.write_text(STAND_IN)
+    python.chmod(0o755)
+    released, path = tmp_path / "released", os.defpath
+    return ["env", f"PATH={path}", f"RELEASED={released}", "STATUS=0", "make", "-C", str(ROOT), f"PYTHON={python}",
+            f"VENV={tmp_path / 'venv'}", "setup"]  # fmt: skip
+
+
+def test_a_terminal_shows_what_is_being_done_and_for_how_long(setup: list[str], tmp_path: Path) -> None:
+    """One line says what comes; then there is a clock, and what the installer does; no echoed shell."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(setup, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        while b" s  Collecting something" not in seen:
+            seen += os.read(ours, 1024)
+        (tmp_path / "released").touch()
+        assert process.wait(20) == 0
+    os.close(ours)
+
+    assert b"Installing" in seen
+    assert b"packages into" in seen
+    assert b"command -v" not in seen
+
+
+def test_elsewhere_there_are_two_plain_lines(setup: list[str], tmp_path: Path) -> None:
+    """What comes, and how long it took."""
+    (tmp_path / "released").touch()
+
+    done = subprocess.run(setup, capture_output=True, text=True, check=True)
+
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("make")]
+    assert [line.split()[0] for line in lines] == ["Installing", "Installed"]
+    assert done.stderr == ""
+
+
+def test_a_failure_shows_the_end_of_the_log(setup: list[str], tmp_path: Path) -> None:
+    """And where all of it is."""
+    (tmp_path / "released").touch()
+
+    failing = [part.replace("STATUS=0", "STATUS=1") for part in setup]
+    done = subprocess.run(failing, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "Collecting something" in done.stderr
+    assert "install.log" in done.stderr
