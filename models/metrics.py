@@ -51,6 +51,9 @@ COUNTED = {
     "turnloom_tool_duration_seconds": Metric(
         "histogram", "Time of calls that were made, tries and pauses included.", ("tool",)
     ),
+    "turnloom_news_malformed_total": Metric(
+        "counter", "Messages on the channel of live news that were none of ours, and were passed over.", ()
+    ),
     FAILURES: Metric(
         "counter",
         "Failures of a thread that works in the background, by its name. It goes on; the log says what happened.",

@@ -11,16 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 from uuid import UUID
 
 import orjson
+from pydantic import StringConstraints, TypeAdapter
 from redis import Redis, RedisError
 from redis.backoff import NoBackoff
+from redis.client import PubSub
 from redis.commands.core import Script
 from redis.retry import Retry
 
-from models.contracts.event import Event
+from models.contracts.event import EVENT_ID, Event
 from models.errors import Unavailable
 from models.gathering import Gatherer
 from models.logging import log
@@ -29,11 +31,16 @@ from models.settings import settings
 Failed = RedisError
 """What a command fails with, for modules that may not know redis-py."""
 
+Item = tuple[Annotated[str, StringConstraints(pattern=EVENT_ID)], str, dict[str, Any]]
+"""An event or a delta: (event id, type, data)."""
+_NEWS: TypeAdapter[list[tuple[str, list[Item]]]] = TypeAdapter(list[tuple[str, list[Item]]])
+
 CHANNEL = "turnloom:events"
 _BEAT = "turnloom:beat"
 _DELTAS_KEPT = 5_000
 _DELTAS_TTL_S = 3_600
 _TIMEOUT_S = 2.0
+_QUIET_S = 2.0
 _OUTAGE_S = 1.0
 _SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -62,7 +69,7 @@ def settle_deltas() -> None:
     _announcer().settle(_TIMEOUT_S)
 
 
-def deltas(turn_id: UUID | str) -> list[tuple[str, str, dict[str, Any]]]:
+def deltas(turn_id: UUID | str) -> list[Item]:
     """Return the deltas kept of a turn, oldest first: (event id, type, data). Empty where Redis is out."""
     try:
         entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", redis().xrange(_deltas_key(turn_id)))
@@ -71,24 +78,45 @@ def deltas(turn_id: UUID | str) -> list[tuple[str, str, dict[str, Any]]]:
     return [tuple(orjson.loads(fields[b"event"])) for _, fields in entries]
 
 
-def listen() -> Iterator[tuple[str, list[tuple[str, str, dict[str, Any]]]]]:
-    """Yield what is announced, for ever: (turn id, [(event id, type, data)]).
+def listen() -> Iterator[bytes | None]:
+    """Yield what is announced, for ever, for `read_news`. None: nothing, but from now on we hear.
 
     Raises:
-        Unavailable: the connection is lost; listen again.
+        Unavailable: the connection is lost, or the server is silent; listen again.
     """
-    client = Redis.from_url(settings().redis_url, socket_timeout=None, socket_connect_timeout=_TIMEOUT_S)
+    client = Redis.from_url(settings().redis_url, socket_connect_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 0))
     try:
-        subscription = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
-        with subscription:
+        with client.pubsub() as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(CHANNEL)
-            for message in subscription.listen():
-                for turn_id, items in orjson.loads(message["data"]):
-                    yield turn_id, [tuple(item) for item in items]
+            yield from _messages(subscription)
     except RedisError as error:
         raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
     finally:
         client.close()
+
+
+def read_news(message: bytes) -> list[tuple[str, list[Item]]]:
+    """Read what was announced in one message: for each turn, by its id, what is new.
+
+    Raises:
+        ValueError: that is no message of ours.
+    """
+    return _NEWS.validate_json(message)
+
+
+def _messages(subscription: PubSub) -> Iterator[bytes | None]:
+    is_asked = False
+    while True:
+        message = subscription.get_message(timeout=_QUIET_S)
+        if message is not None:
+            is_asked = False
+            yield message["data"] if message["type"] == "message" else None
+        elif is_asked:
+            raise Unavailable(f"Redis was silent for {2 * _QUIET_S:.0f} s", code="redis_unavailable")
+        else:
+            # A quiet channel looks like a server that hangs, or is cut off: it has to say which.
+            subscription.ping()
+            is_asked = True
 
 
 def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
@@ -199,8 +227,7 @@ class _News:
     """What live readers of a turn are to hear."""
 
     turn_id: str
-    items: list[tuple[str, str, dict[str, Any]]]
-    """(event id, type, data)."""
+    items: list[Item]
     is_delta: bool = False
     """Whether it is kept for readers that resume: of deltas the ledger knows nothing."""
 

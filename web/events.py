@@ -15,17 +15,18 @@ from flask import Response, request
 from pydantic import Field
 
 from models.contracts.base import Contract
+from models.contracts.event import EVENT_ID
 from models.contracts.turn import FINAL_TURN_STATUSES
 from models.database import transaction
 from models.errors import Malformed, Unavailable
 from models.ledger import events, turns
-from models.redis import deltas
+from models.redis import Item, deltas
 from web.auth import caller, requires
-from web.live import FINAL_EVENTS, Item, hub
+from web.live import FINAL_EVENTS, hub
 
 Position = tuple[int, int]
 
-_ID = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_ID = re.compile(EVENT_ID)
 _HEARTBEAT_S = 15.0
 _RECONNECT_MS = 1_000
 _HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -65,11 +66,12 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
 def stream(turn_id: UUID, position: Position) -> Iterator[bytes]:
     """Yield what follows a position, in the format of server-sent events, until the turn is final."""
     yield b"retry: %d\n\n" % _RECONNECT_MS
-    with hub().follow(str(turn_id)) as reader:
+    with hub().follow(str(turn_id), position[0]) as reader:
         news, heartbeat = _missed(turn_id, position), time.monotonic() + _HEARTBEAT_S
         while True:
             for name, kind, data in news:
                 position = _read_position(name)
+                reader.seen = position[0]
                 heartbeat = time.monotonic() + _HEARTBEAT_S
                 yield b"id: %s\nevent: %s\ndata: %s\n\n" % (name.encode(), kind.encode(), orjson.dumps(data))
                 if kind in FINAL_EVENTS:

@@ -1,26 +1,28 @@
 """Live news of turns: one subscription per process, handed on to whoever waits for a turn.
 
-What is heard here may be lost at any time. It says when to look, and the ledger says what happened.
+What is heard here may be lost at any time. It says when to look, and the ledger says what happened. So the hub also
+looks into the ledger itself, every few seconds and once for all readers: a reader costs no connection while nothing
+happens to its turn.
 """
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from queue import Empty, Full, Queue
-from typing import Any
 from uuid import UUID
 
 from models import redis
 from models.contracts.turn import FINAL_TURN_STATUSES
-from models.database import transaction
+from models.counts import counts
+from models.daemon import Daemon
+from models.database import statement
 from models.errors import Unavailable
-from models.ledger import turns
+from models.ledger import events
+from models.ledger.events import Stand
 from models.logging import log
-
-Item = tuple[str, str, dict[str, Any]]
-"""An event or a delta: (event id, type, data)."""
+from models.redis import Item, read_news
 
 FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
 """After one of these a turn has no further event."""
@@ -33,9 +35,10 @@ _POLL_HEARING_S, _POLL_DEAF_S = 5.0, 1.0
 class Reader:
     """The end of the line of one who waits for a turn."""
 
-    def __init__(self, hub: "Hub") -> None:
-        self._hub = hub
-        self._news: Queue[list[Item]] = Queue(_KEPT_PER_READER)
+    def __init__(self, seen: float) -> None:
+        self.seen = seen
+        """The last event in the ledger that it knows of. Infinite: it wants to hear of the end only."""
+        self._news: Queue[list[Item] | None] = Queue(_KEPT_PER_READER)
 
     def put(self, items: list[Item]) -> None:
         """Hand over news. What a slow reader has no room for is dropped: it finds it in the ledger."""
@@ -44,45 +47,47 @@ class Reader:
         except Full:
             log.warning("news.dropped", kept=_KEPT_PER_READER)
 
+    def note(self, stand: Stand) -> None:
+        """Send the reader to the ledger if that knows more; what it has not read yet may be just that."""
+        if (stand.is_final or stand.last_event > self.seen) and self._news.empty():
+            self._news.put(None)
+
     def wait(self, at_most_s: float) -> list[Item] | None:
-        """Return the next news; None when it is time to look into the ledger without any."""
+        """Return the next news, none when the time is over; None when it is time to look into the ledger."""
         try:
-            return self._news.get(timeout=max(0.0, min(at_most_s, self._hub.poll_s)))
+            return self._news.get(timeout=max(0.0, at_most_s))
         except Empty:
-            return None
+            return []
 
-
-    def wait_for_end(self, at_most_s: float) -> None:
-        """Return when the turn's final event is heard, or the time is over."""
-        deadline = time.monotonic() + at_most_s
+    def wait_for_end(self, deadline: float) -> bool:
+        """Wait until the turn seems to be final, until this time by the monotonic clock; tell whether it does."""
         while (left_s := deadline - time.monotonic()) > 0:
-            if any(kind in FINAL_EVENTS for _, kind, _ in self.wait(left_s) or ()):
-                return
+            heard = self.wait(left_s)
+            if heard is None or any(kind in FINAL_EVENTS for _, kind, _ in heard):
+                return True
+        return False
 
 
 class Hub:
-    """Listens, from the first reader on, in a thread of its own (a greenlet under gunicorn's gevent workers)."""
+    """Listens and looks, from the first reader on, in two threads (greenlets under gunicorn's gevent workers)."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._readers: dict[str, set[Reader]] = {}
-        self._thread: threading.Thread | None = None
+        self._runs = False
         self._hears = False
-
-    @property
-    def poll_s(self) -> float:
-        """How long a reader may rely on this hub alone."""
-        return _POLL_HEARING_S if self._hears else _POLL_DEAF_S
+        self._pause = threading.Event()
 
     @contextmanager
-    def follow(self, turn_id: str) -> Iterator[Reader]:
-        """Read a turn's news from now on."""
-        reader = Reader(self)
+    def follow(self, turn_id: str, seen: float = 0) -> Iterator[Reader]:
+        """Read a turn's news from now on; `seen` as in `Reader`."""
+        reader = Reader(seen)
         with self._lock:
             self._readers.setdefault(turn_id, set()).add(reader)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._listen, name="live news", daemon=True)
-                self._thread.start()
+            if not self._runs:
+                self._runs = True
+                Daemon("live news", self._listen).start()
+                Daemon("live looks", self._look).start()
         try:
             yield reader
         finally:
@@ -92,40 +97,52 @@ class Hub:
                     del self._readers[turn_id]
 
     def _listen(self) -> None:
-        pause = threading.Event()
-        while True:
-            try:
-                for turn_id, items in redis.listen():
-                    self._hears = True
-                    with self._lock:
-                        readers = tuple(self._readers.get(turn_id, ()))
-                    for reader in readers:
-                        reader.put(items)
-            except Unavailable as error:
-                log.warning("news.interrupted", error=str(error))
+        """Hand on what is announced, until the connection is lost."""
+        try:
+            for message in redis.listen():
+                self._hears = True
+                if message is not None:
+                    self._hand_on(message)
+        except Unavailable:
             self._hears = False
-            pause.wait(_RECONNECT_S)
+            self._pause.wait(_RECONNECT_S)
+            raise
+        finally:
+            self._hears = False
+
+    def _hand_on(self, message: bytes) -> None:
+        try:
+            news = read_news(message)
+        except ValueError as error:
+            log.warning("news.malformed", bytes=len(message), error=type(error).__name__)
+            counts().add("turnloom_news_malformed_total")
+            return
+        for turn_id, items in news:
+            for reader in self._readers_of(turn_id):
+                reader.put(items)
+
+    def _look(self) -> None:
+        """Tell readers of whose turn the ledger knows more, once."""
+        self._pause.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
+        with self._lock:
+            turn_ids = list(self._readers)
+        for turn_id, stand in _stands(turn_ids).items():
+            for reader in self._readers_of(str(turn_id)):
+                reader.note(stand)
+
+    def _readers_of(self, turn_id: str) -> tuple[Reader, ...]:
+        with self._lock:
+            return tuple(self._readers.get(turn_id, ()))
+
+
+def _stands(turn_ids: list[str]) -> Mapping[UUID, Stand]:
+    if not turn_ids:
+        return {}
+    with statement() as db:
+        return events.stands(db, [UUID(turn_id) for turn_id in turn_ids])
 
 
 @lru_cache
 def hub() -> Hub:
     """Return this process's hub."""
     return Hub()
-
-
-def wait_until_final(turn_id: UUID, at_most_s: float) -> bool:
-    """Wait for the end of a turn; tell whether it came in time."""
-    deadline = time.monotonic() + at_most_s
-    with hub().follow(str(turn_id)) as reader:
-        while not _is_final(turn_id):
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                return False
-            reader.wait_for_end(min(left_s, hub().poll_s))
-    return True
-
-
-def _is_final(turn_id: UUID) -> bool:
-    with transaction() as db:
-        turn = turns.get(db, turn_id)
-        return turn is not None and turn.status in FINAL_TURN_STATUSES

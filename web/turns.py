@@ -3,6 +3,8 @@
 Receiving is the cheap door: one statement records the turn, one message dispatches it, and nothing else is asked.
 """
 
+import math
+import time
 from uuid import UUID
 
 from apiflask import APIBlueprint
@@ -11,7 +13,7 @@ from pydantic import Field
 
 from models.contracts.base import Contract
 from models.contracts.explanation import Explanation
-from models.contracts.turn import Links, TurnAccepted, TurnRequest, TurnState, TurnView
+from models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
 from models.crash_points import reach
 from models.database import snapshot, statement, transaction
 from models.errors import Conflict, Unavailable
@@ -24,13 +26,15 @@ from web.auth import caller, requires
 from web.backlog import RETRY_AFTER_S
 from web.bodies import json_response
 from web.catalogue import catalogue
-from web.live import wait_until_final
+from web.live import hub
 from web.opening import open_turn
 from web.receiving import new_turn
 from web.views import turn_graph, turn_view
 from workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
+
+_ACCEPTED = ("opened", "merged")
 
 blueprint = APIBlueprint("turns", __name__, url_prefix="/v1/turns", tag="Turns")
 
@@ -59,31 +63,46 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     new = new_turn(json_data)
     opened = open_turn(new)
     answer = _answer(new, opened)
-    turn_id = UUID(answer.turn_id)
-    accepted = opened.outcome in ("opened", "merged")
-    if accepted:
-        reach("turn.opened")
-        # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
-        if opened.is_sent:
-            dispatch_soon(turn_id)
-        if opened.closed is not None:
-            dispatch_reply(opened.closed)
-        ids = {"turn_id": answer.turn_id, "conversation_id": answer.conversation_id, "seq": answer.seq}
-        log.info("turn.received", **ids, merged=opened.outcome == "merged")
-    if query_data.wait and (view := _finished(turn_id, query_data.wait)):
+    if not query_data.wait:
+        _hand_on(answer, opened)
+    elif view := _finished(answer, opened, query_data.wait):
         return json_response(view)
-    response = json_response(answer, 202 if accepted else 200)
+    response = json_response(answer, 202 if opened.outcome in _ACCEPTED else 200)
     response.headers["Location"] = answer.links.self
     return response
 
 
-def _finished(turn_id: UUID, within_s: float) -> TurnView | None:
-    """Wait for the turn's end. None: it did not come in time, or cannot be read now; it is accepted all the same."""
-    try:
-        return _view(str(turn_id)) if wait_until_final(turn_id, within_s) else None
-    except Unavailable as error:
-        log.warning("wait.broken_off", turn_id=str(turn_id), error=error.code)
-        return None
+def _hand_on(answer: TurnAccepted, opened: OpenedTurn) -> None:
+    """Have an accepted turn worked on."""
+    if opened.outcome not in _ACCEPTED:
+        return
+    reach("turn.opened")
+    # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
+    if opened.is_sent:
+        dispatch_soon(UUID(answer.turn_id))
+    if opened.closed is not None:
+        dispatch_reply(opened.closed)
+    ids = {"turn_id": answer.turn_id, "conversation_id": answer.conversation_id, "seq": answer.seq}
+    log.info("turn.received", **ids, merged=opened.outcome == "merged")
+
+
+def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> TurnView | None:
+    """Hand a turn on and wait for its end. None: it did not come in time, or cannot be read now."""
+    deadline = time.monotonic() + within_s
+    # Whoever listens before the turn is handed on misses nothing of it.
+    with hub().follow(answer.turn_id, math.inf) as reader:
+        _hand_on(answer, opened)
+        may_be_final = opened.outcome == "repeated"
+        while may_be_final or reader.wait_for_end(deadline):
+            may_be_final = False
+            try:
+                view = _view(answer.turn_id)
+            except Unavailable as error:
+                log.warning("wait.broken_off", turn_id=answer.turn_id, error=error.code)
+                return None
+            if view.status in FINAL_TURN_STATUSES:
+                return view
+    return None
 
 
 @blueprint.get("/<turn_id>")

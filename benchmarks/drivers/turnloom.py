@@ -17,7 +17,7 @@ from models.database import statement, transaction
 from models.ids import new_id
 from models.ledger import keys, tenants, turns
 from models.ledger.turns import NewTurn
-from models.redis import CHANNEL, listen, redis
+from models.redis import CHANNEL, listen, read_news, redis
 from models.settings import settings
 from workers.dispatch import dispatch_turns
 
@@ -74,8 +74,9 @@ class _Driver:
                 raise RuntimeError(f"turn {turn_id} has failed")
 
     def _listen(self) -> None:
-        for turn_id, events in listen():
-            self._news.put((turn_id, {kind for _, kind, _ in events}))
+        for message in listen():
+            for turn_id, events in read_news(message) if message else ():
+                self._news.put((turn_id, {kind for _, kind, _ in events}))
 
 
 def _listeners() -> int:

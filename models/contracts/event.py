@@ -38,6 +38,10 @@ EVENTS = {
 """What happens to a turn: type -> when, and the fields of its `data` beside `turn_id` and `at`."""
 
 
+EVENT_ID = r"^[0-9]{1,9}(?:\.[0-9]{1,9})?$"
+"""The id of an event, its place in the ledger; of a delta, that of the event before it and its number."""
+
+
 class Event(Contract):
     """Something that happened to a turn."""
 

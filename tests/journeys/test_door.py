@@ -7,7 +7,10 @@ from itertools import repeat
 
 import httpx2
 import pytest
+from redis import Redis
 
+from models.redis import CHANNEL
+from tests.facts import wait_for
 from tests.journeys.following import FINAL, post, wait_step
 from workers.embedded import Stack
 
@@ -48,3 +51,20 @@ def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters
         answers = Counter(threads.map(ask, repeat(None, waiters)))
 
     assert answers == {(200, True): waiters}
+
+
+def test_live_news_outlives_what_is_no_news(stack: Stack, crowd: httpx2.Client) -> None:
+    """Somebody else's message on the channel of live news is passed over and counted; whoever waits hears as ever."""
+    with Redis.from_url(stack.redis_url) as redis:
+        for message in (b"garbage", b"{}", b'[["id", [["no id", "turn.queued", {}]]]]'):
+            redis.publish(CHANNEL, message)
+
+    body = {"message": "go", "agent": "generic", "plan": {"steps": [wait_step("a", ms=200)]}}
+    answer = crowd.post("/v1/turns", params={"wait": 30}, json=body)
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "succeeded")
+    wait_for(lambda: _counter(crowd.get("/metrics").text, "turnloom_news_malformed_total") >= 3)
+
+
+def _counter(metrics: str, name: str) -> float:
+    return next((float(line.split()[1]) for line in metrics.splitlines() if line.startswith(f"{name} ")), 0.0)

@@ -1,0 +1,161 @@
+"""Live news: one subscription and one look for all readers of a process, and nothing ends them."""
+
+import threading
+from collections.abc import Iterator
+from math import inf
+from typing import Any
+from unittest.mock import Mock
+from uuid import UUID
+
+import pytest
+from flask.testing import FlaskClient
+from sqlalchemy import event
+
+from models import redis
+from models.contracts.event import Event
+from models.counts import Counts
+from models.database import engine
+from models.ids import new_id
+from models.ledger import events
+from models.redis import CHANNEL, announce
+from tests.factories import claim_turn, finish_turn
+from tests.facts import wait_for
+from web.events import stream
+from web.live import Hub, Reader
+
+MALFORMED = [
+    b"garbage",
+    b"\xff\x00",
+    b"{}",
+    b"[1]",
+    b'[["id"]]',
+    b'[["id", [["1", "turn.queued"]]]]',
+    b'[["id", [["first", "turn.queued", {}]]]]',
+    b"[" * 100_000,
+]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counts:
+    """What is counted from now on."""
+    mine = Counts()
+    monkeypatch.setattr("web.live.counts", lambda: mine)
+    monkeypatch.setattr("models.daemon.counts", lambda: mine)
+    return mine
+
+
+@pytest.fixture
+def turn_id(client: FlaskClient) -> UUID:
+    return UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"])
+
+
+def _total(counted: Counts, *series: str) -> float:
+    return sum(amount for name, amount in list(counted._fresh) if name == series)
+
+
+def _hears(turn_id: UUID, reader: Reader) -> bool:
+    announce(turn_id, [Event(seq=1, type="turn.queued", data={})])
+    return bool(reader.wait(0.05))
+
+
+@pytest.mark.usefixtures("redis_url")
+def test_a_malformed_message_is_passed_over(counted: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after it on the same subscription is heard as ever; each is counted."""
+    turn_id, hub, listened = new_id(), Hub(), Mock(wraps=redis.listen)
+    monkeypatch.setattr(redis, "listen", listened)
+    with hub.follow(str(turn_id)) as reader:
+        wait_for(lambda: _hears(turn_id, reader))
+        for message in MALFORMED:
+            redis.redis().publish(CHANNEL, message)
+        wait_for(lambda: _hears(turn_id, reader))
+
+        assert (hub._hears, listened.call_count) == (True, 1)
+    assert _total(counted, "turnloom_news_malformed_total") == len(MALFORMED)
+
+
+@pytest.mark.usefixtures("redis_url")
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), SystemExit(1)], ids=repr)
+def test_whatever_ends_the_listener_starts_it_again(
+    error: BaseException, counted: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is counted, and until it hears again the hub does not say that it does."""
+    turn_id, hub, listen = new_id(), Hub(), redis.listen
+    go_on, may_listen = threading.Event(), threading.Event()
+
+    def break_off() -> Iterator[Any]:
+        yield None
+        assert go_on.wait(8)
+        raise error
+
+    def listen_later() -> Iterator[Any]:
+        assert may_listen.wait(8)
+        yield from listen()
+
+    sources = iter([break_off(), listen_later()])
+    monkeypatch.setattr(redis, "listen", sources.__next__)
+    with hub.follow(str(turn_id)) as reader:
+        wait_for(lambda: hub._hears)
+        go_on.set()
+        wait_for(lambda: _total(counted, "turnloom_daemon_failures_total", "live news") == 1)
+        was_deaf = not hub._hears
+        may_listen.set()
+        wait_for(lambda: _hears(turn_id, reader))
+
+    assert (was_deaf, hub._hears) == (True, True)
+
+
+def test_a_look_that_fails_is_made_again(turn_id: UUID, counted: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is told anything by it; the next one tells."""
+    stands, failing = events.stands, iter([True])
+
+    def fail_once(*asked: Any) -> Any:
+        if next(failing, False):
+            raise RuntimeError("a bug")
+        return stands(*asked)
+
+    monkeypatch.setattr(events, "stands", fail_once)
+    monkeypatch.setattr("web.live._POLL_HEARING_S", 0.05)
+    monkeypatch.setattr("web.live._POLL_DEAF_S", 0.05)
+    with Hub().follow(str(turn_id)) as reader:
+        wait_for(lambda: reader.wait(0.05) is None)
+
+    assert _total(counted, "turnloom_daemon_failures_total", "live looks") == 1
+
+
+def test_one_look_serves_all_readers(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells those who know less than the ledger, and of those who wait for the end nobody before it."""
+    turn_ids = [UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]) for _ in range(3)]
+    behind, abreast, waiting = Reader(0), Reader(1), Reader(inf)
+    hub, looked = Hub(), Mock(wraps=events.stands)
+    for turn_id, reader in zip(turn_ids, (behind, abreast, waiting), strict=True):
+        hub._readers[str(turn_id)] = {reader}
+    monkeypatch.setattr(events, "stands", looked)
+    monkeypatch.setattr("web.live._POLL_DEAF_S", 0.0)
+
+    hub._look()
+    told = [reader.wait(0) for reader in (behind, abreast, waiting)]
+    turn = claim_turn(turn_ids[2])
+    assert turn is not None
+    finish_turn(turn)
+    hub._look()
+
+    assert told == [None, [], []]
+    assert waiting.wait(0) is None
+    assert looked.call_count == 2
+
+
+def test_a_stream_costs_no_connection_while_nothing_happens(turn_id: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comments that keep proxies awake ask nobody."""
+    monkeypatch.setattr("web.events._HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("web.events.hub", lambda: idle)
+    idle, lent = Hub(), Mock()
+    idle._runs = True
+    source = stream(turn_id, (0, 0))
+    told = [next(source) for _ in range(2)]
+    event.listen(engine(), "checkout", lent)
+
+    comments = {next(source) for _ in range(20)}
+    source.close()  # type: ignore[attr-defined]
+
+    assert told[1].startswith(b"id: 1\n")
+    assert (comments, lent.call_count) == ({b": still here\n\n"}, 0)
