@@ -56,6 +56,7 @@ def engine() -> Engine:
         driver_url(settings().database_url),
         pool_size=settings().database_pool_size,
         max_overflow=0,
+        hide_parameters=True,
         pool_timeout=CONNECT_TIMEOUT_S,
         # The connection used last is the warm one: each has its own prepared statements and compiled functions.
         pool_use_lifo=True,

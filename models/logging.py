@@ -1,10 +1,13 @@
 """Structured logs: an event is `noun.past_participle`, the rest are fields.
 
-Ids are bound once, at the edge (`structlog.contextvars.bound_contextvars`). Never message text, phone numbers, secrets.
+Ids are bound once, at the edge (`structlog.contextvars.bound_contextvars`). Never message text, phone numbers, secrets,
+SQL parameters; of an error whose message may hold them, its class alone.
 """
 
 import logging
 import sys
+import traceback
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 import structlog
@@ -12,6 +15,10 @@ import structlog
 from models.settings import settings
 
 _OURS = "turnloom"
+_DATABASES = ("psycopg", "sqlalchemy")
+_QUOTING = (ValueError, LookupError)
+"""Errors of Python whose messages quote what was wrong: texts of users, arguments, parts of URLs."""
+
 log = structlog.stdlib.get_logger(_OURS)
 
 
@@ -44,7 +51,7 @@ def configure_logging() -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.format_exc_info,
+        structlog.processors.ExceptionRenderer(lambda info: told(info[1])),
     ]
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if settings().log_format == "json" else structlog.dev.ConsoleRenderer()
@@ -57,9 +64,44 @@ def configure_logging() -> None:
     )
     for chatty in ("celery", "kombu", "httpx2", "httpcore2"):
         logging.getLogger(chatty).setLevel(logging.WARNING)  # a line per task or call says nothing that ours do not
+    # It repeats, with its message, an error that `workers.app` tells of.
+    logging.getLogger("celery.app.trace").setLevel(logging.CRITICAL)
     handler = _ToStderr()
     handler.setFormatter(_Format(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(level=settings().log_level, handlers=[handler], force=True)
+
+
+def told(error: BaseException) -> str:
+    """Return the traceback of an error, without the messages that may hold somebody's data.
+
+    Of an error of the database there are its class and its SQLSTATE: the rest names values, rows and parameters.
+    """
+    return "".join(_told(error, set())).rstrip()
+
+
+def _told(error: BaseException, seen: set[int]) -> Iterator[str]:
+    seen.add(id(error))
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None and id(before) not in seen:
+        yield from _told(before, seen)
+        yield f"\n{'which led to' if error.__cause__ else 'while it was handled'}:\n\n"
+    yield "Traceback (most recent call last):\n"
+    yield from traceback.format_tb(error.__traceback__)
+    yield f"{_named(error)}\n"
+    for number, part in enumerate(error.exceptions if isinstance(error, BaseExceptionGroup) else ()):
+        if id(part) not in seen:
+            yield f"\nof these, number {number + 1}:\n\n"
+            yield from _told(part, seen)
+
+
+def _named(error: BaseException) -> str:
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    packages = {base.__module__.partition(".")[0] for base in kind.__mro__}
+    if packages.intersection(_DATABASES):
+        state = getattr(getattr(error, "orig", error), "sqlstate", None)
+        return f"{name} (SQLSTATE {state})" if state else name
+    return name if isinstance(error, _QUOTING) else f"{name}: {error}"
 
 
 def _as_fields(_: object, __: str, fields: structlog.typing.EventDict) -> tuple[tuple[Any], dict[str, Any]]:

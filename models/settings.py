@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BaseModel, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from models.errors import NotFound
+from models.service_urls import check_service_url
 
 Placement = Literal["spread", "dense"]
 
@@ -33,7 +34,11 @@ class Settings(BaseSettings):
     """The settings of one process."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TURNLOOM_", extra="ignore", env_ignore_empty=True, use_attribute_docstrings=True
+        env_prefix="TURNLOOM_",
+        extra="ignore",
+        env_ignore_empty=True,
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
     )
 
     database_url: str = Field(
@@ -180,6 +185,20 @@ class Settings(BaseSettings):
                 " connections are kept for accepting messages, and others are lent while it leads"
             )
         return size
+
+    @field_validator("database_url", "owner_database_url")
+    @classmethod
+    def _names_postgres(cls, url: str | None) -> str | None:
+        if url is not None:
+            check_service_url(url, ("postgresql", "postgres"))
+        return url
+
+    @field_validator("redis_url", "openai_base_url", "api_url")
+    @classmethod
+    def _names_a_service(cls, url: str | None) -> str | None:
+        if url is not None:
+            check_service_url(url)
+        return url
 
     @property
     def offline(self) -> bool:

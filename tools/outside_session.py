@@ -10,7 +10,6 @@ from typing import Any
 from niquests import PreparedRequest, Response, Session
 from niquests.adapters import BaseAdapter
 from niquests.structures import CaseInsensitiveDict
-from niquests.utils import get_encoding_from_headers
 
 from models.errors import ToolFailed
 from tools.upstream import Request, exchange
@@ -63,7 +62,7 @@ class _CheckedAdapter(BaseAdapter):
         response.status_code = answer.status
         response.reason = ""
         response.headers = CaseInsensitiveDict(answer.headers)
-        response.encoding = get_encoding_from_headers(response.headers)
+        response.encoding = "utf-8"  # not what the server names: some of what Python knows takes for ever
         response.raw = BytesIO(answer.body)
         response.url, response.request = request.url, request
         response.connection = self  # type: ignore[attr-defined]  # by which digest authentication asks once more

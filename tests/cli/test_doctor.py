@@ -1,6 +1,7 @@
 """The doctor sees what is wrong, and names the remedy."""
 
 import json
+import traceback
 
 import psycopg
 import pytest
@@ -9,7 +10,7 @@ from redis import Redis
 
 from models import functions
 from models.contracts.directory import AccountRequest, Profile
-from models.database import transaction
+from models.database import close_connections, transaction
 from models.ledger import integrations, users
 from models.secrets import new_key
 from models.settings import settings
@@ -182,3 +183,30 @@ def test_what_secrets_need_is_found(database, monkeypatch):
     assert "is not set" in told[0]["detail"]
     assert "the secrets of 1 accounts" in told[2]["detail"]
     assert another not in json.dumps(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("DATABASE_URL", "postgresql//turnloom:hunter2@db/turnloom"),
+        ("DATABASE_URL", "postgresql://turnloom:hunter2/x@db/turnloom"),
+        ("DATABASE_URL", "postgresql://turnloom:hunter2@127.0.0.1:1/turnloom"),
+        ("TURNLOOM_OWNER_DATABASE_URL", "turnloom:hunter2@db"),
+        ("REDIS_URL", "redis://:hunter2/x@redis:6379/0"),
+        ("REDIS_URL", "redis://:hunter2@127.0.0.1:1/0"),
+        ("OPENAI_BASE_URL", "http://me:hunter2@127.0.0.1:1/v1?key=hunter2"),
+        ("OPENAI_BASE_URL", "http://me:hunter2/x@127.0.0.1:1/v1"),
+    ],
+)
+@pytest.mark.parametrize("command", [["doctor"], ["doctor", "--json"], ["migrate"], ["audit", "verify"]])
+def test_no_command_shows_the_password_of_a_url(database, monkeypatch, name, url, command):
+    """Neither where it is malformed, nor where nobody answers; nor does a traceback."""
+    monkeypatch.setenv(name, url)
+    close_connections()
+    settings.cache_clear()
+
+    done = CliRunner().invoke(main, command)
+
+    shown = done.output + ("".join(traceback.format_exception(done.exception)) if done.exception else "")
+    settings.cache_clear()
+    assert "hunter2" not in shown

@@ -20,6 +20,7 @@ from models import redis as live
 from models.errors import TurnloomError, Unavailable
 from models.ledger import integrations, readiness, tenants
 from models.overriding import read_overrides
+from models.service_urls import shown_url
 from models.settings import settings
 from planner.llm.prices import find_price, load_prices
 from planner.tailoring import assemble
@@ -185,14 +186,15 @@ def _llm() -> str:
     if settings().offline:
         return "the offline model answers, for demos and tests"
     url = f"{(settings().openai_base_url or _OPENAI).rstrip('/')}/models"
+    shown = shown_url(url)
     headers = {"Authorization": f"Bearer {settings().openai_api_key}"} if settings().openai_api_key else {}
     try:
         answer = httpx2.get(url, headers=headers, timeout=_TIMEOUT_S)
     except httpx2.HTTPError as error:
-        raise Unavailable(f"{url} does not answer: {error}") from error
+        raise Unavailable(f"{shown} does not answer: {type(error).__name__}") from error
     if answer.is_error:
-        raise Unavailable(f"{url} answers {answer.status_code}")
-    return f"{url} answers"
+        raise Unavailable(f"{shown} answers {answer.status_code}")
+    return f"{shown} answers"
 
 
 def _prices() -> str:

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from models.service_urls import shown_url
 from models.settings import settings
 from workers.embedded import Stack, StackOptions, foreground
 
@@ -57,7 +58,7 @@ def banner(stack: Stack, *, ready_in_s: float) -> Text:
         "its documents": f"{stack.url}/docs",
         **({"Flower": stack.flower_url} if stack.flower_url else {}),
         "key": stack.dev_key,
-        "language model": llm if settings().offline else settings().openai_base_url or settings().llm_model,
+        "language model": llm if settings().offline else shown_url(settings().openai_base_url or settings().llm_model),
         "data": f"{home.path}{' (removed at the end)' if home.ephemeral else ''}",
         "logs": str(home.logs),
         "another shell": f". {stack.environment_file} && turnloom chat",

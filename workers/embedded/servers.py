@@ -59,6 +59,9 @@ def postgres(home: Home) -> Server:
         "port": port,
         "unix_socket_directories": "",
         "max_connections": _MAX_CONNECTIONS,
+        # What else it logs of an error are rows and statements, with what users have written in them.
+        "log_error_verbosity": "terse",
+        "log_min_error_statement": "panic",
     }
     if home.ephemeral:
         options["fsync"] = "off"  # survives kill -9; only a crash of the machine would need it

@@ -1,6 +1,7 @@
 """Fetch, note and compare: what comes from outside is bounded, and what is only the plan's word is no evidence."""
 
 import gzip
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -71,6 +72,12 @@ def test_a_page_is_its_text(call: Call, server: HTTPServer) -> None:
         ("Fähre".encode(), "text/plain", "Fähre"),
         (b"F\xe4hre", "text/plain; charset=klingon", "F\ufffdhre"),
         (b"# Hi", "text/markdown; charset=utf-8", "# Hi"),
+        ("Паром".encode("koi8-r"), "text/plain; charset=KOI8-R", "Паром"),
+        ("Größe".encode("cp1252"), 'text/plain; charset="windows-1252"', "Größe"),
+        ("渡し船".encode("shift_jis"), "text/plain; charset=Shift_JIS", "渡し船"),
+        (b"Ferry", "text/plain; charset=idna", "Ferry"),
+        (b"Ferry", "text/plain; charset=rot13", "Ferry"),
+        (b"Ferry", "text/plain; charset=base64", "Ferry"),
     ],
 )
 def test_plain_text_comes_as_it_is(call: Call, server: HTTPServer, body: bytes, content_type: str, text: str) -> None:
@@ -78,6 +85,23 @@ def test_plain_text_comes_as_it_is(call: Call, server: HTTPServer, body: bytes, 
     server.expect_request("/").respond_with_response(Response(body, content_type=content_type))
 
     assert call("fetch", {"url": server.url_for("/")}).data["text"] == text
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "raw_unicode_escape", "unicode-escape", "utf-7"])
+def test_no_charset_costs_more_than_its_text(charset: str, call: Call, server: HTTPServer) -> None:
+    """Whatever a server names, ten times the text takes about ten times as long, not a hundred times."""
+
+    def seconds(length: int) -> float:
+        body = "".join(chr(ord("a") + number % 26) for number in range(length)).encode()
+        server.expect_oneshot_request("/").respond_with_data(body, content_type=f"text/plain; charset={charset}")
+        began = time.process_time()
+        assert call("fetch", {"url": server.url_for("/")}).ok
+        return time.process_time() - began
+
+    seconds(1_000)
+    short, long = seconds(40_000), seconds(400_000)
+
+    assert long < 20 * short + 0.5
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -91,6 +91,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             return httpx2.Response(502)
+        response.encoding = "utf-8"  # as JSON is, whatever charset is named: some take time without end
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Short(response.stream)
         return response

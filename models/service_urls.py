@@ -1,0 +1,42 @@
+"""URLs of services that settings name: whether they can be read, and what may be shown of them.
+
+A URL that is malformed is refused here, by rule: the libraries that would read it quote it, with its password.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+_ENCODED = "in names and passwords, write @ : / ? # % and spaces as %40 %3A %2F %3F %23 %25 and %20"
+_UNENCODED = re.compile(r"[\s\x00-\x1f\x7f]|%(?!(?!00)[0-9A-Fa-f]{2})")
+
+
+def check_service_url(url: str, schemes: Sequence[str] = ()) -> None:
+    """Pass where a URL can be read in one way only; `schemes` are those it may have, any where there are none.
+
+    Raises:
+        ValueError: it cannot. The message has no part of it.
+    """
+    scheme, separator, _ = url.partition("://")
+    if not separator or (schemes and scheme.lower() not in schemes):
+        wanted = " or ".join(f"{each}://" for each in schemes) or "a scheme such as https://"
+        raise ValueError(f"the URL must begin with {wanted}")
+    if _UNENCODED.search(url) or not _is_split_well(url):
+        raise ValueError(f"the URL cannot be read: {_ENCODED}")
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without what may be secret in it: name, password, query and fragment."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _is_split_well(url: str) -> bool:
+    """Tell whether the name and the password end where every reader of URLs takes them to end."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - raises where it is none
+    except ValueError:
+        return False
+    rest = f"{parts.path}?{parts.query}#{parts.fragment}"
+    return parts.netloc.count("@") <= 1 and ("@" in parts.netloc or "@" not in rest) and not parts.fragment
