@@ -71,9 +71,13 @@ class Unavailable(TurnloomError):
 
     code, status, title = "unavailable", 503, "Unavailable"
 
-    def __init__(self, message: str, *, code: str | None = None, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, retry_after_s: float | None = None, passes: bool = False
+    ) -> None:
+        """`passes`: the same call may well succeed in a moment."""
         super().__init__(message, code=code)
         self.retry_after_s = retry_after_s
+        self.passes = passes
 
 
 class ToolFailed(TurnloomError):

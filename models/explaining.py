@@ -54,6 +54,15 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Postponed:
+    """A turn that is planned or answered later, because its language model is out."""
+
+    until: datetime
+    message: str
+    """Why, as far as is known."""
+
+
+@dataclass(frozen=True)
 class Facts:
     """What the ledger knows at one moment of a turn, and of those who could work on it."""
 
@@ -70,6 +79,8 @@ class Facts:
     """The conversation's active turn, where this one waits for it."""
     held: Held | None
     """None: it is not held."""
+    postponed: Postponed | None
+    """None: it is not postponed."""
     steps: Sequence[OpenStep]
     """Of a turn that runs or waits for a person."""
     slots: Mapping[str, int]
@@ -182,7 +193,14 @@ def _queued(case: _Case) -> Explanation:
     return case.because("order_window", message, until=held.due_at)
 
 
+def _postponed(case: _Case, what: str, postponed: Postponed) -> Explanation:
+    message = f"{what} failed in passing ({postponed.message}); it is tried again at {rfc3339(postponed.until)}"
+    return case.because("retry_at", message, until=postponed.until)
+
+
 def _planning(case: _Case) -> Explanation:
+    if case.facts.postponed:
+        return _postponed(case, "the planning", case.facts.postponed)
     work = _Work("the planning", case.facts.since, case.facts.lease_until)
     if work.lease_until is None:
         return case.waits(replace(work, what="the next plan"), "plan")
@@ -191,6 +209,8 @@ def _planning(case: _Case) -> Explanation:
 
 def _responding(case: _Case) -> Explanation:
     facts = case.facts
+    if facts.postponed:
+        return _postponed(case, "the making of the reply", facts.postponed)
     work = _Work("the making of the reply", facts.since, facts.lease_until)
     if facts.lease_until and facts.lease_until > facts.at + facts.lease:
         # Recovery gives the next responder longer to come each time; one that has come renews for less.

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from models.contracts.plan import Fault, FaultCode, Plan
 from models.contracts.turn import Usage
-from models.errors import InvalidPlan
+from models.errors import InvalidPlan, Unavailable
 from planner.context import PlanningContext, history_messages, known
 from planner.expansion import Expansion, expand
 from planner.llm.decoding import decode
@@ -121,6 +121,8 @@ def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta
     generation = llm.stream(
         messages, sentences, purpose="direct", model=context.agent.llm, timeout_s=context.timeout_s
     )
+    if generation.finish_reason == "cut":
+        raise Unavailable("the language model's answer broke off", code="llm_unreachable", passes=True)
     sentences.finish()
     text = generation.text.strip()
     faults = () if text else (_fault("empty_answer", "the language model wrote nothing"),)

@@ -60,6 +60,8 @@ class Composed:
     """How many texts were written until one could stand."""
     criticism: Criticism | None = None
     """What a critic had to say of the text that stood first."""
+    missed: Unavailable | None = None
+    """Why the language model wrote nothing where it was to write."""
 
     def trace(self) -> dict[str, Any]:
         """Return how the reply came about, as it is kept."""
@@ -108,6 +110,7 @@ def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = Non
         refused=tuple(violation for _, grounding in tried for violation in grounding.violations),
         drafts=len(tried),
         criticism=criticism,
+        missed=writing.missed if tried[0][0].is_templated else None,
     )
 
 
@@ -119,7 +122,8 @@ class _Writing:
         self._outcome = outcome
         self._llm = llm
         self._on_delta = on_delta
-        self._is_out = False
+        self.missed: Unavailable | None = None
+        """The last failure of the language model."""
         self._evidence = gather(outcome, outcome.steps, outcome.remembered)
         self._end = time.monotonic() + outcome.timeout_s
 
@@ -143,7 +147,7 @@ class _Writing:
     def criticised(self, tried: list[tuple[Draft, Grounding]]) -> Criticism | None:
         """Let a critic judge the text that is to stand. Where it objects, add another one, which stands if it may."""
         draft, _ = tried[-1]
-        if self._is_out:
+        if self.missed:
             return None
         criticism = criticise(self._outcome, draft.text, self._llm, self._end - time.monotonic())
         if criticism is None or criticism.judgement.verdict == "ok":
@@ -212,10 +216,12 @@ class _Writing:
             )
         except Unavailable as error:
             log.warning("reply.downgraded", code=error.code)
-            self._is_out = True
+            self.missed = error
             return None
         if not _is_usable(generation):
             log.warning("reply.downgraded", code=generation.finish_reason)
+            if generation.finish_reason == "cut":
+                self.missed = Unavailable("the reply broke off", code="llm_unreachable", passes=True)
             return None
         text = generation.text.strip()
         return Draft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)

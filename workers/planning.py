@@ -24,7 +24,7 @@ from models.settings import Placement, settings
 from planner.agents import AgentProfile
 from planner.context import PlanningContext
 from planner.drafting import Draft, draft
-from planner.expansion import stand_in
+from planner.expansion import StandIn, stand_in
 from planner.expressions import load_expression
 from planner.graph import Fragment
 from planner.llm.metering import Meter
@@ -41,6 +41,7 @@ from workers.heartbeat import leases
 from workers.knowing import know
 from workers.offering import offer
 from workers.parts import registry, tailored, warm_up
+from workers.postponement import postpone
 from workers.recalling import recall
 from workers.responding import Deltas, broken, finish, respond
 from workers.streaming import EarlySteps
@@ -125,8 +126,7 @@ class _Failure:
     """Why no plan came of the language model."""
 
     trouble: Trouble
-    reason: dict[str, str]
-    """Its code and a message for operators."""
+    error: TurnloomError
     trace: dict[str, Any]
     """How far planning came; of an answer that could not be used, its text and its faults."""
 
@@ -149,34 +149,43 @@ def _draft(
         log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
         deltas.settle()
         trouble: Trouble = "budget_exceeded" if error.code == "budget_exceeded" else "llm_unavailable"
-        return _Failure(trouble, _reason(error), {"agent": context.agent.source})
+        return _Failure(trouble, error, {"agent": context.agent.source})
     deltas.settle()
     trace = _trace(context, drafted)
     if drafted.plan is not None:
         return drafted.plan, trace
     log.warning("plan.refused", turn_id=str(turn.id), faults=[fault["code"] for fault in drafted.faults])
-    reason = {"code": "invalid_plan", "message": "; ".join(fault["message"] for fault in drafted.faults)[:2_000]}
-    return _Failure("invalid_plan", reason, {**trace, "faults": list(drafted.faults), "text": drafted.text})
+    invalid = InvalidPlan("; ".join(fault["message"] for fault in drafted.faults)[:2_000])
+    return _Failure("invalid_plan", invalid, {**trace, "faults": list(drafted.faults), "text": drafted.text})
 
 
 def _go_without(
     turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: EarlySteps
 ) -> _Own | None:
-    """Go on where no plan came of the language model: with what there is, else a playbook, else an apology."""
+    """Go on where no plan came of the language model: by a playbook, later, with what there is, or with an apology."""
+    standing = _standing_in(turn, context) if not turn.revision else None
+    if standing is not None:
+        log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
+        used = [*failure.trace.get("prompts", ()), standing.source]
+        trace = {**failure.trace, "prompts": used, "failure": _reason(failure.error)}
+        plan = standing.plan
+        return _go_on(turn, context.agent, meter, plan, _Origin("playbook", trace), early.held_by(plan))
+    if isinstance(failure.error, Unavailable) and postpone(turn.id, turn.attempt, failure.error):
+        return None
     if turn.revision:
         respond(turn.id, turn.attempt, may_plan_again=False)
+    else:
+        finish(turn.id, turn.attempt, _ending(turn, failure.trouble, _reason(failure.error), failure.trace), meter)
+    return None
+
+
+def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
+    """Return the playbook that can take the place of the language model's plan."""
+    agent = context.agent
+    if context.mode == "direct":
         return None
-    agent, tailor = context.agent, tailored(turn.tenant_id)
-    known = {**turn.person, **shown(turn.slots, agent.slots)}
-    books = tailor.playbooks.for_agent(agent.name, context.tools)
-    standing = stand_in(books, known, context.tools, agent.limits) if context.mode != "direct" else None
-    if standing is None:
-        finish(turn.id, turn.attempt, _ending(turn, failure.trouble, failure.reason, failure.trace), meter)
-        return None
-    log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
-    used = [*failure.trace.get("prompts", ()), standing.source]
-    trace = {**failure.trace, "prompts": used, "failure": failure.reason}
-    return _go_on(turn, agent, meter, standing.plan, _Origin("playbook", trace), early.held_by(standing.plan))
+    books = tailored(turn.tenant_id).playbooks.for_agent(agent.name, context.tools)
+    return stand_in(books, {**turn.person, **shown(turn.slots, agent.slots)}, context.tools, agent.limits)
 
 
 def _go_on(

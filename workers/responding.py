@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from models.contracts.turn import Again, Bound
 from models.crash_points import reach
 from models.database import statement
+from models.errors import Unavailable
 from models.ledger import memory, replies, turns
 from models.ledger.replies import Material
 from models.ledger.turns import Ending, FinalStatus
@@ -38,6 +39,7 @@ from workers.dispatch import dispatch_turns
 from workers.heartbeat import leases
 from workers.outcomes import step_outcome
 from workers.parts import registry, tailored
+from workers.postponement import postpone
 
 _EXCHANGES = 6
 """Earlier turns that the language model is shown when it writes a reply, at most."""
@@ -89,10 +91,12 @@ def _plan_again(turn_id: UUID, attempt: int, again: Again) -> None:
 
 def _answer(turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter) -> None:
     try:
-        ending = replace(_compose(turn_id, material, bound, meter), bound=bound)
+        ending, missed = _compose(turn_id, material, bound, meter)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("reply.failed", turn_id=str(turn_id))
-        ending = broken(error, str(turn_id))
+        ending, missed = broken(error, str(turn_id)), None
+    if missed is not None and postpone(turn_id, attempt, missed):
+        return
     finish(turn_id, attempt, ending, meter)
 
 
@@ -143,7 +147,10 @@ def _agent(material: Material) -> AgentProfile:
     return agents.profiles.get(material.agent) or agents.get(settings().default_agent)
 
 
-def _compose(turn_id: UUID, material: Material, bound: Bound | None, meter: Meter) -> Ending:
+def _compose(
+    turn_id: UUID, material: Material, bound: Bound | None, meter: Meter
+) -> tuple[Ending, Unavailable | None]:
+    """Return the end of a turn, and why the language model has not written its reply where it was to."""
     agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
     slots = settled(material.slots, steps, agent.slots)
     outcome = Outcome(
@@ -172,7 +179,8 @@ def _compose(turn_id: UUID, material: Material, bound: Bound | None, meter: Mete
     status, error = _status(material)
     trace = {"agent": outcome.agent.source, **composed.trace()}
     changed = slots if slots != material.slots else None
-    return Ending(status, composed.reply, trace, output=composed.output, error=error, slots=changed)
+    ending = Ending(status, composed.reply, trace, output=composed.output, error=error, slots=changed, bound=bound)
+    return ending, composed.missed
 
 
 def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:

@@ -5,7 +5,8 @@ from typing import Any
 from models.contracts.base import Contract
 
 EVENTS = {
-    "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation.",
+    "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation. It comes again, "
+    "once, where the language model is out and the turn is tried again later: `code`: why, `retry_at`: the next time.",
     "plan.started": "A planner has claimed the turn. `revision`: that of the plan to come.",
     "plan.step": "The language model has written one more step; its plan may still be refused. `step`, `tool`. A step "
     "that only reads may start from now on, before `plan.ready`.",

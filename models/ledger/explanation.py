@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import TurnStatus
-from models.explaining import Facts, Held, OpenStep
+from models.explaining import Facts, Held, OpenStep, Postponed
 from models.ledger import backlog, workers
 from models.settings import settings
 from models.tables.conversations import ConversationRow
@@ -39,6 +39,7 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
         lease=lease,
         earlier=_earlier(db, turn) if turn.status == "queued" else None,
         held=_held(db, turn) if turn.status == "queued" else None,
+        postponed=_postponed(turn) if turn.status in ("planning", "responding") else None,
         steps=_open_steps(db, turn, at) if turn.status in ("running", "waiting_approval") else (),
         slots=workers.slots_by_queue(db, lease),
     )
@@ -75,6 +76,14 @@ def _held(db: Session, turn: TurnRow) -> Held | None:
         return None
     window = settings().tenant_window
     return Held(turn.due_at, turn.settles_at, backlog.count_handed_out(db, turn.tenant_id), window)
+
+
+def _postponed(turn: TurnRow) -> Postponed | None:
+    """Return until when nobody has the turn; None where somebody has it, also where it was postponed before."""
+    if turn.error is None or turn.lease_until is None:
+        return None
+    until = datetime.fromisoformat(turn.error["retry_at"])
+    return Postponed(until, turn.error["message"]) if until == turn.lease_until else None
 
 
 def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:

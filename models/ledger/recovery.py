@@ -147,6 +147,18 @@ def take_over(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> int | Non
     return row[0] if row else None
 
 
+def postpone(
+    db: psycopg.Connection, turn_id: UUID, attempt: int, pauses_ms: Sequence[int], error: dict[str, str]
+) -> list[Event] | None:
+    """Give a turn that is planned or answered back until it may be tried again; return its events.
+
+    None: its deadline comes first, or the fence is old.
+    """
+    query = "SELECT hot.postpone_turn(%s, %s, %s, %s)"
+    row = db.execute(query, (turn_id, attempt, list(pauses_ms), Jsonb(error))).fetchone()
+    return read_events(row[0]) if row and row[0] is not None else None
+
+
 def renew_leases(
     db: psycopg.Connection, steps: Sequence[tuple[UUID, str, int]], turns: Sequence[tuple[UUID, int]], lease_ms: int
 ) -> None:

@@ -25,7 +25,6 @@ from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Pu
 
 _CONNECT_S = 5.0
 _PROBE_S = 3.0
-_TRANSIENT = frozenset({"llm_timeout", "llm_unreachable", "llm_rate_limited", "llm_failed"})
 
 Attempt = Callable[[dict[str, Any], float], Generation]
 """One try with a request body, until a moment on this process's monotonic clock."""
@@ -125,7 +124,7 @@ class OpenAIModel:
     def _try(self, request: _Request, end: float) -> Generation:
         now = time.monotonic()
         if now >= end:
-            raise Unavailable("no time is left for the language model", code="llm_timeout")
+            raise Unavailable("no time is left for the language model", code="llm_timeout", passes=True)
         try:
             return request.send(min(end, now + self._config.llm_timeout_s))
         except APIStatusError as error:
@@ -214,24 +213,26 @@ def _pause_s(state: RetryCallState) -> float:
 
 
 def _is_transient(error: BaseException) -> bool:
-    return isinstance(error, Unavailable) and error.code in _TRANSIENT
+    return isinstance(error, Unavailable) and error.passes
 
 
 def _unavailable(error: Exception) -> Unavailable:
     match error:
         case APITimeoutError() | httpx2.TimeoutException():
-            return Unavailable("the language model did not answer in time", code="llm_timeout")
+            return Unavailable("the language model did not answer in time", code="llm_timeout", passes=True)
         case APIConnectionError() | httpx2.TransportError():
-            return Unavailable("the language model cannot be reached", code="llm_unreachable")
+            return Unavailable("the language model cannot be reached", code="llm_unreachable", passes=True)
         case APIStatusError(status_code=429) if error.code != "insufficient_quota":
             after_s = _retry_after_s(error)
-            return Unavailable("the language model limits our rate", code="llm_rate_limited", retry_after_s=after_s)
+            message = "the language model limits our rate"
+            return Unavailable(message, code="llm_rate_limited", retry_after_s=after_s, passes=True)
         case APIStatusError() if error.status_code in (408, 409) or error.status_code >= 500:
             message = f"the language model failed with HTTP {error.status_code}"
-            return Unavailable(message, code="llm_failed", retry_after_s=_retry_after_s(error))
+            return Unavailable(message, code="llm_failed", retry_after_s=_retry_after_s(error), passes=True)
         case APIStatusError():
             return Unavailable(f"the language model rejects the request: {error.message}", code="llm_rejected")
-    return Unavailable(f"the language model's endpoint does not speak the OpenAI protocol: {error}", code="llm_failed")
+    message = f"the language model's endpoint does not speak the OpenAI protocol: {error}"
+    return Unavailable(message, code="llm_failed", passes=True)
 
 
 def _retry_after_s(error: APIStatusError) -> float | None:

@@ -39,8 +39,9 @@ class Generation:
 class LanguageModel(Protocol):
     """Something that answers prompts. Safe to share between threads.
 
-    Calls raise `Unavailable` where no answer can be had: timeout, rate limit (with `retry_after_s`), outage, a
-    request that the endpoint rejects. Every answer that did come is returned, however bad: look at `finish_reason`.
+    Calls raise `Unavailable` where no answer can be had: timeout, rate limit (with `retry_after_s`), outage, which all
+    may pass (`passes`), or a request that the endpoint rejects. Every answer that did come is returned, however bad:
+    look at `finish_reason`.
     """
 
     @property

@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 from werkzeug.wrappers import Response
 
 from tests.facts import wait_for
-from tests.journeys.following import finished, post, wait_step
+from tests.journeys.following import events_of, finished, post, wait_step
 from tests.journeys.speaking import MESSAGE, written
 from tests.planner.llm.scripted import Behaviour, Script, fails, hangs, raw, says, scripted_server
 from workers.embedded import Stack, StackOptions
@@ -63,22 +63,22 @@ class Fault(NamedTuple):
 def faults(released: threading.Event) -> dict[str, Fault]:
     """Return the faults by name. How often a plan and a reply may be asked for is how many behaviours there are."""
     out, silent, refusal = fails(500, Retry_After="0"), hangs(released), says(None, refusal="I will not.")
-    limited = fails(429, Retry_After="1")
+    limited, limited_for_long = fails(429, Retry_After="1"), fails(429, Retry_After="700")
     no_tool, no_arguments = plan({**wait_step("a"), "tool": "sim.none"}), plan({**wait_step("a"), "args": {}})
     many, too_many = (plan(*after_one(count)) for count in (200, 201))
     fenced = says(f"Sure, here it is:\n```json\n{written(wait_step('a'), echo('b', 'yes'))}\n```\nEnjoy!")
     return {
         "well": Fault(),
         "limited": Fault((limited, GOOD), (limited, REPLY)),
-        "always_limited": Fault((limited,) * 2, (), 1, 0, "not answering", "llm_rate_limited"),
-        "out": Fault((out,) * 2, (), 1, 0, "not answering", "llm_failed"),
+        "limited_beyond_the_deadline": Fault((limited_for_long,), (), 1, 0, "not answering", "llm_rate_limited"),
+        "out": Fault((out, out, GOOD), (out, out, REPLY), calls=4),
         "out_for_a_moment": Fault((out, GOOD), (out, REPLY)),
-        "out_for_replies": Fault((GOOD,), (out,) * 2, says="yes"),
+        "out_for_replies_beyond_the_deadline": Fault((GOOD,), (limited_for_long,), says="yes"),
         "rejecting": Fault((fails(401),), (), 1, 0, "not answering", "llm_rejected"),
-        "silent": Fault((silent,) * 2, (), 1, 0, "not answering", "llm_timeout"),
+        "silent": Fault((silent, silent, GOOD), calls=3),
         "silent_for_a_moment": Fault((silent, GOOD), (silent, REPLY)),
         "cut": Fault((says(written(wait_step("a"))[:60], finish=None), GOOD), calls=3),
-        "cut_reply": Fault((GOOD,), (says("Do", finish=None),), says="yes"),
+        "cut_reply": Fault((GOOD,), (says("Do", finish=None), REPLY), calls=3),
         "empty": Fault((says(""),) * 2, (), 2, 0, "other words", "invalid_plan"),
         "empty_reply": Fault((GOOD,), (says(""),), says="yes"),
         "refusing": Fault((refusal,), (), 1, 0, "I will not."),
@@ -163,6 +163,19 @@ def test_a_rate_limit_is_waited_for_as_long_as_the_endpoint_says(api: httpx2.Cli
     for kind in ("planning", "replying"):
         first, second = days.times["limited again", kind]
         assert second - first >= 1
+
+
+def test_a_turn_that_waits_for_its_model_says_so_once(api: httpx2.Client) -> None:
+    """Its reader is told why and until when; what it had found stays, and each attempt is a call in its account."""
+    turn_id = post(api, "out again", agent="generic")["turn_id"]
+    wait_for(lambda: api.get(f"/v1/turns/{turn_id}/explain").json()["cause"] == "retry_at")
+    waiting = api.get(f"/v1/turns/{turn_id}").json()
+    turn = finished(api, turn_id)
+
+    told = [data for kind, data in events_of(api, turn_id) if kind == "turn.queued" and "code" in data]
+    assert waiting["error"]["code"] == "llm_failed"
+    assert (turn["status"], turn["error"]) == ("succeeded", None)
+    assert [(data["code"], data["retry_at"] > data["at"]) for data in told] == [("llm_failed", True)]
 
 
 def test_what_a_plan_was_repaired_to_is_all_that_counts(api: httpx2.Client) -> None:

@@ -192,7 +192,7 @@ begin
     'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
   update turns set status = case when v_open > 0 then 'running' else 'responding' end,
-         compiled_at = v_at, open_steps = v_open, planned_at = v_at, revision = v_revision, tries = 0,
+         compiled_at = v_at, open_steps = v_open, planned_at = v_at, revision = v_revision, tries = 0, error = null,
          planning_ms = t.planning_ms + extract(epoch from v_at - t.planning_at) * 1000,
          responding_at = case when v_open = 0 then v_at end, placement = p_placement, max_parallel = p_max_parallel,
          slots = coalesce(p_plan -> 'slots', t.slots), action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}',

@@ -47,6 +47,38 @@ begin
     'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked, 'code', p_error -> 'code', 'pause_ms', p_pause_ms)), v_at);
 end $$;
 
+-- Gives a turn that is planned or answered back until it may be tried again, unless that is after its deadline. `p_pauses_ms`:
+-- the pause after the first failure, the second and so on. Nobody renews the lease that the turn has until then, so recovery
+-- goes on with it when the time has come. Steps of a plan that is not whole are cancelled. Its readers are told once.
+-- Null: it is not given back, and the caller ends it. Out: events.
+create function hot.postpone_turn(p_turn uuid, p_attempt int, p_pauses_ms bigint[], p_error jsonb) returns jsonb language plpgsql as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_until timestamptz;
+  v_times int;
+  v_events jsonb;
+begin
+  select * into t from turns
+   where id = p_turn and attempt = p_attempt and status in ('planning', 'responding') and ending is null for no key update;
+  v_times := coalesce((t.error ->> 'times')::int, 0) + 1;
+  v_at := clock_timestamp();
+  v_until := v_at + make_interval(secs => p_pauses_ms[least(v_times, cardinality(p_pauses_ms))] / 1000.0);
+  if t.id is null or v_until >= t.deadline_at then
+    return null;
+  end if;
+  v_events := case when t.status = 'planning' then hot.cancel_open(p_turn, 'its plan is made again', v_at) else '[]' end;
+  update turns set attempt = t.attempt + 1, generation = t.generation + 1, tries = greatest(0, t.tries - 1), lease_until = v_until,
+         open_steps = t.open_steps - jsonb_array_length(v_events),
+         error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until), 'times', v_times)
+   where id = p_turn;
+  if not exists (select from events where turn_id = p_turn and seq > 1 and type = 'turn.queued') then
+    v_events := v_events || jsonb_build_object('type', 'turn.queued', 'data', jsonb_build_object(
+      'conversation_id', t.conversation_id, 'seq', t.seq, 'code', p_error -> 'code', 'retry_at', hot.rfc3339(v_until)));
+  end if;
+  return hot.append_events(t, v_events, v_at);
+end $$;
+
 -- Asks whether the call that a step is about to make is approved with these arguments; if not, the step is given back and waits.
 -- `p_masked` are the arguments as events show them.
 -- Verdict: approved; asked; closed (the turn does not run: the call is not to be made); fenced (the step is somebody else's).

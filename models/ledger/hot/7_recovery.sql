@@ -157,20 +157,20 @@ begin
   return hot.append_events(t, v_events, v_at);
 end $$;
 
--- Takes a turn whose planner or responder was lost. Out: its new fence; null: it is held, or has ended.
+-- Takes a turn whose responder was lost, or that was postponed, which is no loss. Out: its new fence; null: it is held, or has ended.
 create function hot.take_over(p_turn uuid, p_lease_ms int) returns int language sql as $$
-  update turns t set attempt = t.attempt + 1, recoveries = t.recoveries + 1,
+  update turns t set attempt = t.attempt + 1, recoveries = t.recoveries + (t.error is null)::int,
          lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0 * power(2, least(t.recoveries, 6)))
    where t.id = p_turn and t.status = 'responding' and t.lease_until < clock_timestamp()
   returning t.attempt
 $$;
 
--- Gives a turn whose planner was lost back to the queue; false where it is held, or planned. One that has a plan already stays in
+-- Gives a turn whose planner was lost, or that was postponed, back to the queue; false where it is held, or planned. One that has a plan already stays in
 -- planning: a queued turn is one that nobody has begun, and takes further messages.
 create function hot.requeue(p_turn uuid) returns boolean language sql as $$
   with given_back as (
     update turns t set status = case t.revision when 0 then 'queued' else 'planning' end, sent_at = clock_timestamp(),
-           recoveries = t.recoveries + 1, lease_until = null
+           recoveries = t.recoveries + (t.error is null)::int, lease_until = null
      where t.id = p_turn and t.status = 'planning' and coalesce(t.lease_until < clock_timestamp(), true)
     returning 1
   )
