@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, get_args
 
@@ -18,6 +18,7 @@ MAX_RESULT_BYTES = 1_048_576
 _ERROR_CODES = frozenset(get_args(ErrorCode))
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MASK = "***"
+_LONGEST_MESSAGE = 2_000
 _SHORTEST_SECRET = 4
 """A shorter text is found in words that have nothing to do with it."""
 
@@ -41,11 +42,24 @@ def checked(tool: Tool, result: object) -> Envelope:
     return Envelope(ok=True, data=data)
 
 
+def asking(needs: Mapping[str, bool | list[Any]]) -> Envelope:
+    """Return what only the user can say.
+
+    Raises:
+        ValueError, TypeError: the ledger cannot keep it.
+    """
+    asked = storable(dict(needs))
+    if (size := len(orjson.dumps(asked))) > MAX_RESULT_BYTES:
+        raise ValueError(f"{size} bytes of questions; {MAX_RESULT_BYTES} are allowed")
+    return Envelope(ok=False, needs=asked)
+
+
 def failure(
     code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR"
 ) -> Envelope:
     """Return a failure; `unknown` stands for a code that is not of the closed list."""
-    return Envelope(ok=False, error=ToolError(code=known(code, unknown), message=storable(message), retry_at=retry_at))
+    told = storable(message[:_LONGEST_MESSAGE])
+    return Envelope(ok=False, error=ToolError(code=known(code, unknown), message=told, retry_at=retry_at))
 
 
 def known(code: str, unknown: ErrorCode) -> ErrorCode:

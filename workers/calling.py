@@ -91,7 +91,7 @@ class Calling:
         if _is_lost(step, tool):
             earlier = runner.reconcile(tool, args, context, on_note, guards)
             if earlier is not None:
-                return ended(step, earlier) if earlier.ok else unknown(step, earlier)
+                return ended(step, earlier)
         on_retry = partial(self._note_retry, step)
         call = partial(runner.run, tool, args, context, on_retry, on_note, guards)
         return through_memory(step, tool, args, context, call)

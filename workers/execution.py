@@ -183,7 +183,7 @@ class Executor:
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step, in a thread of its own."""
         try:
-            outcome = parking.delay(self._turn_id, self._calling.outcome(step, end))
+            outcome = parking.delay(self._turn_id, step, self._calling.outcome(step, end))
         except BaseException:  # noqa: BLE001 - nobody else would hear of it, and the step would look as if it ran
             log.exception("step.broken", turn_id=str(self._turn_id), step_id=step.id)
             outcome = broken(step)

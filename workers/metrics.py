@@ -13,10 +13,10 @@ from workers.outcomes import Outcome
 
 
 def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:
-    """Count a call that has ended; not one that waits for a person or for its time."""
-    if not isinstance(outcome, FinishedStep):
+    """Count a call that has ended; not one that waits for a person, or that its backend may be asked about later."""
+    if not isinstance(outcome, FinishedStep) or outcome.ask_again:
         return
-    _count_end(tool.name, outcome)
+    count_end(tool.name, outcome)
     if outcome.cache is not None:
         counts().add("turnloom_tool_cached_total", tool.name, outcome.cache)
     else:
@@ -28,19 +28,20 @@ def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:
 
 def count_given_up(tool: str, outcome: FinishedStep, took_s: float) -> None:
     """Count a call that did not return in its time."""
-    _count_end(tool, outcome)
+    count_end(tool, outcome)
     counts().observe(took_s, "turnloom_tool_duration_seconds", tool)
+
+
+def count_end(tool: str, outcome: FinishedStep) -> None:
+    """Count how a call has ended, but not for how long it took."""
+    counts().add("turnloom_tool_calls_total", tool, outcome.status)
+    if outcome.error is not None:
+        counts().add("turnloom_tool_errors_total", tool, str(outcome.error["code"]))
 
 
 def count_retry(tool: str, code: str) -> None:
     """Count a further try."""
     counts().add("turnloom_tool_retries_total", tool, code)
-
-
-def _count_end(tool: str, outcome: FinishedStep) -> None:
-    counts().add("turnloom_tool_calls_total", tool, outcome.status)
-    if outcome.error is not None:
-        counts().add("turnloom_tool_errors_total", tool, str(outcome.error["code"]))
 
 
 _handing_on: list[Daemon] = []

@@ -55,15 +55,15 @@ def _untold(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
 
 
 def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
-    """End a write that nobody can tell the outcome of: operators decide."""
+    """End a write that nobody can tell the outcome of: it is asked later, or operators decide."""
     assert envelope.error is not None
     error = envelope.error.model_dump(mode="json", exclude_none=True)
-    return FinishedStep(step.id, step.attempt, "unknown", error=error)
+    return FinishedStep(step.id, step.attempt, "unknown", error=error, ask_again=envelope.ask_again)
 
 
 def failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
-    """End a step whose tool was not called."""
-    return ended(step, Envelope(ok=False, error=ToolError(code=code, message=message)))
+    """End a step whose tool is not called. What became of an earlier call of a write is not known by that."""
+    return ended(step, Envelope(ok=False, error=ToolError(code=code, message=message), unsure=step.unsure))
 
 
 def step_outcome(step: EndedStep) -> StepOutcome:

@@ -1,10 +1,12 @@
 """Park steps: give one that is claimed back to the ledger, without an outcome.
 
-A call that a person must approve waits for the decision, one whose failure names a time waits for that time. Neither
-holds a worker, a slot or a lease meanwhile. When the step may go on, its turn is compiled anew.
+A call that a person must approve waits for the decision, one whose failure names a time waits for that time, and a
+write whose backend cannot say what became of it waits to be asked about again. None of them holds a worker, a slot or a
+lease meanwhile. When the step may go on, its turn is compiled anew.
 """
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,10 +23,13 @@ from models.logging import log
 from models.redis import announce
 from models.settings import settings
 from tools.registry import Tool
+from workers.metrics import count_end
 from workers.outcomes import Outcome, Parked, failed
 
 MOST_PARKED = 3
 """Times that a step is parked before a further failure of its call is final, whatever time it names."""
+ASK_BACK = [timedelta(seconds=pause) for pause in (2, 5, 15, 60)]
+"""Pauses before a backend is asked again what became of a write; the last one is repeated until the turn's deadline."""
 _MASK = "***"
 
 
@@ -49,26 +54,35 @@ def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> O
     return Parked(step.id, step.attempt)
 
 
-def delay(turn_id: UUID, outcome: Outcome) -> Outcome:
+def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
     """Park the step of a call whose failure names the time to make it again; return any other outcome as it is.
 
-    So, too, where the backend is to be asked at that time what became of an earlier call.
+    So, too, where the backend of a write is to be asked later what became of it: at the time that the failure names, or
+    after `ASK_BACK` pauses.
     """
-    if not isinstance(outcome, FinishedStep) or "retry_at" not in (outcome.error or {}):
+    if not isinstance(outcome, FinishedStep) or not (outcome.ask_again or "retry_at" in (outcome.error or {})):
         return outcome
     assert outcome.error is not None
-    pause = max(timedelta(0), datetime.fromisoformat(outcome.error["retry_at"]) - datetime.now(UTC))
     try:
         with statement() as db:
-            told = approvals.delay(db, turn_id, outcome, pause, MOST_PARKED)
+            told = approvals.delay(db, turn_id, outcome, _pauses(outcome.error), MOST_PARKED)
     except Unavailable as error:
         log.warning("step.not_delayed", turn_id=str(turn_id), step_id=outcome.id, error=error.code)
-        return outcome
+        # A write is let go of: its lease runs out, and who claims it next asks the backend.
+        return Parked(outcome.id, outcome.attempt) if outcome.ask_again else outcome
     if told is None:
+        if outcome.ask_again:
+            count_end(step.tool, outcome)
         return outcome
     reach("step.delayed")
     announce(turn_id, told)
     return Parked(outcome.id, outcome.attempt)
+
+
+def _pauses(error: dict[str, Any]) -> Sequence[timedelta]:
+    if "retry_at" not in error:
+        return ASK_BACK
+    return [max(timedelta(0), datetime.fromisoformat(error["retry_at"]) - datetime.now(UTC))]
 
 
 def args_hash(tool: str, args: dict[str, Any]) -> str:

@@ -42,7 +42,8 @@ class ToolError(Contract):
     message: str
     """A sentence for operators; the user reads the reply, not this."""
     retry_at: AwareDatetime | None = None
-    """When it may work again, where the other side said so: the call took no effect and is made again then."""
+    """When it may work again, where the other side said so: the call is made again then; or, where nobody knows whether
+    it took effect, that is asked then."""
 
 
 class Envelope(Contract):
@@ -56,6 +57,8 @@ class Envelope(Contract):
     error: ToolError | None = None
     unsure: bool = False
     """A failure after which nobody knows whether the call took effect."""
+    ask_again: bool = False
+    """With `unsure`: the backend could not be asked now, and may be asked later."""
     cache: Literal["shared"] | None = None
     """`shared`: what the same call brought for somebody else; this one was not made."""
 

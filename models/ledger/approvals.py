@@ -1,5 +1,6 @@
 """Approvals: ask a person about a call, decide, find what nobody answered. And the other parking: delay a step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -71,17 +72,18 @@ def ask(db: psycopg.Connection, turn_id: UUID, request: Request, timeout: timede
 
 
 def delay(
-    db: psycopg.Connection, turn_id: UUID, failed: FinishedStep, pause: timedelta, at_most: int
+    db: psycopg.Connection, turn_id: UUID, failed: FinishedStep, pauses: Sequence[timedelta], at_most: int
 ) -> list[Event] | None:
     """Park a step whose call failed until it may be made again; None where it is not parked, and has failed.
 
-    One of which it is still unknown whether it took effect is asked about then. It is not where that time lies after
-    the turn's deadline, or the step was parked `at_most` times before.
+    One of which it is unknown whether it took effect is asked about then. `pauses`: one for each time that the step is
+    parked, the last one for all further times. It is not parked where the pause ends after the turn's deadline, or,
+    if it is not unknown, where it was parked `at_most` times before.
     """
-    pause_ms = round(pause.total_seconds() * 1000)
+    pauses_ms = [round(pause.total_seconds() * 1000) for pause in pauses]
     row = db.execute(
         "SELECT hot.delay_step(%s, %s, %s, %s, %s, %s, %s)",
-        (turn_id, failed.id, failed.attempt, pause_ms, Jsonb(failed.error), at_most, failed.status == "unknown"),
+        (turn_id, failed.id, failed.attempt, pauses_ms, Jsonb(failed.error), at_most, failed.status == "unknown"),
     ).fetchone()
     return read_events(row[0]) if row and row[0] is not None else None
 

@@ -100,6 +100,8 @@ class FinishedStep:
     """When it began, where it had been waiting when it was claimed: in seconds since 1970, by the ledger's clock."""
     ended_at: float | None = None
     """When it ended; None: now."""
+    ask_again: bool = False
+    """Of one that is unknown: its backend could not be asked, and may be asked later."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def decide(turn_id: UUID, decision: Decision = "approve", name: str = "w", reaso
 def delay(turn_id: UUID, name: str, pause_s: float = 30, *, attempt: int = 1, at_most: int = 3) -> list[Event] | None:
     failed = FinishedStep(name, attempt, "failed", error=BUSY)
     with statement() as db:
-        return approvals.delay(db, turn_id, failed, timedelta(seconds=pause_s), at_most)
+        return approvals.delay(db, turn_id, failed, [timedelta(seconds=pause_s)], at_most)
 
 
 def lapse(turn_id: UUID, name: str = "w") -> Decided | None:

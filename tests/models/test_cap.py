@@ -160,7 +160,7 @@ def test_a_parked_step_leaves_its_place_to_others() -> None:
     before = lost()
 
     with statement() as db:
-        assert approvals.delay(db, turn.id, failure, timedelta(seconds=30), 3) is not None
+        assert approvals.delay(db, turn.id, failure, [timedelta(seconds=30)], 3) is not None
 
     assert (before, lost()) == ([], [turn.id])
     recompile(turn.id)

@@ -1,5 +1,6 @@
 """Delayed retries in the ledger: a call whose failure names a time waits for it, holding nothing."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -8,11 +9,12 @@ import pytest
 from models.database import statement, transaction
 from models.explaining import Facts, OpenStep, explain
 from models.ids import new_id
-from models.ledger import recovery, steps
+from models.ledger import approvals, recovery, steps
+from models.ledger.steps import FinishedStep
 from tests.factories import running_turn, step
 from tests.models.explaining import why
 from tests.models.parking import change, delay, row
-from tests.models.stopping import HOLDER, claim, close, record, statuses, view
+from tests.models.stopping import HOLDER, WRITE, claim, close, record, statuses, view
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -176,6 +178,88 @@ def test_stopping_a_turn_ends_what_is_delayed() -> None:
     let_its_time_come()
 
     assert (statuses(turn.id), found()) == ({"a": "cancelled"}, [])
+
+
+PAUSES = [timedelta(seconds=pause) for pause in (2, 5, 15)]
+
+
+def ask_later(turn_id: UUID, attempt: int = 1, pauses: Sequence[timedelta] = PAUSES) -> int | None:
+    """Park the write to be asked about; return the pause in milliseconds."""
+    unsure = FinishedStep("w", attempt, "unknown", error={"code": "UPSTREAM_5XX", "message": "out"}, ask_again=True)
+    with statement() as db:
+        told = approvals.delay(db, turn_id, unsure, pauses, 1)
+    return told[-1].data["pause_ms"] if told else None
+
+
+def test_a_write_is_asked_about_again_and_again() -> None:
+    """After growing pauses, the last one for all further times, however often it was parked, and under its claim."""
+    turn = running_turn(WRITE)
+    pauses = []
+    for attempt in range(1, 6):
+        claimed = claim(turn.id, "w")
+        pauses.append(ask_later(turn.id, attempt))
+        let_its_time_come()
+
+    assert pauses == [2_000, 5_000, 15_000, 15_000, 15_000]
+    assert claimed.lanes[0].step is not None
+    assert claimed.lanes[0].step.unsure
+    assert ask_later(turn.id, 5) is None
+    assert (row(turn.id).attempt - row(turn.id).parked, reclaim(turn.id).steps[0].is_pinned) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("left_s", "pause_s", "parked_s"), [(30, 60, (0, 27)), (30, 1, (1, 1)), (2.9, 0.001, (0, 0.001)), (2.9, 60, None)]
+)
+def test_the_last_question_comes_before_the_deadline(
+    left_s: float, pause_s: float, parked_s: tuple[float, float] | None
+) -> None:
+    """A pause that would outlast the turn is cut, so that there is time for one more; then there is none."""
+    turn = running_turn(WRITE)
+    claim(turn.id, "w")
+    change("UPDATE turns SET deadline_at = clock_timestamp() + make_interval(secs => :left)", left=left_s)
+
+    pause_ms = ask_later(turn.id, pauses=[timedelta(seconds=pause_s)] * 2)
+
+    assert (pause_ms is None) == (parked_s is None)
+    assert pause_ms is None or parked_s is None or parked_s[0] <= pause_ms / 1000 <= parked_s[1]
+
+
+def test_a_turn_that_is_closed_leaves_what_was_to_be_asked_about_unknown() -> None:
+    """It may have happened; what has not begun is cancelled."""
+    turn = running_turn(WRITE, step("a"))
+    claim(turn.id, "w")
+    ask_later(turn.id)
+
+    close(turn.id, "late")
+
+    assert statuses(turn.id) == {"w": "unknown", "a": "cancelled"}
+    assert row(turn.id).error == {"code": "UPSTREAM_5XX", "message": "out"}
+
+
+def test_a_lost_write_of_a_turn_that_is_closed_is_unknown() -> None:
+    """Nobody had come to ask what became of it."""
+    turn = running_turn(WRITE)
+    claim(turn.id, "w")
+    change("UPDATE steps SET lease_until = '-infinity'")
+    reclaim(turn.id)
+
+    close(turn.id)
+
+    assert (statuses(turn.id), (row(turn.id).error or {})["code"]) == ({"w": "unknown"}, "CANCELLED")
+
+
+def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
+    """With fail_fast what has begun is seen to its end, as a call that runs is."""
+    turn = running_turn(WRITE, step("a"), step("b"), on_error="fail_fast")
+    claim(turn.id, "w")
+    ask_later(turn.id)
+    claim(turn.id, "a")
+
+    record(turn.id, "a", "failed")
+
+    assert statuses(turn.id) == {"w": "pending", "a": "failed", "b": "cancelled"}
+    let_its_time_come()
+    assert claim(turn.id, "w").verdict == "claimed"
 
 
 @pytest.mark.parametrize(

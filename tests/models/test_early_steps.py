@@ -238,7 +238,7 @@ def test_an_early_step_may_be_tried_again_later() -> None:
 
     with statement() as db:
         failed = FinishedStep("a", 1, "failed", error={"code": "RATE_LIMITED", "message": "later"})
-        parked = approvals.delay(db, turn.id, failed, timedelta(seconds=30), 3)
+        parked = approvals.delay(db, turn.id, failed, [timedelta(seconds=30)], 3)
     recorded = record_over(turn, {"a"}, step("a"), step("b", "a"))
 
     assert parked is not None

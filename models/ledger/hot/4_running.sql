@@ -178,8 +178,8 @@ begin
     'events', hot.append_events(t, hot.started(v_claimed, p_worker), v_at));
 end $$;
 
--- Ends what became impossible when steps ended: all that have not begun, also where a worker holds them (fail_fast), or those that
--- need a step that did not succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
+-- Ends what became impossible when steps ended: all that have not begun, also where a worker holds them (fail_fast; a call with an
+-- effect that its backend is to be asked about has begun), or those that need a step that did not succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
 -- After the first round only what needs something that the round before has ended can have become impossible.
 create function hot.end_impossible(p_turn uuid, p_stop boolean, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
@@ -198,7 +198,7 @@ begin
         from steps x
         left join steps o on o.turn_id = x.turn_id and o.id = x.copy_of and hot.is_final(o.status) and o.status <> 'succeeded'
        where s.turn_id = p_turn and x.turn_id = s.turn_id and x.id = s.id and (v_round is null or s.needs && v_round)
-         and (s.status in ('pending', 'waiting_approval') or (p_stop and s.status = 'running' and s.started_at is null))
+         and ((s.status in ('pending', 'waiting_approval') and not (p_stop and s.unsure)) or (p_stop and s.status = 'running' and s.started_at is null))
          and (p_stop or o.id is not null or (s.on_need_error = 'skip' and exists (
                select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                   and hot.is_final(n.status) and n.status <> 'succeeded')))

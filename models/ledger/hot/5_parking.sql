@@ -12,39 +12,39 @@ create function hot.rest(p_turn uuid, p_at timestamptz) returns void language sq
               select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs) and not hot.is_final(n.status)))))
 $$;
 
--- Gives a claimed step back until it may be tried again, unless that is after the turn's deadline or it was given back
--- `p_most` times before. The time is counted from now: the worker's clock may be another. `p_unsure`: it is still to be asked
--- then what became of an earlier call.
+-- Gives a claimed step back until it may be tried again, unless that is after the turn's deadline. The time is counted from now:
+-- the worker's clock may be another. `p_pauses_ms`: one for each time that the step was given back, the last one for all further
+-- times; of several, the one that would outlast the turn ends three seconds before its deadline. `p_unsure`: it is still to be asked
+-- then what became of an earlier call; other steps are given back `p_most` times.
 -- Null: it is not given back, and the caller records the failure. Out: events.
-create function hot.delay_step(p_turn uuid, p_step text, p_attempt int, p_pause_ms bigint, p_error jsonb, p_most int,
+create function hot.delay_step(p_turn uuid, p_step text, p_attempt int, p_pauses_ms bigint[], p_error jsonb, p_most int,
                                p_unsure boolean) returns jsonb language plpgsql as $$
 declare
   t turns;
   s steps;
   v_at timestamptz;
   v_until timestamptz;
-  v_begun timestamptz;
   v_told jsonb;
 begin
   select * into t from turns where id = p_turn and status in ('planning', 'running') for no key update;
   v_at := clock_timestamp();
-  v_until := v_at + make_interval(secs => p_pause_ms / 1000.0);
-  if not found or v_until >= t.deadline_at then
+  select * into s from steps where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running';
+  v_until := v_at + make_interval(secs => p_pauses_ms[least(s.parked + 1, cardinality(p_pauses_ms))] / 1000.0);
+  if cardinality(p_pauses_ms) > 1 and v_at < t.deadline_at - interval '3 s' then
+    v_until := least(v_until, t.deadline_at - interval '3 s');
+  end if;
+  if t.id is null or s.id is null or v_until >= t.deadline_at or (s.parked >= p_most and not p_unsure) then
     return null;
   end if;
-  v_begun := (select started_at from steps where turn_id = p_turn and id = p_step);
   update steps set status = 'pending', lease_until = null, not_before = v_until, parked = parked + 1, unsure = p_unsure,
-         started_at = coalesce(v_begun, v_at), error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
-   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and parked < p_most
-  returning * into s;
-  if not found then
-    return null;
-  end if;
+         started_at = coalesce(started_at, v_at), error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
+   where turn_id = p_turn and id = p_step;
   -- One that ran ahead may have begun without our having been told; the time of its failure stands for when.
-  v_told := case when v_begun is null then jsonb_build_array(jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
+  v_told := case when s.started_at is null then jsonb_build_array(jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
     'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker))) else '[]' end;
   return hot.append_events(t, v_told || jsonb_build_object('type', 'step.retry', 'data', jsonb_build_object(
-    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked, 'code', p_error -> 'code', 'pause_ms', p_pause_ms)), v_at);
+    'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked + 1, 'code', p_error -> 'code',
+    'pause_ms', round(extract(epoch from v_until - v_at) * 1000))), v_at);
 end $$;
 
 -- Gives a turn that is planned or answered back until it may be tried again, unless that is after its deadline. `p_pauses_ms`:

@@ -1,14 +1,17 @@
 -- Ending a turn: before its work is done, or with its reply.
 
--- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. Out: events. The caller
--- holds the turn's lock, and counts the events off its open steps.
+-- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. What became of a pending call
+-- with an effect that its backend was still to be asked about is unknown. Out: events. The caller holds the turn's lock, and counts
+-- the events off its open steps.
 create function hot.cancel_open(p_turn uuid, p_message text, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb;
   v_error jsonb := jsonb_build_object('code', 'CANCELLED', 'message', p_message);
 begin
   with ended as (
-    update steps set status = 'cancelled', finished_at = p_at, lease_until = null, error = v_error
+    update steps set status = case when unsure and status = 'pending' then 'unknown' else 'cancelled' end, finished_at = p_at, lease_until = null,
+           error = case when unsure and status = 'pending' then coalesce(error - 'retry_at', v_error || jsonb_build_object(
+             'message', p_message || ' before anybody knew what had become of the call')) else v_error end
      where turn_id = p_turn and (status in ('pending', 'waiting_approval') or (status = 'running' and effect = 'read'))
     returning *
   )

@@ -11,7 +11,7 @@ from typing import Any
 import mcp_types as types
 from pydantic import TypeAdapter
 
-from models.errors import ToolFailed
+from models.errors import ToolFailed, Unavailable
 from tools.context import ToolContext
 from tools.mcp.calling import Answer, Target
 from tools.mcp.client import faults
@@ -35,7 +35,7 @@ def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> Ans
         OutcomeUnknown: the answer was lost.
         ToolFailed: UPSTREAM_4XX, the tool failed or the server refuses the call; UNAUTHORIZED; CONFLICT, the tool is
             not what was imported; NOT_FOUND, the server has it no more; UPSTREAM_5XX, its result is none.
-        TimeoutError: there was no answer in time.
+        TimeoutError: there was no answer in time to a call that may be repeated.
     """
     call = _Call(target, args, context)
     try:
@@ -44,6 +44,8 @@ def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> Ans
         message = f"the MCP server {target.name} did not answer in time"
         if call.is_sent and not target.may_repeat:
             raise faults.lost(message, "TOOL_TIMEOUT") from None
+        if not call.is_sent:
+            raise Unavailable(message, code="TOOL_TIMEOUT") from None
         raise TimeoutError(message) from None
     return read_result(found, is_structured=target.is_structured)
 

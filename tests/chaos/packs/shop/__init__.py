@@ -1,0 +1,58 @@
+"""A shop that can be out: a folder whose file `orders` has a line for each order. While it has a file `closed`, nobody
+answers.
+"""
+
+from pathlib import Path
+
+from models.contracts.base import Contract
+from models.errors import Unavailable
+from tools.context import ToolContext
+from tools.registry import tool
+
+
+class Order(Contract):
+    """What to order, and where."""
+
+    shop: Path
+    is_heard: bool = False
+    """Whether the order is taken although the answer is lost."""
+
+
+class Ordered(Contract):
+    """An order that stands."""
+
+    key: str
+
+
+def find_order(query: Order, context: ToolContext) -> Ordered | None:
+    """Return the order that stands under the call's key."""
+    _reach(query)
+    return Ordered(key=context.idempotency_key) if context.idempotency_key in _orders(query) else None
+
+
+@tool("shop.order", effect="write", timeout_s=20, reconcile=find_order)
+def order(query: Order, context: ToolContext) -> Ordered:
+    """Order something, once for each key."""
+    if query.is_heard or not _is_closed(query):
+        _take(query, context)
+    _reach(query)
+    return Ordered(key=context.idempotency_key)
+
+
+def _take(query: Order, context: ToolContext) -> None:
+    if context.idempotency_key not in _orders(query):
+        with (query.shop / "orders").open("a") as file:
+            file.write(f"{context.idempotency_key}\n")
+
+
+def _reach(query: Order) -> None:
+    if _is_closed(query):
+        raise Unavailable("the shop does not answer", code="UPSTREAM_5XX")
+
+
+def _is_closed(query: Order) -> bool:
+    return (query.shop / "closed").exists()
+
+
+def _orders(query: Order) -> list[str]:
+    return (query.shop / "orders").read_text().split()

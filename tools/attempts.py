@@ -1,0 +1,197 @@
+"""Attempts: the tries of one call, and the question of what became of it.
+
+A call that has begun and does not come to a good end may have taken effect. If the tool does more than read, only the
+tool itself can say that nothing happened: by `NeedsInput`, by `ToolFailed` with a code that is not in `BREAKDOWNS`, or,
+where it has no `reconcile`, by `Unavailable`. After any other end the backend is asked; what cannot be asked, or
+contradicts itself, is unsure.
+"""
+
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TypeVar
+
+from pydantic import BaseModel
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay
+from tenacity.wait import wait_exponential_jitter
+
+from models.contracts.envelope import Envelope
+from models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
+from models.logging import log
+from tools.context import ToolContext
+from tools.enveloping import asking, checked, concealed, failure, known
+from tools.guards import Guards
+from tools.guards.breaker import CircuitOpen
+from tools.registry import Tool
+
+OnRetry = Callable[[int, str, float], None]
+"""Told before each further try: tries so far, code of the failure, seconds of the pause."""
+
+BREAKDOWNS = frozenset({"INTERNAL_ERROR", "TOOL_TIMEOUT", "UPSTREAM_5XX"})
+"""Codes that say that something broke: a `ToolFailed` with one of them does not say that nothing happened."""
+
+Result = TypeVar("Result")
+
+_LONGEST_RETRY_AFTER_S = 86_400.0
+_backoff = wait_exponential_jitter(multiplier=0.05, max=1, jitter=0.05)
+
+
+class Attempts:
+    """The tries of one call."""
+
+    def __init__(
+        self, tool: Tool, context: ToolContext, guards: Guards | None, on_retry: OnRetry | None = None
+    ) -> None:
+        self._tool = tool
+        self._context = context
+        self._guards = guards
+        self._on_retry = on_retry
+        self._query: BaseModel | None = None
+        """The arguments of the call that has begun."""
+        self._was_unavailable = False
+
+    def make(self, query: BaseModel) -> Envelope:
+        """Make the call and return what came of it."""
+        try:
+            result = self._tried(query)
+        except BaseException as error:  # noqa: BLE001 - foreign code: sys.exit() in a tool must not end a worker
+            failed = self._failure(error, query)
+            return failed if self._says_that_nothing_happened(error) else self.doubt(failed)
+        envelope = checked(self._tool, result)
+        return envelope if envelope.ok else self.doubt(envelope, has_acted=True)
+
+    def doubt(self, failed: Envelope, *, has_acted: bool = False) -> Envelope:
+        """Return what the backend says of a call that may have taken effect; its failure, where it took none.
+
+        `has_acted`: the tool has returned. A backend that then knows nothing of the call contradicts it.
+        """
+        if self._query is None or self._tool.effect == "read":
+            return failed
+        if self._tool.reconcile is None:
+            return _unsure(failed)
+        asked = self.ask(self._query)
+        if asked is None:
+            return _unsure(failed) if has_acted else failed
+        return asked if asked.ok else _unsure(failed, asked)
+
+    def ask(self, query: BaseModel) -> Envelope | None:
+        """Ask the backend what became of the call; None where it took no effect.
+
+        A failure says why nobody knows, and whether the backend may be asked later.
+        """
+        reconcile = self._tool.reconcile
+        if reconcile is None:
+            message = f"a call of {self._tool.name} was lost, and it cannot tell what became of it"
+            return _unsure(failure("INTERNAL_ERROR", message))
+        try:
+            result = self._guarded(partial(reconcile, query, self._context), query)
+        except BaseException as error:  # noqa: BLE001 - foreign code, as above
+            failed = self._failure(error, query)
+            if isinstance(error, CircuitOpen):
+                failed = failure(error.code, str(error), error.until)
+            if failed.error is None:
+                failed = failure("INTERNAL_ERROR", f"{self._tool.name} wants input, and was asked what it had done")
+            return failed.model_copy(update={"unsure": True, "ask_again": _may_be_asked_again(error)})
+        if result is None:
+            return None
+        found = checked(self._tool, result)
+        return found if found.ok else _unsure(found)
+
+    def _says_that_nothing_happened(self, error: BaseException) -> bool:
+        """Whether the tool says so of all its tries."""
+        if self._query is None:
+            return True
+        if self._was_unavailable and self._tool.reconcile is not None:
+            return False  # the last try speaks for itself alone
+        if isinstance(error, Unavailable):
+            return True
+        if isinstance(error, ToolFailed) and not isinstance(error, OutcomeUnknown):
+            return known(error.code, "INTERNAL_ERROR") not in BREAKDOWNS
+        return isinstance(error, NeedsInput)
+
+    def _failure(self, error: BaseException, query: BaseModel) -> Envelope:
+        """Return what a call ends as that has raised this."""
+        if isinstance(error, NeedsInput):
+            return asking(error.needs)
+        if isinstance(error, ToolFailed):
+            return failure(error.code, concealed(str(error), self._tool, query), error.retry_at)
+        if isinstance(error, Unavailable):
+            said = concealed(str(error), self._tool, query)
+            return failure(error.code, said, _retry_at(error), unknown="UPSTREAM_5XX")
+        if isinstance(error, TimeoutError):
+            said = concealed(str(error), self._tool, query)
+            return failure("TOOL_TIMEOUT", said or f"{self._tool.name} waited too long")
+        return crashed(self._tool, self._context, error)
+
+    def _tried(self, query: BaseModel) -> BaseModel:
+        if self._context.remaining_s == 0:
+            raise ToolFailed(f"{self._tool.name} was not called: its deadline had passed", code="TOOL_TIMEOUT")
+
+        def call() -> BaseModel:
+            self._query = query
+            return self._tool.call(query, self._context)
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(Unavailable),
+            stop=stop_after_attempt(1 + self._tool.retries) | stop_before_delay(self._context.remaining_s),
+            wait=_pause,
+            after=self._note_unavailable,
+            before_sleep=self._announce,
+            reraise=True,
+        )
+        made: BaseModel = retrying(self._guarded, call, query)
+        return made
+
+    def _guarded(self, call: Callable[[], Result], query: BaseModel) -> Result:
+        return call() if self._guards is None else self._guards.attempt(self._tool, query, self._context, call)
+
+    def _note_unavailable(self, _: RetryCallState) -> None:
+        self._was_unavailable = True
+
+    def _announce(self, state: RetryCallState) -> None:
+        if self._on_retry:
+            code = known(_transient(state).code, "UPSTREAM_5XX")
+            self._on_retry(state.attempt_number, code, state.upcoming_sleep)
+
+
+def crashed(tool: Tool, context: ToolContext, error: BaseException) -> Envelope:
+    """Return the failure of foreign code that broke, and log its place."""
+    # Frames only: the text of a foreign exception may hold the arguments.
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    log.error("tool.crashed", tool=tool.name, step_id=context.step_id, error=type(error).__name__, frames=frames)
+    return failure("INTERNAL_ERROR", f"{tool.name} broke with {type(error).__name__}; the log has the place")
+
+
+def _unsure(failed: Envelope, asked: Envelope | None = None) -> Envelope:
+    """Return a failure after which nobody knows. `asked`: why the backend could not be asked."""
+    assert failed.error is not None
+    if asked is None or asked.error is None or not asked.ask_again:
+        error = failed.error.model_copy(update={"retry_at": None})
+        return failed.model_copy(update={"unsure": True, "ask_again": False, "error": error})
+    error = failed.error.model_copy(update={"retry_at": asked.error.retry_at or failed.error.retry_at})
+    return failed.model_copy(update={"unsure": True, "ask_again": True, "error": error})
+
+
+def _may_be_asked_again(error: BaseException) -> bool:
+    """Whether a question that failed so may be answered later: a tool that breaks in another way would break again."""
+    if isinstance(error, ToolFailed):
+        return isinstance(error, CircuitOpen) or error.code in BREAKDOWNS or error.retry_at is not None
+    return isinstance(error, Unavailable | TimeoutError)
+
+
+def _pause(state: RetryCallState) -> float:
+    asked = _transient(state).retry_after_s
+    return _backoff(state) if asked is None else max(0.0, asked)
+
+
+def _transient(state: RetryCallState) -> Unavailable:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, Unavailable)
+    return error
+
+
+def _retry_at(error: Unavailable) -> datetime | None:
+    if error.retry_after_s is None:
+        return None
+    return datetime.now(UTC) + timedelta(seconds=min(max(0.0, error.retry_after_s), _LONGEST_RETRY_AFTER_S))
