@@ -11,6 +11,7 @@ from models.settings import settings
 from planner.agents import load_agents
 from tools.enabled import enabled_tools
 from web import (
+    addresses,
     approvals,
     auth,
     backlog,
@@ -49,6 +50,7 @@ def create_app() -> APIFlask:
     app.config["MAX_CONTENT_LENGTH"] = settings().api_max_body_bytes
     # A conversation's id may hold two slashes in a row.
     app.url_map.merge_slashes = False
+    addresses.install(app)
     auth.install(app.extensions)
     backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(enabled_tools()))

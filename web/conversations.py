@@ -5,7 +5,7 @@ from typing import Annotated
 
 from apiflask import APIBlueprint
 from flask import Response
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from models.contracts.base import rfc3339
 from models.contracts.knowledge import KnowledgePage
@@ -13,12 +13,12 @@ from models.contracts.listing import AuditPage, ConversationPage, ConversationVi
 from models.contracts.memory import MemoryView
 from models.contracts.turn import Identifier
 from models.database import transaction
-from models.errors import NotFound
 from models.ledger import audit, knowledge, memory, turns
 from models.ledger import conversations as ledger
 from models.logging import log
 from planner.knowledge import recalled
 from planner.relevance import score
+from web.addresses import known_id
 from web.auth import caller, requires
 from web.bodies import json_response
 from web.catalogue import catalogue
@@ -26,7 +26,6 @@ from web.knowledge import knowledge_page
 from web.paging import PageQuery, cut, read_cursor
 from web.views import audit_view, conversation_view, memory_view, turn_summary
 
-_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])
 _ENTITY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1)])
 _SEQ: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, lt=2**31)])
@@ -55,17 +54,18 @@ def conversations(query_data: PageQuery) -> Response:
     return json_response(ConversationPage(items=items, next_cursor=cursor))
 
 
-@blueprint.get("/conversations/<path:conversation_id>")
+@blueprint.get("/conversations/<conversation:conversation_id>")
 @requires("turns:read")
 @blueprint.output(ConversationView)
 @blueprint.doc(operation_id="get_conversation")
 def conversation(conversation_id: str) -> Response:
     """Show a conversation."""
     with transaction() as db:
-        return json_response(conversation_view(ledger.get(db, caller().tenant_id, _known_form(conversation_id))))
+        row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
+        return json_response(conversation_view(row))
 
 
-@blueprint.get("/conversations/<path:conversation_id>/turns")
+@blueprint.get("/conversations/<conversation:conversation_id>/turns")
 @requires("turns:read")
 @blueprint.input(PageQuery, location="query")
 @blueprint.output(TurnPage)
@@ -74,26 +74,26 @@ def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
     """List a conversation's turns with their replies, oldest first."""
     after = read_cursor(_SEQ, query_data.cursor) or 0
     with transaction() as db:
-        ledger.get(db, caller().tenant_id, _known_form(conversation_id))
+        ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         rows = turns.of_conversation(db, caller().tenant_id, conversation_id, after, query_data.limit + 1)
         items = [turn_summary(turn, reply) for turn, reply in rows]
     items, cursor = cut(items, query_data.limit, lambda item: item.seq)
     return json_response(TurnPage(items=items, next_cursor=cursor))
 
 
-@blueprint.get("/conversations/<path:conversation_id>/memory")
+@blueprint.get("/conversations/<conversation:conversation_id>/memory")
 @requires("turns:read")
 @blueprint.output(MemoryView)
 @blueprint.doc(operation_id="get_memory")
 def memory_of(conversation_id: str) -> Response:
     """Show what a conversation holds from turn to turn: settled slots, results that still hold, a summary."""
     with transaction() as db:
-        row = ledger.get(db, caller().tenant_id, _known_form(conversation_id))
+        row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         results = memory.of_conversation(db, caller().tenant_id, conversation_id)
     return json_response(memory_view(row, results, catalogue().agents))
 
 
-@blueprint.get("/conversations/<path:conversation_id>/knowledge")
+@blueprint.get("/conversations/<conversation:conversation_id>/knowledge")
 @requires("turns:read")
 @blueprint.input(PageQuery, location="query")
 @blueprint.output(KnowledgePage)
@@ -102,7 +102,7 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
     """Show what a conversation knows: entities with scores, relationships, contradictions and hypotheses."""
     after = read_cursor(_ENTITY, query_data.cursor) or ""
     with transaction() as db:
-        row = ledger.get(db, caller().tenant_id, _known_form(conversation_id))
+        row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         held = knowledge.load(db, caller().tenant_id, conversation_id)
         latest = turns.of_conversation(db, caller().tenant_id, conversation_id, row.last_seq - 1, 1)
     known = recalled(held.items, held.undone)
@@ -112,14 +112,14 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
     return json_response(knowledge_page(known, entities, scores, cursor))
 
 
-@blueprint.delete("/conversations/<path:conversation_id>")
+@blueprint.delete("/conversations/<conversation:conversation_id>")
 @requires("admin")
 @blueprint.output({}, 204, description="Erased")
 @blueprint.doc(operation_id="erase_conversation")
 def erase(conversation_id: str) -> Response:
     """Erase a conversation's content. Turns, statuses, times and the audit chain stay, without words."""
     with transaction() as db:
-        ledger.erase(db, caller().tenant_id, _known_form(conversation_id))
+        ledger.erase(db, caller().tenant_id, known_id(conversation_id, "conversation"))
     log.info("conversation.erased", conversation_id=conversation_id, key_id=str(caller().key_id))
     return Response(status=204)
 
@@ -138,15 +138,3 @@ def audit_records(query_data: AuditQuery) -> Response:
         items = [audit_view(row) for row in rows]
     items, cursor = cut(items, query_data.limit, lambda item: item.seq)
     return json_response(AuditPage(items=items, next_cursor=cursor))
-
-
-def _known_form(conversation_id: str) -> str:
-    """Return an id that may be a conversation's.
-
-    Raises:
-        NotFound: no conversation can have it.
-    """
-    try:
-        return _IDENTIFIER.validate_python(conversation_id)
-    except ValidationError:
-        raise NotFound("there is no conversation of that id") from None

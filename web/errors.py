@@ -21,7 +21,6 @@ HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415
 """Codes of the errors that the web server finds itself."""
 _DETAILS = {
     404: "there is nothing at this address; /openapi.json lists what there is",
-    413: "the body is larger than this server accepts",
 }
 
 
@@ -55,7 +54,10 @@ def _of_http(error: HTTPException) -> Response:
     headers = {name: value for name, value in error.get_headers() if name in _KEPT_HEADERS}
     phrase = HTTPStatus(status).phrase
     code = HTTP_CODES.get(status, phrase.lower().replace(" ", "_"))
-    return _problem(status, code, _DETAILS.get(status) or error.description or phrase, [], headers)
+    detail = _DETAILS.get(status) or error.description or phrase
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        detail = f"the body is larger than the {request.max_content_length} bytes that this server accepts"
+    return _problem(status, code, detail, [], headers)
 
 
 def _unforeseen(error: Exception) -> Response:

@@ -22,7 +22,7 @@ from models.ledger import control, explanation, plans, steps, turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
 from models.redis import queue_lengths
-from web.auth import caller, requires
+from web.auth import caller, demand, requires
 from web.backlog import RETRY_AFTER_S
 from web.bodies import json_response
 from web.catalogue import catalogue
@@ -57,9 +57,12 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
 
     The turn is durably recorded before the answer. A `message_id` (or header `Idempotency-Key`) that came before is
     answered with 200 and the first answer, or with 409 where the body differs. With `wait`, a turn that is finished
-    in time is answered with 200, as `GET /v1/turns/{turn_id}` shows it. While too many turns are in work a new message
-    gets 503 with the code `overloaded` and `Retry-After`; an accepted turn is never dropped.
+    in time is answered with 200, as `GET /v1/turns/{turn_id}` shows it; for that the key needs the scope `turns:read`,
+    too. While too many turns are in work a new message gets 503 with the code `overloaded` and `Retry-After`; an
+    accepted turn is never dropped.
     """
+    if query_data.wait:
+        demand("turns:read")  # the answer may be the whole turn
     new = new_turn(json_data)
     opened = open_turn(new)
     answer = _answer(new, opened)

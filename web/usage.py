@@ -16,6 +16,8 @@ from web.bodies import json_response
 
 _USUAL_DAYS = 30
 _MOST_DAYS = 3660
+_FIRST, _LAST = date(1970, 1, 1), date(9998, 12, 31)
+"""Before and after these there is no id of a turn."""
 
 blueprint = APIBlueprint("usage", __name__, url_prefix="/v1", tag="Usage")
 
@@ -27,9 +29,13 @@ def _today() -> date:
 class UsageQuery(Contract):
     """Which days, and how they are summed up."""
 
-    to: date = Field(default_factory=_today)
+    to: date = Field(default_factory=_today, ge=_FIRST, le=_LAST)
     """Last day (UTC); today where absent."""
-    start: date = Field(default_factory=lambda given: given["to"] - timedelta(days=_USUAL_DAYS - 1), alias="from")
+    start: date = Field(
+        default_factory=lambda given: max(_FIRST, given["to"] - timedelta(days=_USUAL_DAYS - 1)),
+        ge=_FIRST,
+        alias="from",
+    )
     """First day (UTC); the 30 days that end with the last one where absent."""
     group_by: GroupBy = "day"
     limit: int = Field(100, ge=1, le=1000)

@@ -6,34 +6,33 @@ from typing import TypeVar
 
 from apiflask import APIBlueprint
 from flask import Response
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from models.contracts.directory import (
     AccountRequest,
     AccountView,
     ConnectionRequest,
     ConnectionView,
-    IntegrationName,
     Profile,
     UserPage,
     UserView,
 )
 from models.contracts.turn import Identifier
 from models.database import Transaction, transaction
-from models.errors import Invalid, NotFound, PolicyDenied
+from models.errors import Invalid, PolicyDenied
 from models.ledger import integrations
 from models.ledger import users as ledger
 from models.ledger.integrations import Account
 from models.ledger.users import User
 from models.logging import log
 from tools.addresses import check_url
+from web.addresses import known_id, known_integration
 from web.auth import caller, requires
 from web.bodies import json_response
 from web.errors import fault
 from web.paging import PageQuery, cut, read_cursor
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
-_INTEGRATION: TypeAdapter[str] = TypeAdapter(IntegrationName)
 
 R = TypeVar("R")
 
@@ -46,7 +45,7 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
     @wraps(view)
     def found(user_id: str, **inputs: object) -> R:
         with transaction() as db:
-            ledger.get_user(db, caller().tenant_id, user_id)
+            ledger.get_user(db, caller().tenant_id, known_id(user_id, "user"))
         return view(user_id, **inputs)
 
     return found
@@ -68,17 +67,17 @@ def users(query_data: PageQuery) -> Response:
     return json_response(UserPage(items=items, next_cursor=cursor))
 
 
-@blueprint.get("/users/<path:user_id>")
+@blueprint.get("/users/<user:user_id>")
 @requires("users:read")
 @blueprint.output(UserView)
 @blueprint.doc(operation_id="get_user")
 def user(user_id: str) -> Response:
     """Show a user, with their accounts; never with a secret."""
     with transaction() as db:
-        return json_response(_load(db, user_id))
+        return json_response(_load(db, known_id(user_id, "user")))
 
 
-@blueprint.put("/users/<path:user_id>")
+@blueprint.put("/users/<user:user_id>")
 @requires("users:write")
 @blueprint.input(Profile, example={"name": "Noa Levi", "email": "noa@example.com", "timezone": "Asia/Jerusalem"})
 @blueprint.output(UserView)
@@ -88,18 +87,14 @@ def put_user(user_id: str, json_data: Profile) -> Response:
 
     The id is the one that turns carry in `user.id`. `scopes` are what the user allows tools to do for them.
     """
-    try:
-        _IDENTIFIER.validate_python(user_id)
-    except ValidationError:
-        raise NotFound("no user can have this id: it is 1-128 visible ASCII characters") from None
     with transaction() as db:
-        ledger.put_user(db, caller().tenant_id, user_id, json_data)
+        ledger.put_user(db, caller().tenant_id, known_id(user_id, "user"), json_data)
         view = _load(db, user_id)
     log.info("user.put", user_id=user_id, key_id=str(caller().key_id))
     return json_response(view)
 
 
-@blueprint.put("/users/<path:user_id>/accounts/<integration>")
+@blueprint.put("/users/<user:user_id>/accounts/<integration>")
 @requires("users:write")
 @_of_ones_own
 @blueprint.input(
@@ -113,10 +108,7 @@ def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Re
     The secret is kept encrypted, and never shown again. An account whose secret the service has refused
     (`reauth_required`) is connected again in this way.
     """
-    try:
-        _INTEGRATION.validate_python(integration)
-    except ValidationError:
-        raise NotFound("no integration can have this name") from None
+    known_integration(integration)
     _check_settings(json_data)
     with transaction() as db:
         account = integrations.put_account(db, caller().tenant_id, user_id, integration, json_data)
@@ -124,14 +116,15 @@ def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Re
     return json_response(_account(account))
 
 
-@blueprint.delete("/users/<path:user_id>/accounts/<integration>")
+@blueprint.delete("/users/<user:user_id>/accounts/<integration>")
 @requires("users:write")
 @blueprint.output({}, 204, description="Forgotten")
 @blueprint.doc(operation_id="remove_account")
 def remove_account(user_id: str, integration: str) -> Response:
     """Forget a user's account with an outside service, and its secret."""
     with transaction() as db:
-        integrations.remove_account(db, caller().tenant_id, user_id, integration)
+        known = known_id(user_id, "user"), known_integration(integration)
+        integrations.remove_account(db, caller().tenant_id, *known)
     log.info("account.removed", user_id=user_id, integration=integration, key_id=str(caller().key_id))
     return Response(status=204)
 

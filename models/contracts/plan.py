@@ -67,8 +67,8 @@ PLAN_FAULTS: dict[FaultCode, str] = {
 
 STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-_REFERENCE = re.compile(r"([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]+|\[\d+\])*)")
-_PART = re.compile(r"\.([A-Za-z0-9_-]+)|\[(\d+)\]")
+_REFERENCE = re.compile(r"([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]{1,200}|\[[0-9]{1,9}\])*)")
+_PART = re.compile(r"\.([A-Za-z0-9_-]+)|\[([0-9]+)\]")
 
 
 class Fallback(Contract):

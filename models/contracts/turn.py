@@ -1,5 +1,6 @@
 """A turn: what a caller posts, what we answer, what can be read later."""
 
+import unicodedata
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 from zoneinfo import available_timezones
@@ -53,8 +54,30 @@ def _known_timezone(name: str) -> str:
     return name
 
 
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and signs that show nothing."""
+
+
+def _readable(message: str) -> str:
+    """Refuse a message of nothing but spaces, control characters and what has no width."""
+    if any(unicodedata.category(each)[0] in "LNPS" and each not in _BLANK_LETTERS for each in message):
+        return message
+    raise ValueError("is blank; write at least one letter, digit or sign")
+
+
 Identifier = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
 """A caller's own id: 1-128 visible ASCII characters."""
+
+def _addressable(conversation_id: str) -> str:
+    """Refuse an id that reads like the address of a part of a conversation: whoever erased it could mean either."""
+    for part in PARTS:
+        if conversation_id.endswith(f"/{part}"):
+            raise ValueError(f"must not end in /{part}, which is an address below a conversation")
+    return conversation_id
+
+
+PARTS = ("turns", "memory", "knowledge")
+"""What has an address below that of a conversation."""
 
 Timezone = Annotated[str, AfterValidator(_known_timezone)]
 """An IANA time zone, such as Asia/Jerusalem."""
@@ -76,10 +99,11 @@ class User(Contract):
 class TurnRequest(Contract):
     """One message to answer. Only `message` is required."""
 
-    message: str = Field(min_length=1, max_length=8000)
-    """What the user wrote."""
-    conversation_id: Identifier | None = None
-    """The caller's own id of the conversation; a new conversation where absent."""
+    message: Annotated[str, Field(min_length=1, max_length=8000), AfterValidator(_readable)]
+    """What the user wrote: at least one letter, digit or sign."""
+    conversation_id: Annotated[Identifier, AfterValidator(_addressable)] | None = None
+    """The caller's own id of the conversation; a new conversation where absent. It must not end in `/turns`, `/memory`
+    or `/knowledge`."""
     agent: str | None = Field(None, max_length=64)
     """The agent that answers; the conversation's own, or the default, where absent."""
     message_id: Identifier | None = None

@@ -1,0 +1,166 @@
+"""Whatever stands in an address, a query or an id is answered, never with a fault of ours."""
+
+import base64
+import json
+import re
+from itertools import product
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from apiflask import APIFlask
+from flask.testing import FlaskClient
+
+from models.secrets import new_key
+from models.settings import settings
+from tests.web.conftest import KeyMaker
+
+_TEXTS = (
+    "\0", "a\0b", "\ud800", "a\n", "\x7f", "\u202e", "😀", "é", " ", "..", "../..", "%", "%00", "'", '"', "\\", "{}",
+    "a" * 5_000, "a/b", "//", "-1", "0", "9" * 5_000, "1e999", "NaN", "null", "true",
+    "0001-01-01", "0001-01-05", "1969-12-31", "9999-12-31", "0000-00-00", "-0001-01-01", "2024-02-30",
+    "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff",
+)  # fmt: skip
+_PLACES: tuple[Any, ...] = (
+    None, {}, [], [[]], "", "\0", "\ud800", "x" * 500, -1, 0, 2**31, 2**63, 10**400, 1e308, True,
+    ["0001-01-01T00:00:00+23:59", "c"], ["9999-12-31T23:59:59.999999-23:59", "c"], ["0001-01-01T00:00:00Z", "\0"],
+    [0, "c"], [-(10**15), "c"], [10**15, "c"], ["2024-01-01T00:00:00", "c"],
+)  # fmt: skip
+_CURSORS = tuple(base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=") for place in _PLACES)
+
+
+def encoded(text: str) -> str:
+    """Write a text as a part of a URL, half of a surrogate pair too."""
+    return quote(text.encode("utf-8", "surrogatepass"), safe="")
+
+
+def operations(client: FlaskClient) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return each operation of the API: its path, its method, what is said of it."""
+    paths = client.get("/openapi.json").get_json()["paths"]
+    return [(path, method, one) for path, methods in paths.items() for method, one in methods.items()]
+
+
+def body_of(operation: dict[str, Any]) -> Any:
+    """Return an example of the body that an operation wants; None where it wants none."""
+    return operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+
+
+def faults(client: FlaskClient, url: str, method: str, body: Any) -> list[str]:
+    """Send a request; return its first line if the answer is a fault of ours, or none of HTTP's."""
+    with client.open(url, method=method.upper(), json=body) as answer:
+        found = answer.status_code
+    return [] if 200 <= found < 500 else [f"{found} {method.upper()} {url[:120]}"]
+
+
+def test_nothing_in_an_address_is_a_fault_of_ours(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part of each path, with each of these texts in it."""
+    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))  # without one no account can be kept
+    settings.cache_clear()
+    found = []
+    for path, method, operation in operations(client):
+        for name, text in product(re.findall(r"{(\w+)}", path), _TEXTS):
+            url = re.sub(r"{(\w+)}", lambda part, n=name, t=text: encoded(t) if part[1] == n else "x", path)
+            found += faults(client, url, method, body_of(operation))
+
+    assert found == []
+
+
+def test_nothing_in_a_query_is_a_fault_of_ours(client: FlaskClient) -> None:
+    """Each parameter of each operation, with each of these texts, and cursors that lead anywhere."""
+    ids = {"turn_id": client.post("/v1/turns", json={"message": "hi", "conversation_id": "c"}).get_json()["turn_id"]}
+    client.put("/v1/users/u", json={"name": "u"})
+    ids |= {"conversation_id": "c", "user_id": "u"}
+    found = []
+    for path, method, operation in operations(client):
+        base = re.sub(r"{(\w+)}", lambda part: ids.get(part[1], "x"), path)
+        needed = "conversation_id=c&" if path == "/v1/audit" else ""
+        for parameter in operation.get("parameters", []):
+            if parameter["in"] == "query" and path not in ("/healthz", "/v1/turns"):
+                for text in (*_TEXTS, *(_CURSORS if parameter["name"] == "cursor" else ())):
+                    more = "&group_by=conversation" if path == "/v1/usage" and parameter["name"] != "group_by" else ""
+                    url = f"{base}?{needed}{parameter['name']}={encoded(text)}{more}"
+                    found += faults(client, url, method, body_of(operation))
+
+    assert found == []
+
+
+@pytest.mark.parametrize("field", ["conversation_id", "agent", "message_id", "mode"])
+def test_nothing_in_a_message_s_ids_is_a_fault_of_ours(client: FlaskClient, field: str) -> None:
+    """Also where it is read again, or stands in a header."""
+    found = []
+    for text in _TEXTS:
+        found += faults(client, "/v1/turns", "post", {"message": "hi", field: text})
+
+    assert found == []
+
+
+@pytest.mark.parametrize("reference", ["a.value[{}]", "a.value.{}", "a[{}].x", "a.{}[0]"])
+def test_an_endless_index_is_no_reference(client: FlaskClient, reference: str) -> None:
+    """Of an argument, and of a condition: the plan is refused, with the step that holds it."""
+    endless = {"$from": reference.format("9" * 5_000)}
+    echo = {"id": "a", "tool": "dates.resolve_hint", "args": {"hint": "tomorrow"}}
+    for wrong in ({"args": {"hint": endless}}, {"args": {"hint": "today"}, "run_if": endless}):
+        plan = {"steps": [echo, {"id": "b", "tool": "dates.resolve_hint", **wrong}]}
+
+        answer = client.post("/v1/turns", json={"message": "hi", "plan": plan})
+
+        assert answer.status_code == 422, answer.get_json()
+
+
+@pytest.mark.parametrize("part", ["turns", "memory", "knowledge"])
+def test_no_part_of_a_conversation_can_be_erased(client: FlaskClient, part: str) -> None:
+    """Not even a conversation whose id reads so; and no such id is taken."""
+    client.post("/v1/turns", json={"message": "hi", "conversation_id": "c"})
+
+    answer = client.delete(f"/v1/conversations/c/{part}")
+    named_so = client.post("/v1/turns", json={"message": "hi", "conversation_id": f"c/{part}"})
+
+    assert (answer.status_code, sorted(answer.headers["Allow"].split(", "))) == (405, ["GET", "HEAD", "OPTIONS"])
+    assert named_so.status_code == 422
+    assert "must not end in" in named_so.get_json()["detail"]
+
+
+def test_a_user_is_not_made_by_half_an_address(client: FlaskClient) -> None:
+    """A PUT that forgets the name of the account makes no user called so."""
+    client.put("/v1/users/u", json={"name": "u"})
+
+    answer = client.put("/v1/users/u/accounts", json={"name": "u"})
+
+    assert answer.status_code == 404
+    assert [user["id"] for user in client.get("/v1/users").get_json()["items"]] == ["u"]
+
+
+@pytest.mark.parametrize("message", [" \n\t", "\u200b\u200d", "\u2060\ufeff", "\x01", "\u3164", "\u2800", "\ufe0f"])
+def test_a_blank_message_is_refused(client: FlaskClient, message: str) -> None:
+    """Spaces, control characters, and what has no width hold nothing to answer."""
+    answer = client.post("/v1/turns", json={"message": message})
+
+    assert (answer.status_code, answer.get_json()["errors"][0]["field"]) == (422, "message")
+
+
+@pytest.mark.parametrize("message", [" hi ", "?", "7", "👍", "❤️", "ש", "𝔥"])  # noqa: RUF001 - letters of others
+def test_any_sign_is_a_message(client: FlaskClient, message: str) -> None:
+    """A letter, a digit, a mark or an emoji."""
+    assert client.post("/v1/turns", json={"message": message}).status_code == 202
+
+
+def test_a_key_that_may_not_read_turns_cannot_wait_for_one(app: APIFlask, key: KeyMaker, client: FlaskClient) -> None:
+    """It is told which scope it lacks, before anything is recorded; without `wait` it posts as before."""
+    writer = key("turns:write")
+    message = {"message": "hi", "conversation_id": "w"}
+
+    refused = client.post("/v1/turns?wait=1", json=message, headers=writer)
+    recorded = client.get("/v1/conversations/w").status_code
+    accepted = client.post("/v1/turns?wait=0", json=message, headers=writer)
+
+    assert (refused.status_code, refused.get_json()["code"], recorded) == (403, "scope_missing", 404)
+    assert "turns:read" in refused.get_json()["detail"]
+    assert (accepted.status_code, set(accepted.get_json()) & {"steps", "reply"}) == (202, set())
+
+
+def test_a_body_that_is_too_large_is_told_the_limit(client: FlaskClient) -> None:
+    """In bytes, so that the caller need not guess."""
+    answer = client.post("/v1/turns", json={"message": "x" * 300_000})
+
+    assert (answer.status_code, answer.get_json()["code"]) == (413, "too_large")
+    assert "262144 bytes" in answer.get_json()["detail"]
