@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -46,6 +46,11 @@ class Prompt:
     used: frozenset[str]
     """What it uses of that."""
     template: Template
+
+    @cached_property
+    def words(self) -> str:
+        """What its author wrote, without expressions, statements and comments."""
+        return " ".join(value for _, kind, value in _TEMPLATES.lex(self.text) if kind == "data")
 
     def render(self, inputs: Mapping[str, Any]) -> Rendered:
         """Fill the inputs in.

@@ -8,7 +8,7 @@ says without a source is left out.
 import hashlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,7 +23,7 @@ from planner.critic import Criticism, criticise, is_due
 from planner.grounding import Grounding, Violation, check, gather, withhold
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
 from planner.outcome import Outcome
-from planner.speaking import Sentences
+from planner.speaking import LONGEST_REPLY, Sentences
 from planner.wording import (
     LAST_RESORT,
     NO_USAGE,
@@ -178,7 +178,7 @@ class _Writing:
     def _first(self, _tried: list[tuple[Draft, Grounding]]) -> Draft | None:
         outcome = self._outcome
         if outcome.reply and not outcome.stop:
-            return Draft(text=outcome.reply, written_by="planner")
+            return Draft(text=outcome.reply[:LONGEST_REPLY], written_by="planner")
         template = template_for(outcome)
         if template is not None:
             return self._fill(template)
@@ -200,12 +200,16 @@ class _Writing:
 
     def _fill(self, template: str) -> Draft:
         try:
-            return fill_template(self._outcome, template, self.artifacts)
+            return self._filled(template)
         except Exception:  # a template is data, and results may have another shape than it was written for
             if template == LAST_RESORT:
                 raise
             log.warning("template.failed", template=template, exc_info=True)
-        return fill_template(self._outcome, LAST_RESORT, self.artifacts)
+        return self._filled(LAST_RESORT)
+
+    def _filled(self, template: str) -> Draft:
+        draft = fill_template(self._outcome, template, self.artifacts)
+        return replace(draft, text=draft.text[:LONGEST_REPLY])
 
     def _generate(self, messages: list[Message], prompts: tuple[str, ...], on_delta: OnDelta) -> Draft | None:
         """Let the language model write; None where it is out, or left nothing that can be sent."""
@@ -237,7 +241,8 @@ def _framed(text: str, outcome: Outcome, stale_at: str | None) -> tuple[str, lis
 
 
 def _is_usable(generation: Generation) -> bool:
-    return generation.finish_reason in ("stop", "length") and bool(generation.text.strip())
+    is_text = bool(generation.text.strip()) and len(generation.text) <= LONGEST_REPLY
+    return is_text and generation.finish_reason in ("stop", "length")
 
 
 def _total(used: Iterable[Usage]) -> Usage:

@@ -27,6 +27,7 @@ _CURRENCIES = {
 _OPERATORS = {"<=": "<=", "<": "<=", "≤": "<=", "~": "~", "≈": "~", "=": "~"}
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _AMOUNT = re.compile(r"\d[\d.,\s' ]*")
+_LONGEST_AMOUNT = 30
 _CENTS = re.compile(r"[.,](\d{1,2}|\d{4,})$")
 
 
@@ -177,6 +178,8 @@ def _amount(text: str) -> int | float:
     found = _AMOUNT.findall(text)
     if len(found) != 1:
         raise ValueError(f"{_quoted(text)} is not a number")
+    if len(found[0]) > _LONGEST_AMOUNT:
+        raise ValueError(f"{_quoted(text)} has too many digits")
     digits = re.sub(r"[\s' ]", "", found[0]).rstrip(".,")
     cents = _CENTS.search(digits)
     whole = re.sub("[.,]", "", digits[: cents.start()] if cents else digits)

@@ -9,7 +9,10 @@ from planner.context import PlanningContext
 from planner.grounding import Evidence, check, gather
 from planner.llm.protocol import OnDelta
 
-_SENTENCE = re.compile(r"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[\"'\u2019\u201d)\]»]*\s+|[。\uff01\uff1f]\s*|\n+")
+LONGEST_REPLY = 50_000
+"""Characters that a reply may have."""
+_CLOSING = "\"'\u2019\u201d)]»"
+_SENTENCE = re.compile(rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[{re.escape(_CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+")
 """Where a sentence ends. Not after a digit or a single letter and a full stop, as in dates and initials."""
 
 
@@ -24,8 +27,12 @@ class Sentences:
         self._is_held = False
 
     def __call__(self, piece: str) -> None:
+        if self._is_held or len(self._waiting) > LONGEST_REPLY:
+            return
+        # An end that is whole by now has been seen: only one that the last piece left open may begin before this one.
+        start = max(0, len(self._waiting.rstrip(_CLOSING)) - 1)
         self._waiting += piece
-        ends = [match.end() for match in _SENTENCE.finditer(self._waiting)]
+        ends = [match.end() for match in _SENTENCE.finditer(self._waiting, start)]
         if ends:
             self._release(ends[-1])
 

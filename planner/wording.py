@@ -1,6 +1,5 @@
 """Wording: which template writes a reply, what it is given, and what the language model is told where none fits."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -116,7 +115,7 @@ def authored(outcome: Outcome, draft: Draft) -> str:
     if not draft.is_templated:
         return ""
     name = draft.written_by.removeprefix("template:").partition("@")[0]
-    return re.sub(r"\{[{%#].*?[#%}]\}", " ", outcome.prompts.in_effect(name).text, flags=re.DOTALL)
+    return outcome.prompts.in_effect(name).words
 
 
 def _refusal(outcome: Outcome) -> str | None:

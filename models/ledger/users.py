@@ -17,7 +17,7 @@ from models.ids import new_id
 from models.tables.users import ConnectionRow, UserRow
 
 _FIELDS = ("name", "email", "timezone", "locale", "working_hours", "scopes")
-_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
+_ADDRESS = re.compile(r"(?<![^\s<>()\[\],;:\"])[^\s<>()\[\],;:\"@]+@[^\s<>()\[\],;:\"]+")
 _WORD = re.compile(r"[^\s,;()<>\"]+")
 
 

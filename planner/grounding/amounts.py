@@ -27,6 +27,7 @@ _CJK = "\u2e80-\uffef"
 """Scripts that put no space between words."""
 _LARGEST_COUNT = 99
 _LONGEST_WORD = 24
+_MOST_NUMERALS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class _Patterns:
     price_before: re.Pattern[str]
     range: re.Pattern[str]
     in_words: re.Pattern[str]
+    last: frozenset[str]
+    """The signs that a currency may end with, beside letters."""
 
 
 def find_amounts(text: str) -> Iterator[Figure]:
@@ -102,7 +105,7 @@ def _decimal(plain: str, mark: str | None) -> Decimal:
 
 
 def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
-    before = patterns.before.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
+    before = _before(match.start(), text, patterns)
     after = patterns.after.match(text, match.end())
     written = [found["currency"] for found in (before, after) if found and found["currency"]]
     codes = frozenset.intersection(*map(_currency, written)) if written else None
@@ -116,12 +119,22 @@ def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
     return _Number(match.start(), end, values, is_price=_is_price(match.start(), end, text, patterns))
 
 
+def _before(start: int, text: str, patterns: _Patterns) -> re.Match[str] | None:
+    """Return the currency that stands before a number, without a search where none can end."""
+    last = text[max(0, start - 2) : start].rstrip()[-1:]
+    if not (last.isalpha() or last in patterns.last):
+        return None
+    return patterns.before.search(text, max(0, start - _LONGEST_WORD), start)
+
+
 def _is_price(start: int, end: int, text: str, patterns: _Patterns) -> bool:
     """Tell whether words beside a number say that it is a price."""
     if patterns.price_after.match(text, end):
         return True
-    said_before = patterns.price_before.search(text, max(0, start - _LONGEST_WORD), start)
-    return said_before is not None and not re.match(r"\s*[^\W\d_]", text[end : end + 3])
+    last = text[max(0, start - 2) : start].rstrip()[-1:]
+    if not (last.isalpha() or last == ":") or re.match(r"\s*[^\W\d_]", text[end : end + 3]):
+        return False
+    return patterns.price_before.search(text, max(0, start - _LONGEST_WORD), start) is not None
 
 
 def _share_currencies(numbers: list[_Number], text: str, patterns: _Patterns) -> list[_Number]:
@@ -188,6 +201,7 @@ def _patterns() -> _Patterns:
     counted = re.sub(r"\s", "", lexicon["number_words"])
     priced = rf"(?:{spelt}|{lexicon['price_after']})"
     return _Patterns(
+        last=frozenset(sign[-1] for sign in currencies()) | {".", "'"},
         before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
         after=re.compile(
             rf"(?:{_SPACE}?(?i:(?P<scale>{scales}))(?:(?![^\W\d_])|(?<=[{_CJK}])))?"
@@ -200,8 +214,9 @@ def _patterns() -> _Patterns:
         ),
         range=re.compile(rf"\s?(?:{either(map(re.escape, lexicon['range_joints']))})\s?"),
         in_words=re.compile(
-            rf"\b(?:(?:{counted})[\s-]+(?:(?:and|und|et|y|e)\s+)?)+{priced}(?!\w)"
-            rf"|\b(?:{lexicon['price_before']})(?: (?:is|of|from|at))?:? (?:(?:{counted})\b[\s-]?)+(?!\s?[^\W\d_])",
+            # Atomic and bounded: there is one way to read a row of numerals, and none is read from each of its words.
+            rf"\b(?:(?>(?:{counted})\b)[\s-]+(?:(?:and|und|et|y|e)\s+)?){{1,{_MOST_NUMERALS}}}+{priced}(?!\w)"
+            rf"|\b(?:{lexicon['price_before']})(?: (?:is|of|from|at))?:? (?>(?:{counted})\b[\s-]?)++(?!\s?[^\W\d_])",
             re.IGNORECASE,
         ),
     )

@@ -1,13 +1,12 @@
 """Check a text against its evidence."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from models.contracts.turn import Source
 from planner.grounding.evidence import Evidence, Place
-from planner.grounding.figures import PERSONAL, Figure, visible
+from planner.grounding.figures import PERSONAL, Figure, folded, visible
 from planner.grounding.reading import figures
 
 STALE_S = 600
@@ -77,9 +76,17 @@ def _violation(figure: Figure, text: str) -> Violation:
 
 def _private_values(text: str, evidence: Evidence) -> list[Violation]:
     """Find what results tell of other people, word for word."""
+    plain, places = folded(text)
     found: list[Violation] = []
-    for value in evidence.private():
-        pattern = r"\s+".join(map(re.escape, value.split()))
-        matches = re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE)
-        found += [Violation(match[0], "personal", "personal", match.start(), match.end()) for match in matches]
+    for value in evidence.private_in(plain):
+        end = 0
+        while (start := plain.find(value, end)) >= 0:
+            end = start + len(value)
+            if not (_is_in_word(plain[start - 1 : start]) or _is_in_word(plain[end : end + 1])):
+                first, last = places[start], places[end - 1] + 1
+                found.append(Violation(text[first:last], "personal", "personal", first, last))
     return found
+
+
+def _is_in_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"

@@ -78,6 +78,6 @@ def _address(link: str) -> str:
 def _named_documents() -> re.Pattern[str]:
     names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in ("documents", "document_joints"))
     return re.compile(
-        rf"(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}:?\s?(?P<number>(?=[\w-]*\d)[A-Z0-9][A-Z0-9-]{{4,}})\b",
+        rf"(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}:?\s?(?P<number>(?=[\w-]{{0,40}}\d)[A-Z0-9][A-Z0-9-]{{4,40}})\b",
         re.IGNORECASE,
     )

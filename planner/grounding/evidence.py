@@ -13,12 +13,14 @@ from functools import lru_cache
 from typing import Any
 
 from planner.grounding.days import implied
-from planner.grounding.figures import PERSONAL, Key, visible
+from planner.grounding.figures import PERSONAL, Key, folded, visible
 from planner.grounding.lexicon import words
 from planner.grounding.reading import figures, figures_of_many
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched: beyond that nothing is evidence, so that a huge result costs no more."""
+_LONGEST_TEXT = 100_000
+"""The same of a single text, of which the beginning counts."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SPOKEN = re.compile(r"\d|@|://|www\.")
 """What a text must hold to hold a figure worth finding in a source."""
@@ -80,7 +82,7 @@ class Evidence:
 
     def add_said(self, said: Any, path: str) -> None:
         """Take what the user said, or what is known of the user."""
-        self._said += map(_plain, _texts(said))
+        self._said += (folded(text)[0] for text in _texts(said))
         self._origin = _SAID
         self._walk(said, path, _Scope(is_public=True))
 
@@ -95,10 +97,10 @@ class Evidence:
         """Return where a figure with these keys is known from."""
         return next((self._places[key] for key in keys if key in self._places), None)
 
-    def private(self) -> Iterator[str]:
-        """Yield what results tell of other people than the user, in small letters."""
+    def private_in(self, plain: str) -> Iterator[str]:
+        """Yield what results tell of other people than the user, as far as a folded text has it."""
         said = " ".join(self._said)
-        return (value for value in self._private if value not in said)
+        return (value for value in self._private if value in plain and value not in said)
 
     def _walk(self, value: Any, path: str, scope: _Scope) -> None:
         match value:
@@ -143,7 +145,8 @@ class Evidence:
             self._put(("money", abs(value), None), path)
 
     def _text(self, text: str, path: str, scope: _Scope) -> None:
-        if not _SPOKEN.search(text) or self._left < len(text):
+        text = _beginning(text, min(self._left, _LONGEST_TEXT))
+        if not _SPOKEN.search(text):
             return
         self._left -= len(text)
         if _NUMBER.fullmatch(text):
@@ -183,7 +186,7 @@ class Evidence:
 
     def _keep_private(self, value: str) -> None:
         if len(value) > 2:
-            self._private[_plain(value)] = None
+            self._private[folded(value)[0].strip()] = None
 
 
 _SAID = Origin("message")
@@ -233,8 +236,12 @@ def _texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
+def _beginning(text: str, length: int) -> str:
+    """Return what of a text is read: whole words, because half a number is another number."""
+    if len(text) <= length:
+        return text
+    kept = text[:length].rstrip() if text[length - 1 : length].isspace() else text[:length].rsplit(None, 1)[0]
+    return kept if len(kept) < length else ""
 
 
 def _day(text: str) -> date | None:

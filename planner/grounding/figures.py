@@ -81,6 +81,21 @@ def visible(text: str) -> tuple[str, list[int]]:
     return "".join(text[place] for place in kept[:-1]), kept
 
 
+def folded(text: str) -> tuple[str, list[int]]:
+    """Return a text in small letters with single blanks, and for each of its characters the place in the text."""
+    pieces: list[str] = []
+    places: list[int] = []
+    for place, char in enumerate(text):
+        if not char.isspace():
+            pieces.append(char.lower())
+        elif pieces and pieces[-1] != " ":
+            pieces.append(" ")
+        else:
+            continue
+        places += [place] * len(pieces[-1])
+    return "".join(pieces), places
+
+
 def _plain_digits(text: str) -> str:
     """Write the digits of other scripts as ASCII; every character keeps its place."""
     if text.isascii():

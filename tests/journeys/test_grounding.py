@@ -73,3 +73,15 @@ def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, write
     assert turn["reply"]["artifacts"][0]["kind"] == "itinerary"
     assert turn["reply"]["text"].startswith("Here is your 3-day plan.")
     assert writer.asked == 0
+
+
+@pytest.mark.parametrize("word", ["one", "cent", "מאה"])
+def test_a_row_of_numerals_holds_up_nobody(asking: httpx2.Client, writer: Writer, word: str) -> None:
+    """A message of numerals only, as long as a message may be, is answered, and so is whoever asks beside it."""
+    writer.plan, writer.replies, writer.asked = written(QUOTE), [TRUE], 0
+    hard = f"{word} " * (7_990 // (len(word) + 1)) + "1"
+
+    turns = [post(asking, text, agent="generic")["turn_id"] for text in (hard, hard, "hello", hard)]
+
+    replies = [finished(asking, turn)["reply"] for turn in turns]
+    assert [reply["text"] for reply in replies] == [TRUE] * 4

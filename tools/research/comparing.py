@@ -16,6 +16,9 @@ from models.contracts.knowledge import Fact, Finding, Name, Rule, Source, Value,
 from tools.context import ToolContext
 from tools.registry import tool
 
+_GOES_ON = re.compile(r"\w|[.,]\d")
+"""What makes a word or a number longer than it stood to its left."""
+
 
 class Quoted(BaseModel):
     """A source with what it says."""
@@ -216,8 +219,17 @@ def _said(fact: Fact, quoted: Quoted) -> Said:
 
 def _stands_in(quoted: Quoted, value: Value) -> bool:
     """Tell whether a source has a value, whatever its case and spacing, and not as a part of another word."""
-    pattern = rf"(?<![\w.]){re.escape(_plain(str(value)))}(?!\w|[.,]\d)"
-    return re.search(pattern, _plain(quoted.words)) is not None
+    wanted, words = _plain(str(value)), _plain(quoted.words)
+    start = words.find(wanted)
+    while start >= 0 and not _is_whole(words, start, start + len(wanted)):
+        start = words.find(wanted, start + 1)
+    return start >= 0
+
+
+def _is_whole(words: str, start: int, end: int) -> bool:
+    """Tell whether what stands there is neither a part of a word nor of a number."""
+    before = words[start - 1 : start]
+    return not (before.isalnum() or before in ("_", ".")) and not _GOES_ON.match(words, end)
 
 
 def _plain(text: str) -> str:

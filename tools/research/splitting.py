@@ -12,7 +12,7 @@ from models.ledger.documents import NewPassage
 LONGEST_PASSAGE = 1_000
 """Characters of a passage, at most."""
 
-_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
+_DEEPEST = 6
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _ITEM = re.compile(r"([-*+]|\d{1,3}[.)])\s|\|")
 
@@ -37,14 +37,23 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
     above: list[tuple[int, str]] = []
     body: list[str] = []
     for line, is_code in _lines(text):
-        heading = None if is_code else _HEADING.fullmatch(line)
+        heading = None if is_code else _heading(line)
         if heading is None:
             body.append(line)
             continue
         yield _path(above), "\n".join(body)
-        level, body = len(heading[1]), []
-        above = [*(one for one in above if one[0] < level), (level, heading[2])]
+        body = []
+        above = [*(one for one in above if one[0] < heading[0]), heading]
     yield _path(above), "\n".join(body)
+
+
+def _heading(line: str) -> tuple[int, str] | None:
+    """Return level and title of a heading; None for any other line."""
+    title = line.lstrip("#")
+    level = len(line) - len(title)
+    if not 1 <= level <= _DEEPEST or not title[:1].isspace() or not title.strip():
+        return None
+    return level, title.strip().rstrip("#").rstrip() or title.strip()
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:

@@ -12,7 +12,7 @@ from planner.llm.offline.understanding import mentioned, understand
 from planner.llm.offline.values import Facts, value_of
 from planner.llm.schema import JSON_TEXT
 
-_REFERENCE = re.compile(r'\\*"\$from\\*": *\\*"([A-Za-z0-9_-]+)')
+_REFERENCE = re.compile(r'"\$from\\*": *\\*"([A-Za-z0-9_-]+)')
 
 Offered = Mapping[str, dict[str, Any]]
 """Tool -> schema of its arguments."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _TAGS = "message|slots|memory|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
-_TAGGED = re.compile(rf"<({_TAGS})>\n(.*?)\n</\1>", re.DOTALL)
+_TAGGED = re.compile(rf"<({_TAGS})>\n([^<]*)\n</\1>")
+"""What stands between tags is JSON, in which `<` is escaped."""
 _FORMATS = frozenset({"steps", "contradicted", "verdict"})
 """The field by which we know a response format: of a plan, of a conclusion, of a judgement."""
 

@@ -195,9 +195,19 @@ def test_what_no_reader_sees_hides_nothing(text: str) -> None:
 
 def test_a_huge_result_is_searched_so_far_and_no_further() -> None:
     """Beyond a limit text is no evidence: a check takes no longer for it, and nothing passes that was not read."""
-    known = _known(["price 1234 EUR " + "x" * 150_000, "price 4321 EUR " + "x" * 150_000])
+    rest = " and so on" * 11_000
+    known = _known([f"price 1234 EUR {rest} price 4321 EUR", f"price 2345 EUR {rest}", "price 5432 EUR"])
 
-    assert _refused("1234 EUR, 4321 EUR", known) == [("4321 EUR", "no_source")]
+    refused = _refused("1234 EUR, 2345 EUR, 4321 EUR, 5432 EUR", known)
+
+    assert refused == [("4321 EUR", "no_source"), ("5432 EUR", "no_source")]
+
+
+def test_no_number_is_cut_in_two() -> None:
+    """What of a long text is not read ends between words: half a price would be another price."""
+    known = _known("x " * 49_994 + "for 1234567 EUR")
+
+    assert _refused("1234 EUR", known) == [("1234 EUR", "no_source")]
 
 
 @pytest.mark.parametrize(

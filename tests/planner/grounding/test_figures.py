@@ -60,6 +60,12 @@ def test_money(text: str, amount: str, code: str | None) -> None:
     [
         "twelve hundred shekels",
         "nine hundred a night",
+        "one thousand two hundred and fifty shekels",
+        "deux cents euros",
+        "mille deux cents euros",
+        "doscientos cincuenta euros",
+        "nine hundred and ninety-nine thousand nine hundred and ninety-nine dollars",
+        "it costs " + "one " * 40 + "hundred",
         "it costs nine hundred",
         "neunhundert Euro",
         "mil euros",

@@ -1,0 +1,108 @@
+"""What reads a text from outside, whole, takes time in proportion to it, whatever the text."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+
+from models.believing import comparable
+from models.settings import ROOT
+from planner.grounding import Evidence, Origin, check
+from planner.grounding.reading import figures
+from planner.knowledge import word
+from planner.llm.offline.rules import load_rules
+from planner.llm.offline.understanding import understand
+from planner.slots import Slot, read_value
+from planner.speaking import Sentences
+from tests.patterns.attacks import cpu_s
+from tests.planner.grounding.replies import NOW, evidence
+from tools.dates.stays import read_stays
+from tools.hotel.terms import find_terms
+from tools.research.comparing import Quoted, _stands_in
+from tools.research.splitting import first_heading, split
+
+KNOWN = evidence()
+PIECES = [
+    *("one ", "one-", "cent ", "cents ", "מאה ", "אלף ", "one hundred ", "costs one ", "prices: ", "a a "),
+    *("x", "1", "1,", "1 ", "12-", "a.", "a@", "a-1", "+1 ", "de ", "5 De", "1/", "(", "](", "<a href=", "//", "e.g."),
+    *("ILS ", "https://", "a.b/", "\u0661", "①", "&#49;", "&", "_", "*", "`", "dni1", "passport-", "May 1 ", "1 and "),
+    *("1000 EUR ", "054-1234567 ", "\u200b", "from ", "for two nights ", " / ", "# ", "#", " ", "\n", '."', "!", "!)"),
+    *("when is ", "echo ", "plan ", "can i ", "budget of ", "%", "½", "evil.", "。"),
+]
+
+
+def _held_back(text: str) -> None:
+    private = Evidence(NOW)
+    private.add_result({"guest_name": text, "note": [text[:40]] * 40}, Origin("s"))
+    check(text, private)
+
+
+def _as_evidence(text: str) -> None:
+    Evidence(NOW).add_result({"url": "https://a.example.com/b", "text": text, text[:40]: 1}, Origin("s"))
+
+
+def _spoken(text: str) -> None:
+    sentences = Sentences(KNOWN, lambda _: None)
+    for start in range(0, len(text), 6):
+        sentences(text[start : start + 6])
+    sentences.finish()
+
+
+def _understood(text: str) -> None:
+    rules = load_rules(ROOT / "prompts" / "offline")
+    for domain in rules.domains:
+        understand([text], domain, rules.manners, {}, ())
+
+
+def _as_slot(text: str) -> None:
+    for kind in ("money", "number", "integer", "date", "text"):
+        try:
+            read_value(text, Slot.model_validate({"type": kind}))
+        except ValueError:
+            continue
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "reply": lambda text: check(text, KNOWN),
+    "private": _held_back,
+    "sentences": _spoken,
+    "offline": _understood,
+    "slots": _as_slot,
+    "dates": lambda text: read_stays(text[:200], date(2026, 11, 20)),
+    "terms": lambda text: find_terms(text, "boards", "beds", "amenities", "topics"),
+    "passages": lambda text: (split(text), first_heading(text)),
+    "quotes": lambda text: _stands_in(Quoted(document="d", text=text + "b"), text[:1000]),
+    "values": lambda text: comparable(text[:1000]),
+    "names": word,
+}
+TAILS = ("", "1", "\0x")
+LONG = 10_000
+PAGE = 50_000
+AT_MOST_S = 2.0
+"""Of processor time: a guard against hanging. What is linear takes hundredths of it."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_text_takes_long(reader: str) -> None:
+    """Ten thousand characters, made to be hard, are read at once: words repeated, joined, and almost matched."""
+    for place, piece in enumerate(PIECES):
+        text = "a " + piece * (LONG // len(piece)) + TAILS[place % len(TAILS)]
+        cpu_s(lambda text=text: READERS[reader](text), AT_MOST_S)
+
+
+@pytest.mark.parametrize("first", range(3))
+def test_no_page_takes_long(first: int) -> None:
+    """Nor does a page of fifty thousand that may become evidence."""
+    for piece in PIECES[first::3]:
+        cpu_s(lambda piece=piece: _as_evidence(piece * (PAGE // len(piece))), AT_MOST_S)
+
+
+@pytest.mark.parametrize("text", ["one " * 1999 + "1", "cent " * 400 + "1", "מאה " * 1900 + "1", "one hundred " * 600])
+def test_a_row_of_numerals_takes_no_longer_than_another(text: str) -> None:
+    """Numerals are read about as fast as other words of their length."""
+    plain = "and " * (len(text) // 4)
+    took = min(cpu_s(lambda: figures(text), AT_MOST_S) for _ in range(3))
+    other = min(cpu_s(lambda: figures(plain), AT_MOST_S) for _ in range(3))
+
+    assert took < 50 * other + 0.01

@@ -1,0 +1,149 @@
+"""No text from outside takes long to search: each pattern of ours, and what is built around them, takes linear time."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from models.settings import ROOT
+from planner.llm.offline.rules import Rules, load_rules
+from tests.patterns.attacks import Attack, TooLong, attacks, cpu_s
+from tests.patterns.census import Found, Unread, held, modules, patterns
+
+SHORT = {
+    "planner.grounding.amounts:_patterns.before": "it meets the 24 characters before a number",
+    "planner.grounding.amounts:_patterns.price_before": "it meets the 24 characters before a number",
+    "planner.grounding.days:_WORD_BEFORE": "it meets the 24 characters before a date",
+}
+"""Patterns that only ever meet a short text."""
+PUT_TOGETHER = {
+    "tools.hotel.terms:_index",
+    "planner.grounding.amounts:_currency",
+    "planner.grounding.amounts:_scale",
+    "planner.llm.offline.rules:_compiled",
+    "planner.llm.offline.understanding:_is_unwanted",
+}
+"""Patterns made while the code runs: the rules' are searched below, the others by way of their functions."""
+PLACES = (
+    ("models.", "tools.", "workers.", "web."),
+    ("planner.",),
+    ("rules.",),
+    ("without.",),
+)
+FIRST, LONG, LONGER = 1_000, 4_000, 8_000
+WORST = 10_000
+AT_MOST_S = 1.0
+NOTHING_S = 0.01
+STEEPEST = 3.0
+"""Twice the text may take so many times as long; four is quadratic."""
+
+
+def _everything() -> Iterator[Found | Unread]:
+    for module in modules():
+        yield from patterns(module)
+    rules = load_rules(ROOT / "prompts" / "offline")
+    for path, pattern in held(rules, "rules"):
+        yield Found(path, pattern, is_anchored=False)
+    yield from _unwanted(rules)
+
+
+def _unwanted(rules: Rules) -> Iterator[Found]:
+    for domain in rules.domains:
+        for want, pattern in domain.wants.items():
+            without = rules.manners.without + pattern.pattern.removeprefix(r"\b")
+            yield Found(f"without.{domain.name}.{want}", re.compile(without, re.IGNORECASE), is_anchored=False)
+
+
+@pytest.fixture(scope="module")
+def census() -> list[Found | Unread]:
+    """Every pattern of ours."""
+    return list(_everything())
+
+
+def search(found: Found, attack: Attack, length: int) -> float:
+    """Return the processor seconds of a search; infinite where it was stopped."""
+    text: Any = attack.text(length)
+    pattern: re.Pattern[Any] = found.pattern
+    if isinstance(pattern.pattern, bytes):
+        text = text.encode()
+
+    def work() -> None:
+        if found.is_anchored:
+            pattern.match(text)
+            pattern.fullmatch(text)
+        else:
+            for _ in pattern.finditer(text):
+                pass
+
+    try:
+        return cpu_s(work, AT_MOST_S)
+    except TooLong:
+        return float("inf")
+
+
+def steepness(found: Found) -> tuple[float, Attack | None]:
+    """Return how much longer twice the worst text takes, infinite beyond the bound; 0 where nothing takes long."""
+    first: list[tuple[float, Attack]] = []
+    for attack in attacks(found.pattern):
+        first.append((search(found, attack, FIRST), attack))
+        if first[-1][0] == float("inf"):
+            return first[-1]
+    steepest: tuple[float, Attack | None] = (0.0, None)
+    for _, attack in sorted(first, reverse=True)[:6]:
+        if search(found, attack, WORST) == float("inf"):
+            return float("inf"), attack
+        steepest = max(steepest, (ratio(found, attack), attack), key=lambda each: each[0])
+    return steepest
+
+
+def ratio(found: Found, attack: Attack) -> float:
+    """Return how much longer twice the text takes, the least of some measurements; 0 where it takes next to nothing."""
+    least = float("inf")
+    for _ in range(4):
+        longer = search(found, attack, LONGER)
+        if longer < NOTHING_S:
+            return 0.0
+        least = min(least, longer / max(search(found, attack, LONG), 1e-6))
+        if least < STEEPEST:
+            break
+    return least
+
+
+@pytest.mark.parametrize("places", PLACES, ids=[places[0].rstrip(".:") for places in PLACES])
+def test_patterns_take_linear_time(places: tuple[str, ...], census: list[Found | Unread], subtests: Any) -> None:
+    """The worst texts that a pattern's own words make, twice as long, take about twice as long."""
+    for found in census:
+        if isinstance(found, Found) and found.name.startswith(places) and found.name not in SHORT:
+            with subtests.test(msg=found.name):
+                steepest, attack = steepness(found)
+
+                assert steepest < STEEPEST, attack
+
+
+def test_the_census_is_whole(census: list[Found | Unread]) -> None:
+    """Every pattern is searched: by itself, or by way of the function that puts it together."""
+    names = {found.name for found in census}
+
+    assert {found.name for found in census if isinstance(found, Unread)} == PUT_TOGETHER
+    assert names >= SHORT.keys()
+    assert [name for name in names if not name.startswith(sum(PLACES, ()))] == []
+    assert len(census) > 150
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\b(?:(?:cent|cents?)[\s-]+)+euro",
+        r"(?:one|two|hundred)(?:[\s-]+(?:one|two|hundred))*[\s-]+euro",
+        r"(a+)+b",
+        r"(?:\w+\s?)*:",
+        r"\s*;",
+        r"<(b|i)>.*?</\1>",
+    ],
+)
+def test_a_steep_pattern_is_found(source: str) -> None:
+    """Of a pattern that takes quadratic or exponential time the attacks find out."""
+    steepest, _ = steepness(Found("new", re.compile(source, re.DOTALL), is_anchored=False))
+
+    assert steepest >= STEEPEST
