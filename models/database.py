@@ -85,12 +85,14 @@ def transaction() -> Iterator[Session]:
 
     Raises:
         RuntimeError: this thread already holds a connection.
-        Unavailable: Postgres is out of reach or out of connections.
+        Unavailable: Postgres is out of reach, or all connections are lent.
     """
     try:
         with _only_connection(), Session(engine(), expire_on_commit=False) as session, session.begin():
             yield session
-    except (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError) as error:
+    except exc.TimeoutError as error:
+        raise _all_lent() from error
+    except (exc.OperationalError, exc.InterfaceError, exc.InternalError) as error:
         if isinstance(error, exc.InternalError) and not error.connection_invalidated:
             raise
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
@@ -105,7 +107,7 @@ def snapshot() -> Iterator[Session]:
     """Open a transaction that only reads, and whose statements all see the ledger at the same moment.
 
     Raises:
-        Unavailable: Postgres is out of reach or out of connections.
+        Unavailable: Postgres is out of reach, or all connections are lent.
     """
     with transaction() as session:
         session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
@@ -120,7 +122,7 @@ def statement() -> Iterator[psycopg.Connection]:
 
     Raises:
         RuntimeError: this thread already holds a connection.
-        Unavailable: Postgres is out of reach or out of connections.
+        Unavailable: Postgres is out of reach, or all connections are lent.
     """
     with _only_connection(), _statement() as connection:
         yield connection
@@ -142,7 +144,9 @@ def _statement() -> Iterator[psycopg.Connection]:
             if not connection.closed:
                 connection.autocommit = False
             lent.close()
-    except (psycopg.OperationalError, exc.OperationalError, exc.TimeoutError) as error:
+    except exc.TimeoutError as error:
+        raise _all_lent() from error
+    except (psycopg.OperationalError, exc.OperationalError) as error:
         raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
     except psycopg.errors.InvalidSchemaName as error:
         raise _outdated() from error
@@ -233,6 +237,11 @@ class _Cursor(psycopg.Cursor[Any]):
 def _outdated() -> Unavailable:
     lacking = f"the database has no functions of this version ({functions.schema()}); run `turnloom migrate`"
     return Unavailable(lacking, code="database_outdated")
+
+
+def _all_lent() -> Unavailable:
+    message = f"all {settings().database_pool_size} connections of this process to Postgres have been in use for"
+    return Unavailable(f"{message} {CONNECT_TIMEOUT_S} s", code="overloaded")
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """Who calls, and what the key may do. A key is looked up once and then believed for a few seconds."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
@@ -12,6 +13,7 @@ from models.errors import PolicyDenied, Unauthorized
 from models.ledger import keys
 from models.ledger.keys import Caller
 from models.remembered import Remembered
+from web import gate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +37,7 @@ class KnownKeys:
 
 
 def _ask(digest: bytes, _: Caller | None) -> Caller | None:
-    with transaction() as db:
+    with gate.lookups().passed(), transaction() as db:
         return keys.recognise(db, digest)
 
 
@@ -44,12 +46,15 @@ def install(extensions: dict[str, object]) -> None:
     extensions[_EXTENSION] = KnownKeys()
 
 
-def requires(scope: Scope) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def requires(scope: Scope, *, reads: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let only callers in whose key has the scope. It stands above all other decorators but the route.
+
+    `reads`: the view shares the connections that are not kept for accepting messages.
 
     Raises:
         Unauthorized: there is no key, or one that we do not know.
         PolicyDenied: the key lacks the scope.
+        Unavailable: too many requests wait for a connection.
     """
 
     def decorate(view: Callable[P, R]) -> Callable[P, R]:
@@ -57,7 +62,8 @@ def requires(scope: Scope) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             g.caller = _authenticate()
             demand(scope)
-            return view(*args, **kwargs)
+            with gate.readers().passed() if reads else nullcontext():
+                return view(*args, **kwargs)
 
         guarded.scope = scope  # type: ignore[attr-defined]  # for docs/reference/http.md
         return guarded

@@ -1,13 +1,17 @@
 """Back-pressure: load is shed here, at the door, so that nothing need be dropped inside.
 
-Counting the backlog with each message would cost more than recording the message. So a process counts once a second
-and adds what it lets in meanwhile; only when it would refuse somebody does it count again sooner. Several processes may
-therefore pass a limit together, by what they let in between two counts. A long backlog takes long to count; then the
-count is believed for longer.
+Counting the backlog with each message would cost more than recording the message. So a process counts once a second,
+and adds the turns that it opens meanwhile and the messages of which it does not know yet whether they are opened; only
+when it would refuse somebody does it count again sooner. Several processes may therefore pass a limit together, by what
+they let in between two counts.
 """
 
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
 from typing import cast
 from uuid import UUID
 
@@ -21,48 +25,65 @@ from web.auth import caller
 RETRY_AFTER_S = 5.0
 _BELIEVED_S = 1.0
 _BELIEVED_WHEN_FULL_S = 0.1
-_TIMES_AS_LONG = 20
-_BELIEVED_AT_MOST_S = 10.0
+_TIMES_AS_LONG = 10
+"""A count that would refuse somebody is believed for so many times as long as it took, within those two bounds."""
 _EXTENSION = "turnloom.backlog"
 
 
+@dataclass
+class Asked:
+    """A message, about to be opened."""
+
+    may_open: bool
+    is_opened: bool = False
+
+
 class Backlog:
-    """The turns in work, as last counted, and those let in since."""
+    """The turns in work, as last counted, those opened since, and the messages that are about to be."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._may_count_at = float("-inf")
         self._must_count_at = float("-inf")
         self._turns: Counter[UUID] = Counter()
-        self._total = 0
+        self._asked: Counter[UUID] = Counter()
 
     def admits(self, tenant_id: UUID) -> bool:
-        """Tell whether another turn of this tenant may be opened; if so, count it."""
+        """Tell whether another turn of this tenant may be opened; if so, `settle` is due."""
         now = time.monotonic()
         if now >= self._must_count_at or (now >= self._may_count_at and self._is_full(tenant_id)):
             self._count()
-        if self._is_full(tenant_id):
-            return False
-        self._turns[tenant_id] += 1
-        self._total += 1
-        return True
+        with self._lock:
+            if self._is_full(tenant_id):
+                return False
+            self._asked[tenant_id] += 1
+            return True
+
+    def settle(self, tenant_id: UUID, *, is_opened: bool) -> None:
+        """Note what became of a message that was admitted."""
+        with self._lock:
+            self._asked[tenant_id] -= 1
+            self._asked = +self._asked
+            if is_opened:
+                self._turns[tenant_id] += 1
 
     def _is_full(self, tenant_id: UUID) -> bool:
         limits = settings()
-        return self._turns[tenant_id] >= limits.tenant_backlog_limit or self._total >= limits.backlog_limit
+        own, total = self._turns[tenant_id] + self._asked[tenant_id], self._turns.total() + self._asked.total()
+        return own >= limits.tenant_backlog_limit or total >= limits.backlog_limit
 
     def _count(self) -> None:
         # Until the ledger has answered, others go by the old count instead of asking too.
         self._may_count_at = self._must_count_at = float("inf")
-        began, took_s = time.monotonic(), 0.0
+        began = time.monotonic()
         try:
             with transaction() as db:
                 self._turns = Counter(backlog.count(db, settings().backlog_limit))
-            self._total = self._turns.total()
-            took_s = time.monotonic() - began
         finally:
-            at_least_s = min(took_s * _TIMES_AS_LONG, _BELIEVED_AT_MOST_S)
-            self._may_count_at = time.monotonic() + max(_BELIEVED_WHEN_FULL_S, at_least_s)
-            self._must_count_at = time.monotonic() + max(_BELIEVED_S, at_least_s)
+            now = time.monotonic()
+            again_s = max(_BELIEVED_WHEN_FULL_S, (now - began) * _TIMES_AS_LONG)
+            self._may_count_at = now + min(again_s, _BELIEVED_S)
+            self._must_count_at = max(began + _BELIEVED_S, now + _BELIEVED_WHEN_FULL_S)
 
 
 def install(extensions: dict[str, object]) -> None:
@@ -70,8 +91,16 @@ def install(extensions: dict[str, object]) -> None:
     extensions[_EXTENSION] = Backlog()
 
 
-def may_open() -> bool:
-    """Tell whether the caller may open another turn. The development key always may."""
+@contextmanager
+def asking() -> Iterator[Asked]:
+    """Ask whether the caller may open another turn, and tell whether it did. The development key always may."""
     if caller().is_development:
-        return True
-    return cast("Backlog", current_app.extensions[_EXTENSION]).admits(caller().tenant_id)
+        yield Asked(may_open=True)
+        return
+    of_all = cast("Backlog", current_app.extensions[_EXTENSION])
+    asked = Asked(of_all.admits(caller().tenant_id))
+    try:
+        yield asked
+    finally:
+        if asked.may_open:
+            of_all.settle(caller().tenant_id, is_opened=asked.is_opened)

@@ -21,6 +21,7 @@ from models.database import transaction
 from models.errors import Malformed, Unavailable
 from models.ledger import events, turns
 from models.redis import Item, deltas
+from web import gate
 from web.auth import caller, requires
 from web.live import FINAL_EVENTS, hub
 
@@ -86,10 +87,10 @@ def stream(turn_id: UUID, position: Position) -> Iterator[bytes]:
 def _missed(turn_id: UUID, position: Position) -> list[Item]:
     """Read what follows a position from the record: events from the ledger, deltas as far as Redis has them."""
     try:
-        with transaction() as db:
+        with gate.readers().passed(), transaction() as db:
             recorded = [(str(event.seq), event.type, event.data) for event in events.after(db, turn_id, position[0])]
     except Unavailable:
-        # The stream outlives a restart of Postgres; it asks again soon.
+        # The stream outlives a restart of Postgres, and a crowd of readers; it looks again soon.
         return []
     last = int(recorded[-1][0]) if recorded else position[0]
     items: dict[Position, Item] = {}

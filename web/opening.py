@@ -5,6 +5,7 @@ that is busy, is opened by itself, so that no other message waits with it.
 """
 
 import os
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -16,33 +17,35 @@ from models.gathering import Gatherer
 from models.ledger import turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
+from web import gate
 
-_AT_ONCE = 16
-"""Messages in a commit: more would save little, and the first of them wait for the last."""
-_COMMITS = 2
-"""Under way at a time, so that neither this process nor Postgres is idle while the other one works."""
 _PATIENCE_S = 10.0
-"""How long a message waits for its commit and those before it; what has not been begun by then is not opened."""
+"""How long a message that was let in waits for its commit; what has not been begun by then is not opened."""
 
 
 def open_turn(new: NewTurn) -> OpenedTurn:
     """Record a message durably as a turn of its conversation.
 
     Raises:
-        Unavailable: Postgres does not answer; the turn may have been opened.
+        Unavailable: Postgres does not answer, and the turn may have been opened; or too many messages wait already.
     """
+    with gate.commits().admitted():
+        opened = _opened_with_others(new)
+    if opened is not None and opened.outcome != "later":
+        return opened
+    with gate.apart().passed(), statement() as db:
+        return turns.open_turn(db, new)
+
+
+def _opened_with_others(new: NewTurn) -> OpenedTurn | None:
     asked = _Asked(new)
     _door().put(asked)
     try:
-        opened = asked.opened.result(_PATIENCE_S)
+        return asked.opened.result(_PATIENCE_S)
     except TimeoutError as error:
         asked.opened.cancel()
-        waited = f"{_PATIENCE_S} s were not enough"
-        raise Unavailable(f"Postgres does not answer: {waited}", code="database_unavailable") from error
-    if opened is not None and opened.outcome != "later":
-        return opened
-    with statement() as db:
-        return turns.open_turn(db, new)
+        message = f"Postgres did not record the message within {_PATIENCE_S} s"
+        raise Unavailable(message, code="database_unavailable") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class _Asked:
 
 @lru_cache
 def _door() -> Gatherer[_Asked]:
-    return Gatherer("door", _open, moment_s=0, at_most=_AT_ONCE, threads=_COMMITS)
+    return Gatherer("door", _open, moment_s=0, at_most=gate.AT_ONCE, threads=gate.COMMITS)
 
 
 os.register_at_fork(after_in_child=_door.cache_clear)
@@ -64,6 +67,7 @@ def _open(put: Sequence[_Asked]) -> None:
     asked = [each for each in put if each.opened.set_running_or_notify_cancel()]
     if not asked:
         return
+    began = time.monotonic()
     try:
         with statement() as db:
             opened: Sequence[OpenedTurn | None] = turns.open_turns(db, [each.new for each in asked])
@@ -74,5 +78,7 @@ def _open(put: Sequence[_Asked]) -> None:
     except Exception as error:  # noqa: BLE001 - nobody is here to tell; alone, each message meets its own error
         log.warning("door.failed", messages=len(asked), error=type(error).__name__)
         opened = [None] * len(asked)
+    finally:
+        gate.commits().note(time.monotonic() - began)
     for each, outcome in zip(asked, opened, strict=True):
         each.opened.set_result(outcome)

@@ -16,7 +16,7 @@ from models.ledger.turns import NewTurn
 from models.settings import settings
 from planner.agents import AgentProfile
 from planner.validation import validate
-from web import backlog
+from web import gate
 from web.auth import caller, demand
 from web.catalogue import catalogue
 from web.errors import fault
@@ -27,8 +27,8 @@ _LARGEST_SEQUENCE = 2**53
 """Whole numbers in JSON are exact up to here."""
 
 
-def new_turn(message: TurnRequest) -> NewTurn:
-    """Return the turn to open for a message.
+def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
+    """Return the turn to open for a message; `may_open`: whether the backlog has room for it.
 
     Raises:
         Invalid: the message asks for what is not carried out, or the agent does not work in that mode.
@@ -49,7 +49,7 @@ def new_turn(message: TurnRequest) -> NewTurn:
         default_agent=settings().default_agent,
         deadline_ms=message.deadline_ms or settings().turn_deadline_ms,
         request=message,
-        may_open=backlog.may_open(),
+        may_open=may_open,
         sequence=_sequence(message.metadata),
         order_ms=settings().order_window_ms,
         # Nothing is ever merged into a plan.
@@ -99,7 +99,7 @@ def _agent(message: TurnRequest) -> AgentProfile:
     """Return the agent that will answer: the message's, else the conversation's own, else the default."""
     name = message.agent
     if name is None and message.conversation_id is not None:
-        with transaction() as db:
+        with gate.lookups().passed(), transaction() as db:
             name = conversations.agent_of(db, caller().tenant_id, message.conversation_id)
     return catalogue().agents.get(name or settings().default_agent)
 

@@ -22,8 +22,8 @@ from models.ledger import control, explanation, plans, steps, turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
 from models.redis import queue_lengths
+from web import backlog, gate
 from web.auth import caller, demand, requires
-from web.backlog import RETRY_AFTER_S
 from web.bodies import json_response
 from web.catalogue import catalogue
 from web.live import hub
@@ -47,7 +47,7 @@ class WaitQuery(Contract):
 
 
 @blueprint.post("")
-@requires("turns:write")
+@requires("turns:write", reads=False)
 @blueprint.input(WaitQuery, location="query")
 @blueprint.input(TurnRequest, example=_EXAMPLE)
 @blueprint.output(TurnAccepted, 202, description="The turn is durably recorded")
@@ -63,8 +63,10 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     """
     if query_data.wait:
         demand("turns:read")  # the answer may be the whole turn
-    new = new_turn(json_data)
-    opened = open_turn(new)
+    with backlog.asking() as asked:
+        new = new_turn(json_data, may_open=asked.may_open)
+        opened = open_turn(new)
+        asked.is_opened = opened.outcome == "opened"
     answer = _answer(new, opened)
     if not query_data.wait:
         _hand_on(answer, opened)
@@ -99,7 +101,8 @@ def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> Turn
         while may_be_final or reader.wait_for_end(deadline):
             may_be_final = False
             try:
-                view = _view(answer.turn_id)
+                with gate.readers().passed():
+                    view = _view(answer.turn_id)
             except Unavailable as error:
                 log.warning("wait.broken_off", turn_id=answer.turn_id, error=error.code)
                 return None
@@ -172,7 +175,7 @@ def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
     """
     if opened.outcome == "full":
         message = "too many turns are in work already; send the message again later"
-        raise Unavailable(message, code="overloaded", retry_after_s=RETRY_AFTER_S)
+        raise Unavailable(message, code="overloaded", retry_after_s=backlog.RETRY_AFTER_S)
     if opened.outcome == "busy":
         raise Conflict(f"conversation {new.conversation_id!r} is busy with another turn", code="busy")
     if opened.outcome == "mismatched":

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import repeat
 
 import httpx2
+import psycopg
 import pytest
 from redis import Redis
 
@@ -13,6 +15,7 @@ from models.redis import CHANNEL
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, post, wait_step
 from workers.embedded import Stack
+from workers.embedded.stack import DATABASE
 
 
 @pytest.fixture
@@ -51,6 +54,63 @@ def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters
         answers = Counter(threads.map(ask, repeat(None, waiters)))
 
     assert answers == {(200, True): waiters}
+
+
+def test_readers_who_get_no_answer_keep_no_message_out(stack: Stack, crowd: httpx2.Client) -> None:
+    """Where every reader's connection is held up, messages are accepted on those that are kept for them."""
+    address = post(crowd)["links"]["self"]
+    with (
+        psycopg.connect(_superuser(stack)) as elsewhere,
+        ThreadPoolExecutor(32) as threads,
+    ):
+        elsewhere.execute("LOCK TABLE replies IN ACCESS EXCLUSIVE MODE")
+        reading = [threads.submit(crowd.get, address) for _ in range(32)]
+        wait_for(lambda: _waiting_for_locks(stack) >= 3)
+        accepted = [crowd.post("/v1/turns", json={"message": "hi"}).status_code for _ in range(10)]
+        were_waiting = not any(each.done() for each in reading)
+        elsewhere.commit()
+
+        assert (were_waiting, accepted) == (True, [202] * 10)
+        assert {each.result().status_code for each in reading} == {200}
+
+
+def test_too_many_messages_are_refused_at_once_and_the_others_kept(stack: Stack, crowd: httpx2.Client) -> None:
+    """While nothing is recorded a new one gets `overloaded`. Readers are answered, and what was let in is not lost."""
+    address = post(crowd)["links"]["self"]
+    with (
+        psycopg.connect(_superuser(stack)) as elsewhere,
+        ThreadPoolExecutor(48) as threads,
+    ):
+        elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
+        waiting = [threads.submit(crowd.post, "/v1/turns", json={"message": "hi"}) for _ in range(4)]
+        refused: list[httpx2.Response] = []
+
+        def is_refused() -> bool:
+            extra = threads.submit(crowd.post, "/v1/turns", json={"message": "hi"})
+            waiting.append(extra)
+            with suppress(TimeoutError):
+                refused.append(extra.result(0.3))
+                waiting.remove(extra)
+            return bool(refused)
+
+        wait_for(is_refused)
+        read = crowd.get(address).status_code
+        elsewhere.commit()
+
+        assert (refused[0].status_code, refused[0].json()["code"], read) == (503, "overloaded", 200)
+        assert int(refused[0].headers["Retry-After"]) >= 1
+        assert {each.result().status_code for each in waiting} == {202}
+
+
+def _superuser(stack: Stack) -> str:
+    return f"{stack.postgres.url.rpartition('/')[0]}/{DATABASE}"
+
+
+def _waiting_for_locks(stack: Stack) -> int:
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    with psycopg.connect(_superuser(stack)) as db:
+        row = db.execute(waiting).fetchone()
+        return row[0] if row else 0
 
 
 def test_live_news_outlives_what_is_no_news(stack: Stack, crowd: httpx2.Client) -> None:

@@ -2,12 +2,13 @@
 
 from typing import Any
 from unittest.mock import Mock
+from uuid import UUID
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.database import transaction
+from models.database import Transaction, transaction
 from models.ledger import backlog, keys
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
@@ -16,7 +17,7 @@ from tests.web.conftest import KeyMaker
 
 @pytest.fixture
 def limits(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two turns of a tenant, three in all; counted anew before anybody is refused."""
+    """Two turns of a tenant, three in all; counted again before anybody is refused."""
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
     monkeypatch.setenv("TURNLOOM_BACKLOG_LIMIT", "3")
     monkeypatch.setattr("web.backlog._BELIEVED_WHEN_FULL_S", 0.0)
@@ -94,12 +95,56 @@ def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytes
     counted = Mock(wraps=backlog.count)
     monkeypatch.setattr(backlog, "count", counted)
     monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 1e6)
+    monkeypatch.setattr("web.backlog._BELIEVED_S", 60.0)
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
     settings.cache_clear()
 
     statuses = [_post(client).status_code for _ in range(4)]
 
     assert (statuses, counted.call_count) == ([202, 202, 503, 503], 1)
+
+
+def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that was let in and then refused, repeated or lost takes nobody's place."""
+    monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 1e6)
+    monkeypatch.setattr("web.backlog._BELIEVED_S", 60.0)
+    monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
+    settings.cache_clear()
+    _post(client, conversation_id="c", message_id="m1")
+
+    statuses = [_post(client, conversation_id="c", on_busy="reject").status_code for _ in range(2)]
+    statuses += [_post(client, conversation_id="c", message_id="m1").status_code for _ in range(2)]
+    statuses += [_post(client, agent="nobody").status_code]
+
+    assert statuses == [409, 409, 200, 200, 404]
+    assert [_post(client).status_code for _ in range(2)] == [202, 503]
+
+
+def test_a_slow_count_is_believed_no_longer_than_another(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the ledger takes five seconds to count, it is asked again within the second after that."""
+    now, count = 0.0, backlog.count
+
+    def count_slowly(db: Transaction, at_most: int) -> dict[UUID, int]:
+        nonlocal now
+        now += 5.0
+        return count(db, at_most)
+
+    counted = Mock(side_effect=count_slowly)
+    monkeypatch.setattr(backlog, "count", counted)
+    monkeypatch.setattr("web.backlog.time.monotonic", lambda: now)
+    monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "1")
+    settings.cache_clear()
+    first = _post(client).get_json()
+    refused = _post(client).status_code
+    turn = claim_turn(first["turn_id"])
+    assert turn is not None
+    finish_turn(turn)
+
+    now += 1.1
+
+    assert (refused, _post(client).status_code, counted.call_count) == (503, 202, 2)
 
 
 def test_the_backlog_is_what_is_not_final(database: str) -> None:

@@ -18,7 +18,7 @@ from models.ledger.turns import NewTurn, OpenedTurn
 from tests.factories import make_tenant
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
-from web import opening
+from web import gate, opening
 
 
 @pytest.fixture
@@ -148,6 +148,25 @@ def test_a_commit_of_unknown_outcome_is_not_tried_again(client: FlaskClient, mon
 
     assert (lost.status_code, lost.get_json()["code"]) == (503, "database_unavailable")
     assert (again.status_code, again.get_json()["seq"]) == (200, 1)
+
+
+def test_what_would_wait_too_long_for_its_commit_is_refused_at_once(
+    elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
+) -> None:
+    """Its sender is told when to come back. What was let in before is opened when it can be."""
+    elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
+    first = post("c1")
+    wait_for(_waits())
+    gate.commits()._moved_at -= 60
+
+    refused = post("c2").result()
+    was_waiting = not first.done()
+    elsewhere.commit()
+
+    assert (refused.status_code, refused.get_json()["code"]) == (503, "overloaded")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert (was_waiting, first.result().status_code) == (True, 202)
+    assert post("c2").result().status_code == 202
 
 
 def test_no_message_waits_for_ever(

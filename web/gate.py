@@ -1,0 +1,112 @@
+"""A gate: so many at a time, and whoever would wait too long is refused at once.
+
+A process has a few connections to Postgres. Messages that are accepted have some of their own; whoever reads shares the
+rest, so that no number of readers delays a message.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from models.errors import Unavailable
+from models.settings import settings
+
+COMMITS = 2
+"""Commits of new turns under way at a time, so that neither this process nor Postgres is idle while the other works."""
+AT_ONCE = 16
+"""Messages in a commit: more would save little, and the first of them wait for the last."""
+_APART, _LOOKUPS = 2, 1
+_PATIENCE_S, _READERS_PATIENCE_S = 1.0, 10.0
+_RETRY_AFTER_S = 2.0
+_WEIGHT = 0.1
+"""Of the last piece of work in the average."""
+
+
+class Gate:
+    """Lets so many through at a time. Those who wait are few enough to get through within the patience."""
+
+    def __init__(self, at_once: int, patience_s: float) -> None:
+        self._at_once, self._patience_s = at_once, patience_s
+        self._free = threading.BoundedSemaphore(at_once)
+        self._lock = threading.Lock()
+        self._here = 0
+        self._average_s = 0.0
+        self._moved_at = 0.0
+
+    @contextmanager
+    def passed(self) -> Iterator[None]:
+        """Wait for one's turn to run the block.
+
+        Raises:
+            Unavailable: that would take, or takes, longer than the patience.
+        """
+        with self.admitted():
+            if not self._free.acquire(timeout=2 * self._patience_s):
+                raise _overloaded()
+            began = time.monotonic()
+            try:
+                yield
+            finally:
+                self._free.release()
+                self.note(time.monotonic() - began)
+
+    @contextmanager
+    def admitted(self) -> Iterator[None]:
+        """Be one of those who are here while the block runs. It is the caller's to wait, and to `note` what was done.
+
+        Raises:
+            Unavailable: those who are here already would take longer than the patience.
+        """
+        with self._lock:
+            if self._here == 0:
+                self._moved_at = time.monotonic()
+            if self._expected_s() > self._patience_s:
+                raise _overloaded()
+            self._here += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._here -= 1
+
+    def note(self, took_s: float) -> None:
+        """Note that a piece of work, for those who went together, has ended."""
+        with self._lock:
+            self._average_s += (took_s - self._average_s) * _WEIGHT
+            self._moved_at = time.monotonic()
+
+    def _expected_s(self) -> float:
+        """Return how long one more would wait. Where nothing has ended for long, this goes on for as long again."""
+        stands_s = time.monotonic() - self._moved_at
+        return max(self._here / self._at_once * self._average_s, stands_s / 2)
+
+
+def _overloaded() -> Unavailable:
+    message = "this server has more to do than it can do in time; send the request again later"
+    return Unavailable(message, code="overloaded", retry_after_s=_RETRY_AFTER_S)
+
+
+@lru_cache
+def commits() -> Gate:
+    """Return the gate for messages that are opened together."""
+    return Gate(COMMITS * AT_ONCE, _PATIENCE_S)
+
+
+@lru_cache
+def readers() -> Gate:
+    """Return the gate to the connections that are not kept for accepting."""
+    return Gate(max(1, settings().database_pool_size - COMMITS - _APART - _LOOKUPS), _READERS_PATIENCE_S)
+
+
+@lru_cache
+def apart() -> Gate:
+    """Return the gate for messages that are opened by themselves."""
+    return Gate(_APART, _PATIENCE_S)
+
+
+@lru_cache
+def lookups() -> Gate:
+    """Return the gate for what is looked up before a message is opened, such as its key."""
+    return Gate(_LOOKUPS, _PATIENCE_S)
