@@ -85,6 +85,8 @@ class Facts:
     """Of a turn that runs or waits for a person."""
     slots: Mapping[str, int]
     """Tasks that the living workers run at the same time, by queue."""
+    at_work: int
+    """Turns of its tenant that are planned or answered now: no more than it has slots for the language model."""
 
     @property
     def queues(self) -> set[str]:
@@ -150,6 +152,8 @@ class _Case:
         if slots is None:
             return self.because("no_worker", f"{waits}; no living worker takes from it", work, queue=queue)
         there = f"messages there: {self.messages.get(queue, 0)}, slots of its workers: {slots}"
+        if queue == "plan":
+            there = f"{there}; turns of its tenant that are planned or answered now: {self.facts.at_work}"
         return self.because("waiting_for_worker", f"{waits}; {there}", work, queue=queue)
 
     def because(

@@ -60,6 +60,11 @@ class Settings(BaseSettings):
     """The language model, where neither the call nor the agent names one."""
     llm_timeout_s: float = Field(30.0, gt=0)
     """Time for one call to the language model."""
+    llm_slots: int = Field(12, ge=1)
+    """Turns that one worker process plans or answers with the language model at a time. The rest of its threads is for
+    what needs no model: keep it below the worker's concurrency."""
+    tenant_llm_slots: int = Field(8, ge=1)
+    """How many of these one tenant's turns may take."""
     llm_retries: int = Field(2, ge=0, le=10)
     """Further tries of a call to the language model after a transient failure."""
     llm_max_tokens: int = Field(4096, ge=64)

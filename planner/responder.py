@@ -76,6 +76,12 @@ class Composed:
         }
 
 
+def asks_llm(outcome: Outcome) -> bool:
+    """Whether the language model writes the reply, or looks it over."""
+    is_written = bool(outcome.reply) and not outcome.stop
+    return (not is_written and template_for(outcome) is None) or is_due(outcome)
+
+
 def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
     """Write the reply. Never fails for want of a language model: the results' template stands in.
 

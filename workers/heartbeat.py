@@ -5,6 +5,7 @@ long a tool may take; a tool that runs for minutes keeps its lease as long as it
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -32,7 +33,8 @@ class Leases:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._steps: set[tuple[UUID, str, int]] = set()
-        self._turns: set[tuple[UUID, int]] = set()
+        self._turns: Counter[tuple[UUID, int]] = Counter()
+        """How many blocks hold a turn: one may begin before the last has ended."""
 
     def hold_step(self, turn_id: UUID, step_id: str, attempt: int) -> None:
         """Keep the lease of a claimed step from now on."""
@@ -48,12 +50,12 @@ class Leases:
     def holding_turn(self, turn_id: UUID, attempt: int) -> Iterator[None]:
         """Keep the lease of a turn while the block plans or answers it."""
         with self._lock:
-            self._turns.add((turn_id, attempt))
+            self._turns[turn_id, attempt] += 1
         try:
             yield
         finally:
             with self._lock:
-                self._turns.discard((turn_id, attempt))
+                self._turns -= Counter([(turn_id, attempt)])
 
     def renew(self) -> None:
         """Renew everything held."""

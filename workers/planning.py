@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -36,9 +37,11 @@ from workers import canvas
 from workers.accounting import allowances_of, metered
 from workers.app import app
 from workers.compiling import SLOTS, compile_plan, fragment_rows
+from workers.dispatch import dispatch_turns
 from workers.execution import Executor, current_holder
 from workers.heartbeat import leases
 from workers.knowing import know
+from workers.llm_slots import llm_slots
 from workers.offering import offer
 from workers.parts import registry, tailored, warm_up
 from workers.postponement import postpone
@@ -62,26 +65,37 @@ def _warm_up(sender: Any, **_: Any) -> None:
 @app.task(name="plan_turn")
 def plan_turn(turn_id: str) -> None:
     """Plan a turn. A copy of the message that comes too late or too early is ignored."""
+    wanted = UUID(turn_id)
     with statement() as db:
-        turn = turns.claim(db, UUID(turn_id), LEASE_MS)
+        tenant_id = plans.drafted_for(db, wanted)
+    if tenant_id is None:
+        own = _claim_and_plan(wanted)
+    else:
+        with llm_slots().slot(tenant_id, wanted, partial(dispatch_turns, [wanted])) as is_mine:
+            own = _claim_and_plan(wanted) if is_mine else None
+    if own is not None:
+        own.executor.run(own.lanes, own.slots, own.at)
+
+
+def _claim_and_plan(turn_id: UUID) -> "_Own | None":
+    with statement() as db:
+        turn = turns.claim(db, turn_id, LEASE_MS)
     if turn is None:
         raise Ignore
     reach("turn.claimed")
     announce(turn.id, turn.events)
-    own: _Own | None = None
     try:
         with leases.holding_turn(turn.id, turn.attempt):
-            own = _plan(turn)
+            return _plan(turn)
     except Unavailable:
         raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
     except (InvalidPlan, NotFound) as error:
-        log.warning("plan.refused", turn_id=turn_id, error=error.code)
+        log.warning("plan.refused", turn_id=str(turn_id), error=error.code)
         _apologise(turn, "invalid_plan", error)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
-        log.exception("plan.broken", turn_id=turn_id)
-        finish(turn.id, turn.attempt, broken(error, turn_id))
-    if own is not None:
-        own.executor.run(own.lanes, own.slots, own.at)
+        log.exception("plan.broken", turn_id=str(turn_id))
+        finish(turn.id, turn.attempt, broken(error, str(turn_id)))
+    return None
 
 
 class _Own(NamedTuple):

@@ -10,7 +10,6 @@ rejected.
 """
 
 import os
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -21,6 +20,7 @@ from uuid import UUID
 from celery.signals import worker_ready, worker_shutdown
 
 from models.crash_points import reach
+from models.daemon import Daemon
 from models.database import Transaction, statement, transaction
 from models.errors import Unavailable
 from models.ledger import approvals, control, recovery, turns, workers
@@ -159,25 +159,16 @@ def _busy_queues(slots: dict[str, int]) -> list[str]:
     return [queue for queue, length in lengths.items() if length > slots[queue]]
 
 
-_stopping = threading.Event()
-
-
-def _run() -> None:
-    while not _stopping.wait(settings().sweep_interval_s):
-        try:
-            sweep()
-        except Unavailable as error:
-            log.warning("sweep.missed", error=error.code)
-        except Exception:  # noqa: BLE001 - whatever it was, the next time must come
-            log.exception("sweep.failed")
+_sweeping: list[Daemon] = []
 
 
 @worker_ready.connect
 def _start(sender: Any, **_: Any) -> None:
     if "maintenance" in sender.app.amqp.queues.consume_from:
-        threading.Thread(target=_run, name="sweep", daemon=True).start()
+        _sweeping.append(Daemon("sweep", sweep, every_s=settings().sweep_interval_s).start())
 
 
 @worker_shutdown.connect
 def _stop(**_: Any) -> None:
-    _stopping.set()
+    for daemon in _sweeping:
+        daemon.ask_to_stop()

@@ -6,6 +6,8 @@ Then the conversation's next turn may start.
 import time
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -27,16 +29,17 @@ from planner.loop import Move, Progress, next_move
 from planner.outcome import Outcome
 from planner.policy import apology
 from planner.prompts import shipped
-from planner.responder import compose
-from planner.results import Remembered
+from planner.responder import asks_llm, compose
+from planner.results import Remembered, StepOutcome
 from planner.settling import settled, shown
 from planner.wording import template_for
 from tools.context import ToolContext
 from tools.runner import run
 from workers.accounting import metered
 from workers.app import app
-from workers.dispatch import dispatch_turns
+from workers.dispatch import dispatch_turns, send
 from workers.heartbeat import leases
+from workers.llm_slots import llm_slots
 from workers.outcomes import step_outcome
 from workers.parts import registry, tailored
 from workers.postponement import postpone
@@ -91,13 +94,21 @@ def _plan_again(turn_id: UUID, attempt: int, again: Again) -> None:
 
 def _answer(turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter) -> None:
     try:
-        ending, missed = _compose(turn_id, material, bound, meter)
+        ended = _composed(turn_id, attempt, material, bound, meter)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("reply.failed", turn_id=str(turn_id))
-        ending, missed = broken(error, str(turn_id)), None
-    if missed is not None and postpone(turn_id, attempt, missed):
+        ended = _Ended(broken(error, str(turn_id)))
+    if ended is None or (ended.missed is not None and postpone(turn_id, attempt, ended.missed)):
         return
-    finish(turn_id, attempt, ending, meter)
+    finish(turn_id, attempt, ended.ending, meter)
+
+
+class _Ended(NamedTuple):
+    """How a turn ends."""
+
+    ending: Ending
+    missed: Unavailable | None = None
+    """Why the language model has not written the reply where it was to."""
 
 
 def finish(turn_id: UUID, attempt: int, ending: Ending, meter: Meter | None = None) -> None:
@@ -147,13 +158,40 @@ def _agent(material: Material) -> AgentProfile:
     return agents.profiles.get(material.agent) or agents.get(settings().default_agent)
 
 
-def _compose(
-    turn_id: UUID, material: Material, bound: Bound | None, meter: Meter
-) -> tuple[Ending, Unavailable | None]:
-    """Return the end of a turn, and why the language model has not written its reply where it was to."""
+def _composed(
+    turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter
+) -> _Ended | None:
+    """Return how the turn ends; None where it waits for a slot, because the language model has a part in its reply."""
     agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
     slots = settled(material.slots, steps, agent.slots)
-    outcome = Outcome(
+    outcome = _aggregated(_outcome(material, bound, agent, steps, shown(slots, agent.slots)), turn_id, material)
+    changed = slots if slots != material.slots else None
+    if not asks_llm(outcome):
+        return _ended(turn_id, material, outcome, changed, meter)
+    again = partial(send, "respond", turn_id, attempt, queue="respond")
+    held = leases.holding_turn(turn_id, attempt)
+    with llm_slots().slot(material.tenant_id, turn_id, again, meanwhile=held) as is_mine:
+        return _ended(turn_id, material, outcome, changed, meter) if is_mine else None
+
+
+def _ended(
+    turn_id: UUID, material: Material, outcome: Outcome, slots: dict[str, Any] | None, meter: Meter
+) -> _Ended:
+    deltas = Deltas(turn_id, material.last_event)
+    composed = compose(_with_history(outcome, turn_id), meter, deltas)
+    deltas.settle()
+    status, error = _status(material)
+    trace = {"agent": outcome.agent.source, **composed.trace()}
+    ending = Ending(
+        status, composed.reply, trace, output=composed.output, error=error, slots=slots, bound=outcome.bound
+    )
+    return _Ended(ending, composed.missed)
+
+
+def _outcome(
+    material: Material, bound: Bound | None, agent: AgentProfile, steps: list[StepOutcome], slots: dict[str, Any]
+) -> Outcome:
+    return Outcome(
         agent=agent,
         prompts=tailored(material.tenant_id).prompts,
         message=material.message,
@@ -166,21 +204,13 @@ def _compose(
         reply=material.reply,
         bound=bound,
         steps=steps,
-        slots=shown(slots, agent.slots),
+        slots=slots,
         remembered=[Remembered(**entry) for entry in material.memory],
         tools=registry(),
         user=material.person,
         now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),
         timeout_s=material.left_ms / 1000,
     )
-    deltas = Deltas(turn_id, material.last_event)
-    composed = compose(_with_history(_aggregated(outcome, turn_id, material), turn_id), meter, deltas)
-    deltas.settle()
-    status, error = _status(material)
-    trace = {"agent": outcome.agent.source, **composed.trace()}
-    changed = slots if slots != material.slots else None
-    ending = Ending(status, composed.reply, trace, output=composed.output, error=error, slots=changed, bound=bound)
-    return ending, composed.missed
 
 
 def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:

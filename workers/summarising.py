@@ -17,6 +17,7 @@ from planner.prompts import Prompts
 from planner.summing import summed_up
 from workers.accounting import metered
 from workers.app import app
+from workers.llm_slots import llm_slots
 from workers.parts import tailored
 
 _AT_ONCE = 40
@@ -41,8 +42,11 @@ def _summarise(turn_id: str, found: Unsummarised, agent: AgentProfile, prompts: 
     if not wants_summary(history, agent):
         return
     past = older(history, agent)
-    with metered(UUID(turn_id), found.allowances) as meter:
-        summary = summed_up(found.summary, past, agent, prompts, meter)
+    with (
+        llm_slots().slot(found.tenant_id, UUID(turn_id), None) as is_mine,
+        metered(UUID(turn_id), found.allowances) as meter,
+    ):
+        summary = summed_up(found.summary, past, agent, prompts, meter) if is_mine else None
     if summary is None:
         return
     with statement() as db:

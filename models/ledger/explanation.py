@@ -42,6 +42,7 @@ def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:
         postponed=_postponed(turn) if turn.status in ("planning", "responding") else None,
         steps=_open_steps(db, turn, at) if turn.status in ("running", "waiting_approval") else (),
         slots=workers.slots_by_queue(db, lease),
+        at_work=_at_work(db, turn),
     )
 
 
@@ -76,6 +77,16 @@ def _held(db: Session, turn: TurnRow) -> Held | None:
         return None
     window = settings().tenant_window
     return Held(turn.due_at, turn.settles_at, backlog.count_handed_out(db, turn.tenant_id), window)
+
+
+def _at_work(db: Session, turn: TurnRow) -> int:
+    query = select(func.count()).select_from(TurnRow).where(
+        TurnRow.tenant_id == turn.tenant_id,
+        TurnRow.status.in_(("planning", "responding")),
+        TurnRow.lease_until > func.clock_timestamp(),
+        TurnRow.error.is_(None),
+    )
+    return db.scalar(query) or 0
 
 
 def _postponed(turn: TurnRow) -> Postponed | None:

@@ -272,7 +272,7 @@ def test_what_is_delayed_says_why(code: str, cause: str) -> None:
     parked = OpenStep("a", "sim.wait", "tools.io", at, not_before=later, error=error)
     facts = Facts(
         at=at, turn_id=new_id(), status="running", since=at, attempt=1, lease_until=None, lease=timedelta(seconds=6),
-        earlier=None, held=None, postponed=None, steps=[parked], slots={},
+        earlier=None, held=None, postponed=None, steps=[parked], slots={}, at_work=0,
     )  # fmt: skip
 
     found = explain(facts, {})

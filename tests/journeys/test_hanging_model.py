@@ -1,0 +1,110 @@
+"""A language model that hangs for one tenant: turns that need no model go on, and so do those of other tenants."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.orm import Session
+
+from models.database import driver_url
+from models.ledger import keys, tenants
+from tests.facts import wait_for
+from tests.journeys.following import finished, post, run, wait_step
+from tests.journeys.speaking import MESSAGE, Speaker, says, written
+from tests.planner.llm.scripted import Script, hangs, scripted_server
+from workers.embedded import Stack, StackOptions
+
+HUNG = 40
+"""Turns for which the model hangs: more than the planner has threads."""
+PATIENCE_S = 8.0
+"""A turn that waited for the model would take longer."""
+RECOVERED_S = 10.0
+"""How soon what a dead worker did goes on. On a busy machine it may take half as long again."""
+SILENCE = "silence"
+
+
+@pytest.fixture(scope="module")
+def model(clean_environment: None) -> Iterator[Script]:
+    """A language model that hangs for messages that ask for silence."""
+    with scripted_server() as script:
+        Speaker(script).gate.set()
+        speak, hang = script.otherwise, hangs(script.released)
+
+        def behave(body: dict[str, Any]) -> Any:
+            said = [json.loads(found) for each in body["messages"] for found in MESSAGE.findall(each["content"])]
+            return (hang if SILENCE in said else speak)(body)
+
+        script.otherwise = behave
+        yield script
+
+
+@pytest.fixture(scope="module")
+def stack(model: Script) -> Iterator[Stack]:
+    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_LLM_TIMEOUT_S": "15"}
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as started:
+        yield started
+
+
+@pytest.fixture
+def hung(api: httpx2.Client, model: Script) -> Iterator[list[str]]:
+    """Turns of the development tenant, as many of which ask the model as may."""
+    model.released.clear()
+    asked = len(model.requests)
+    posted = [post(api, SILENCE, agent="generic")["turn_id"] for _ in range(HUNG)]
+    wait_for(lambda: len(model.requests) - asked >= 8)
+    yield posted
+    for turn_id in posted:
+        api.post(f"/v1/turns/{turn_id}/cancel")
+    model.released.set()
+
+
+@pytest.fixture
+def another(stack: Stack) -> Iterator[httpx2.Client]:
+    """A client of another tenant."""
+    engine = create_engine(driver_url(stack.database_url))
+    with Session(engine) as db, db.begin():
+        _, key = keys.create(db, tenants.create(db, "another"), "k", ["turns:write", "turns:read"])
+    engine.dispose()
+    with httpx2.Client(base_url=stack.url, headers={"Authorization": f"Bearer {key}"}, timeout=40) as client:
+        yield client
+
+
+def test_one_tenants_hanging_model_stops_nobody_else(
+    api: httpx2.Client, another: httpx2.Client, model: Script, hung: list[str]
+) -> None:
+    """Its turns with plans of their own end well or at their deadline; another tenant's are planned and answered."""
+    asked = len(model.requests)
+
+    own = run(api, [wait_step("a")])
+    short = post(api, plan={"steps": [wait_step("b", ms=30_000)]}, deadline_ms=1_000)["turn_id"]
+    late = finished(api, short, PATIENCE_S)
+    planned = post(another, says(written(wait_step("c"))), agent="generic")["turn_id"]
+    other = finished(another, planned, PATIENCE_S)
+    waiting = [api.get(f"/v1/turns/{turn_id}").json()["status"] for turn_id in hung]
+    told = api.get(f"/v1/turns/{hung[waiting.index('queued')]}/explain").json()
+
+    assert (own["status"], late["status"], other["status"]) == ("succeeded", "failed", "succeeded")
+    assert waiting.count("planning") == 8
+    assert len(model.requests) - asked == 2
+    assert told["cause"] == "waiting_for_worker"
+    assert "of its tenant that are planned or answered now: 8" in told["message"]
+
+
+@pytest.mark.drill
+def test_recovery_does_not_wait_for_the_model(api: httpx2.Client, stack: Stack, hung: list[str]) -> None:
+    """The step of a killed worker runs again in seconds, and a turn that hangs says that it is planned."""
+    turn_id = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
+    wait_for(lambda: [step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]] == ["running"])
+    stack.processes["worker-io-1"].kill()
+    killed = time.monotonic()
+    wait_for(lambda: api.get(f"/v1/turns/{turn_id}").json()["steps"][0]["attempt"] == 2, 2 * RECOVERED_S)
+    took_s = time.monotonic() - killed
+
+    causes = {api.get(f"/v1/turns/{each}/explain").json()["cause"] for each in hung}
+    assert took_s < 1.5 * RECOVERED_S
+    assert causes <= {"planning", "waiting_for_worker", "retry_at"}
+    assert finished(api, turn_id)["status"] == "succeeded"
