@@ -7,9 +7,15 @@ The check errs on the side of running: what a schema leaves open passes, and the
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import orjson
+
 from models.contracts.plan import find_references, is_reference, parse_reference
+from models.errors import ToolFailed
 
 Schema = Mapping[str, Any]
+
+MAX_ARGS_BYTES = 1_048_576
+"""Largest arguments of a call, as JSON: a few references can stand for gigabytes."""
 
 _DEPTH = 12
 """Schemas nested deeper than this (recursive ones) count as compatible."""
@@ -23,38 +29,40 @@ def resolve_args(args: Mapping[str, Any], results: Mapping[str, Any]) -> dict[st
 
     Raises:
         LookupError: a reference points to nothing inside a result; the message names it.
+        ToolFailed: BAD_ARGS, the arguments are larger than `MAX_ARGS_BYTES`, or cannot be JSON.
     """
-    return {name: resolve(value, results) for name, value in args.items() if _has_results(value, results)}
+    count = _Count(MAX_ARGS_BYTES)
+    filled = {name: resolve(value, results, count) for name, value in args.items() if _has_results(value, results)}
+    _Count(MAX_ARGS_BYTES).add(filled)
+    return filled
 
 
 def holds(condition: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
     """Tell whether a step's `run_if` holds: what it refers to is something, or equals a value; or the reverse."""
     try:
-        found = resolve({"$from": condition["$from"]}, results)
+        found = _found({"$from": condition["$from"]}, results)
     except LookupError:
         found = None
     held = found == condition["equals"] if "equals" in condition else bool(found)
     return held != bool(condition.get("not", False))
 
 
-def resolve(value: Any, results: Mapping[str, Any]) -> Any:
+def resolve(value: Any, results: Mapping[str, Any], count: "_Count | None" = None) -> Any:
     """Return the value with every reference replaced by what it points to in `results` (step id -> result).
 
     Raises:
         LookupError: a reference points to nothing; the message names it.
+        ToolFailed: what is counted is too much.
     """
     if is_reference(value):
-        reference = parse_reference(value)
-        if reference is None or reference.step not in results:
-            raise LookupError(f"the reference {value['$from']!r} has no result to point to")
-        found = results[reference.step]
-        for part in reference.path:
-            found = _descend(found, part, str(reference))
+        found = _found(value, results)
+        if count is not None:
+            count.add(found)
         return found
     if isinstance(value, dict):
-        return {key: resolve(inner, results) for key, inner in value.items()}
+        return {key: resolve(inner, results, count) for key, inner in value.items()}
     if isinstance(value, list):
-        return [resolve(inner, results) for inner in value]
+        return [resolve(inner, results, count) for inner in value]
     return value
 
 
@@ -81,6 +89,39 @@ def compatible(source: Schema, target: Schema) -> bool:
 def _has_results(value: Any, results: Mapping[str, Any]) -> bool:
     references = (parse_reference(raw) for _, raw in find_references(value))
     return all(reference is None or reference.step in results for reference in references)
+
+
+class _Count:
+    """The bytes that references have brought so far."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._bytes = 0
+
+    def add(self, value: Any) -> None:
+        """Count a value.
+
+        Raises:
+            ToolFailed: BAD_ARGS, it is too much, or no JSON.
+        """
+        try:
+            self._bytes += len(orjson.dumps(value))
+        except TypeError as error:
+            raise ToolFailed(f"the arguments cannot be written as JSON: {error}", code="BAD_ARGS") from None
+        if self._bytes > self._most:
+            message = f"the arguments are at least {self._bytes} bytes with their references filled in"
+            raise ToolFailed(f"{message}; {self._most} are allowed: refer to parts of results", code="BAD_ARGS")
+
+
+def _found(raw: dict[str, Any], results: Mapping[str, Any]) -> Any:
+    """Return what a reference points to."""
+    reference = parse_reference(raw)
+    if reference is None or reference.step not in results:
+        raise LookupError(f"the reference {raw['$from']!r} has no result to point to")
+    found = results[reference.step]
+    for part in reference.path:
+        found = _descend(found, part, str(reference))
+    return found
 
 
 def _descend(value: Any, part: str | int, reference: str) -> Any:

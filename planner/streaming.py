@@ -81,13 +81,13 @@ class PlanReader:
     def _tell(self, written: Any) -> None:
         try:
             check_storable(written)
+            decoded = decode_step(written, self._tools) if isinstance(written, dict) else None
         except InvalidPlan:
+            decoded = None
+        if decoded is None:
             self._has_faults = True
             return
-        if not isinstance(written, dict):
-            self._has_faults = True
-            return
-        for raw in self._expansion.steps(decode_step(written, self._tools)):
+        for raw in self._expansion.steps(decoded):
             self._has_faults |= bool(self._expansion.faults)
             self._on_step(WrittenStep(raw, self._told, self._early_step(raw)))
             self._told += 1

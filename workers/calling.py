@@ -14,7 +14,7 @@ from uuid import UUID
 import orjson
 
 from models.database import transaction
-from models.errors import NotFound, Unavailable
+from models.errors import NotFound, ToolFailed, Unavailable
 from models.ledger import integrations
 from models.ledger.steps import ClaimedStep, FinishedStep, TurnFacts
 from models.logging import log
@@ -64,6 +64,8 @@ class Calling:
             context = self._context(step, tool, args, min(end, time.monotonic() + step.timeout_ms / 1000))
         except LookupError as error:
             return failed(step, "DEPENDENCY_FAILED", str(error))
+        except ToolFailed as error:
+            return failed(step, "BAD_ARGS", f"step {step.id!r}: {error}")
         except NotFound as error:
             return failed(step, "NOT_FOUND", str(error))
         except Unavailable as error:

@@ -91,7 +91,10 @@ def _claim_and_plan(turn_id: UUID) -> "_Own | None":
         raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
     except (InvalidPlan, NotFound) as error:
         log.warning("plan.refused", turn_id=str(turn_id), error=error.code)
-        _apologise(turn, "invalid_plan", error)
+        if turn.revision:
+            respond(turn.id, turn.attempt, may_plan_again=False)
+        else:
+            _apologise(turn, "invalid_plan", error)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=str(turn_id))
         finish(turn.id, turn.attempt, broken(error, str(turn_id)))

@@ -23,7 +23,8 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "CONFLICT": "The other side is in a state that rules the call out.",
     "INTERNAL_ERROR": "The tool broke, or returned what its output model or JSON cannot hold.",
     "TOOL_TIMEOUT": "The call did not end before its deadline.",
-    "BAD_ARGS": "The tool's input model refuses the arguments.",
+    "BAD_ARGS": "The tool's input model refuses the arguments, or they are larger than 1 MiB with their references "
+    "filled in.",
     "UPSTREAM_4XX": "The other side refuses the request.",
     "UPSTREAM_5XX": "The other side fails, and went on failing when tried again.",
     "CIRCUIT_OPEN": "The other side has failed so often that it is left alone for a while.",

@@ -69,6 +69,8 @@ def check_storable(data: Any) -> None:
             waiting += [(item, depth + 1) for item in value]
         elif isinstance(value, float) and not math.isfinite(value):
             raise _unreadable("a number of the answer is beyond what JSON can hold")
+        elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+            raise _unreadable("a whole number of the answer is beyond 64 bits")
         elif isinstance(value, str) and _UNSTORABLE.search(value):
             raise _unreadable("a string of the answer holds NUL or half of a surrogate pair")
 
@@ -79,7 +81,11 @@ def _unreadable(message: str) -> InvalidPlan:
 
 
 def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
-    """Return one step of a plan as data, its shape unchecked."""
+    """Return one step of a plan as data, its shape unchecked.
+
+    Raises:
+        InvalidPlan: arguments in JSON text hold what could not be stored.
+    """
     step = {key: value for key, value in step.items() if value is not None}
     tool, args = _named(step, tools), step.get("args")
     if tool is not None:
@@ -104,9 +110,11 @@ def _named(step: dict[str, Any], tools: Registry) -> Tool | None:
 def _parsed(text: str) -> Any:
     """Read JSON text; a model that wrote the bare string instead meant that string."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return text
+    check_storable(data)
+    return data
 
 
 def _without_nulls(value: Any, schema: Any, tool: Tool, skip: frozenset[str] = frozenset()) -> Any:

@@ -89,6 +89,8 @@ def faults(released: threading.Event) -> dict[str, Fault]:
         "wrong_tool": Fault((no_tool, GOOD), calls=3),
         "always_wrong_tool": Fault((no_tool,) * 2, (), 2, 0, "other words", "invalid_plan"),
         "bad_arguments": Fault((no_arguments, GOOD), calls=3),
+        "unstorable_text": Fault((plan(wait_step("a"), echo("b", "\0")), GOOD), calls=3),
+        "unstorable_number": Fault((plan(wait_step("a"), echo("b", 2**80)), GOOD), calls=3),
         "cycle": Fault((ROUND, GOOD), calls=3),
         "always_a_cycle": Fault((ROUND,) * 2, (), 2, 0, "other words", "invalid_plan"),
         "another_plan": Fault((plan(wait_step("x", ms=5000), wait_step("y", "none")), GOOD), calls=3),

@@ -104,10 +104,11 @@ def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
         ([wait("a"), wait("b c"), wait("c")], ["a"]),
         ([wait("a"), 7, wait("c")], ["a"]),
         ([wait("a"), wait("b", args={"ms": 1, "payload": "\0"}), wait("c")], ["a"]),
+        ([wait("a"), wait("b", args={"ms": 1, "payload": '"\\ud800"'}), wait("c")], ["a"]),
     ],
     ids=[
         "reads", "behind a write", "forward", "cycle", "condition", "twice", "tool", "argument", "path", "reference",
-        "fallback", "field", "id", "no object", "unstorable",
+        "fallback", "field", "id", "no object", "unstorable", "unstorable text",
     ],
 )  # fmt: skip
 def test_what_only_reads_may_start_until_something_is_wrong(

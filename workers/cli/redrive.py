@@ -10,6 +10,7 @@ import click
 import orjson
 
 from models.database import snapshot, transaction
+from models.errors import ToolFailed
 from models.ledger import conversations, dead_letters, steps, tenants
 from models.ledger.dead_letters import DeadLetter, Decision
 from models.redis import announce
@@ -65,11 +66,11 @@ def _readable(value: Any) -> Any:
 
 
 def _call(step: StepRow, others: list[StepRow]) -> dict[str, Any] | None:
-    """Return what the step's tool was called with; None where a reference points to nothing, and it was not."""
+    """Return what the step's tool was called with; None where its arguments could not be made, and it was not."""
     results = {other.id: other.result for other in others if other.id in step.inputs and other.status == "succeeded"}
     try:
         args = resolve_args(step.args, results)
-    except LookupError:
+    except (LookupError, ToolFailed):
         return None
     return {"args": args, "idempotency_key": idempotency_key(step.turn_id, step.id, args)}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from models.errors import ToolFailed
 from planner.graph import transitive_closure
 from planner.references import resolve_args
 from workers.golden.conversations import Expected
@@ -57,7 +58,7 @@ def _args(expected: Expected, turn: Turn, today: date) -> str | None:
 def _resolved(args: Mapping[str, Any], results: Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         return resolve_args(args, results)
-    except LookupError:
+    except (LookupError, ToolFailed):
         return args
 
 

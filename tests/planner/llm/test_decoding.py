@@ -20,10 +20,11 @@ from tools.registry import Registry
         '{"steps": [1e999]}',
         '{"reply": "\\u0000", "steps": []}',
         '{"reply": "\\ud800", "steps": []}',
+        '{"reply": 18446744073709551616, "steps": []}',
         '{"a":' * 500 + "1" + "}" * 500,
         '{"a":' * 100_000,
     ],
-    ids=["empty", "prose", "list", "cut", "nan", "endless", "nul", "surrogate", "deep", "bottomless"],
+    ids=["empty", "prose", "list", "cut", "nan", "endless", "nul", "surrogate", "huge", "deep", "bottomless"],
 )
 def test_what_cannot_be_read_or_stored_is_an_invalid_plan(text: str) -> None:
     """No answer, however odd, raises anything but `InvalidPlan` with a named fault."""
@@ -31,6 +32,35 @@ def test_what_cannot_be_read_or_stored_is_an_invalid_plan(text: str) -> None:
         decode(text, Registry())
 
     assert [fault["code"] for fault in caught.value.faults] == ["not_json"]
+
+
+NASTY = {
+    "nul": '"\\u0000"',
+    "surrogate": '{"\\ud800": 1}',
+    "deep": "[" * 500 + "]" * 500,
+    "huge": f"[{10**30}]",
+    "endless": "1e999",
+}
+"""JSON text that could not be stored."""
+
+
+@pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_json_text_is_judged_like_json(text: str, is_whole: bool, tools: Registry) -> None:
+    """Whether one argument is written so or all of them."""
+    args = f'{{"value": {text}}}' if is_whole else {"value": text}
+    with pytest.raises(InvalidPlan) as caught:
+        decode(json.dumps({"steps": [{"id": "a", "tool": "sim.write", "args": args}]}), tools)
+
+    assert [fault["code"] for fault in caught.value.faults] == ["not_json"]
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**63), True])
+def test_numbers_of_64_bits_are_kept(number: int, tools: Registry) -> None:
+    """They can be stored."""
+    step = {"id": "a", "tool": "sim.write", "args": {"value": json.dumps(number)}}
+
+    assert decode(json.dumps({"steps": [step]}), tools)["steps"][0]["args"] == {"value": number}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+"""Effects over HTTP: what has happened is not said to have failed, and nothing small grows without bounds."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.journeys.following import run, sim_lines
+
+
+def echo(name: str, value: Any) -> dict[str, Any]:
+    return {"id": name, "tool": "sim.echo", "args": {"value": value}}
+
+
+def test_a_write_whose_result_is_too_large_has_happened(api: httpx2.Client, sim_log: Path) -> None:
+    """Its step is unknown, whatever the tool and its backend return; the reply says that it may have been done."""
+    large = [echo("a", "x" * 104_850), echo("b", [{"$from": "a.value"}] * 10)]
+
+    turn = run(api, [*large, {"id": "w", "tool": "sim.write", "args": {"value": {"$from": "b.value"}}}])
+
+    ended = turn["steps"][2]
+    assert Counter(sim_lines(sim_log, turn["turn_id"]))["E", "w"] == 1
+    assert (ended["status"], ended["error"]["code"]) == ("unknown", "INTERNAL_ERROR")
+    assert "bytes" in ended["error"]["message"]
+
+
+def test_a_small_plan_cannot_ask_for_gigabytes(api: httpx2.Client, sim_log: Path) -> None:
+    """The step whose arguments would be too large is refused before it is called, with its name and the size."""
+    steps = [
+        echo("a", "x" * 150_000),
+        echo("b", [{"$from": "a.value"}] * 6),
+        {"id": "c", "tool": "sim.write", "args": {"value": [{"$from": "b.value"}] * 800}},
+    ]
+
+    turn = run(api, steps)
+
+    error = turn["steps"][2]["error"]
+    assert (turn["steps"][2]["status"], error["code"]) == ("failed", "BAD_ARGS")
+    assert error["message"].startswith("step 'c': the arguments are at least ")
+    assert sim_lines(sim_log, turn["turn_id"])[-1] == ("E", "b")
