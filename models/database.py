@@ -7,29 +7,24 @@ holds one connection at a time: where each of eight holds one of eight and asks 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from fcntl import ioctl
 from functools import lru_cache
 from termios import FIONREAD
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import orjson
 import psycopg
-from psycopg.abc import Params
 from psycopg.types.json import set_json_dumps, set_json_loads
 from sqlalchemy import Engine, create_engine, event, exc, text
 from sqlalchemy.orm import Session
 
-from models import functions
 from models.errors import Unavailable
+from models.sessions import outdated, session_arguments, session_settings, unanswered
 from models.settings import settings
 
 CONNECT_TIMEOUT_S = 5
-_STATEMENT_TIMEOUT_MS = 30_000
-_IDLE_TIMEOUT_MS = 10_000
-"""What a process holds that was stopped in the middle of a transaction is free again after this."""
-_DEAD_PEER = {"tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3}
-"""A server that vanished without a word is noticed within 20 s. (libpq: the first in ms, the others in s)"""
 
 
 def dump_json(value: Any) -> str:
@@ -44,6 +39,17 @@ set_json_loads(orjson.loads)
 Transaction = Session
 Statement = psycopg.Connection
 """What the ledger's functions take, for modules that may not know SQLAlchemy or the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What a session of this process is like."""
+
+    is_pooled: bool
+    """Whether something between this process and Postgres hands out the server's connections."""
+    differing: dict[str, str]
+    """Those of `session_settings` that have another value, and that value."""
+
 
 _thread = threading.local()
 """Of each thread (each greenlet in web processes): whether it holds a connection."""
@@ -64,14 +70,7 @@ def engine() -> Engine:
         json_deserializer=orjson.loads,
         # Both ways to use a connection end what they began; a rollback more would be for nothing.
         pool_reset_on_return=None,
-        connect_args={
-            "connect_timeout": CONNECT_TIMEOUT_S,
-            "application_name": "turnloom",
-            "cursor_factory": _Cursor,
-            "options": f"-c timezone=UTC -c statement_timeout={_STATEMENT_TIMEOUT_MS} "
-            f"-c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_MS}",
-            **_DEAD_PEER,
-        },
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **session_arguments()},
     )
     event.listen(made, "checkout", _refuse_closed)
     return made
@@ -95,10 +94,10 @@ def transaction() -> Iterator[Session]:
     except (exc.OperationalError, exc.InterfaceError, exc.InternalError) as error:
         if isinstance(error, exc.InternalError) and not error.connection_invalidated:
             raise
-        raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+        raise unanswered(error) from error
     except exc.ProgrammingError as error:
         if isinstance(error.orig, psycopg.errors.InvalidSchemaName):
-            raise _outdated() from error
+            raise outdated() from error
         raise
 
 
@@ -147,9 +146,9 @@ def _statement() -> Iterator[psycopg.Connection]:
     except exc.TimeoutError as error:
         raise _all_lent() from error
     except (psycopg.OperationalError, exc.OperationalError) as error:
-        raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+        raise unanswered(error) from error
     except psycopg.errors.InvalidSchemaName as error:
-        raise _outdated() from error
+        raise outdated() from error
 
 
 @contextmanager
@@ -177,6 +176,22 @@ def close_connections() -> None:
     engine.cache_clear()
 
 
+def examine() -> SessionFacts:
+    """Look at a session as this process has them.
+
+    Raises:
+        Unavailable: Postgres is out of reach or out of connections.
+    """
+    wanted = session_settings()
+    query = "SELECT pg_backend_pid(), name, setting FROM pg_settings WHERE name = ANY(%s)"
+    with statement() as db:
+        found = db.execute(query, (list(wanted),)).fetchall()
+        named = db.info.backend_pid
+    # A pooler makes up the number of a server process that it tells a client.
+    is_pooled = any(pid != named for pid, _, _ in found)
+    return SessionFacts(is_pooled, {name: value for _, name, value in found if value != wanted[name]})
+
+
 def ping(url: str) -> None:
     """Connect once and ask for nothing much.
 
@@ -187,7 +202,7 @@ def ping(url: str) -> None:
         with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
             connection.execute("select 1")
     except psycopg.Error as error:
-        raise Unavailable(f"Postgres does not answer: {_first_line(error)}", code="database_unavailable") from error
+        raise unanswered(error) from error
 
 
 def clock(url: str) -> datetime:
@@ -219,30 +234,6 @@ def _refuse_closed(connection: psycopg.Connection, _record: object, _proxy: obje
         raise exc.DisconnectionError("closed by the server")
 
 
-class _Cursor(psycopg.Cursor[Any]):
-    """A cursor whose statements call the functions of this version."""
-
-    def execute(
-        self,
-        query: Any,
-        params: Params | None = None,
-        *,
-        prepare: bool | None = None,
-        binary: bool | None = None,
-    ) -> Self:
-        named = functions.of_this_version(query) if isinstance(query, str) else query
-        return super().execute(named, params, prepare=prepare, binary=binary)
-
-
-def _outdated() -> Unavailable:
-    lacking = f"the database has no functions of this version ({functions.schema()}); run `turnloom migrate`"
-    return Unavailable(lacking, code="database_outdated")
-
-
 def _all_lent() -> Unavailable:
     message = f"all {settings().database_pool_size} connections of this process to Postgres have been in use for"
     return Unavailable(f"{message} {CONNECT_TIMEOUT_S} s", code="overloaded")
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0]

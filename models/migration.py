@@ -16,6 +16,7 @@ from sqlalchemy import create_engine, make_url
 from models import functions
 from models.database import CONNECT_TIMEOUT_S, driver_url
 from models.errors import Conflict
+from models.sessions import session_settings
 from models.settings import ROOT
 from models.tables import Row
 
@@ -67,6 +68,18 @@ def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE) -> None:
         if application_role != make_url(owner_url).username:
             names = {"role": sql.Identifier(application_role), "functions": sql.Identifier(functions.schema())}
             connection.execute(sql.SQL(_GRANTS).format(**names))
+
+
+def set_defaults(application_url: str) -> None:
+    """Let each new session of the application's role begin with its settings, which a pooler lets no client name."""
+    with psycopg.connect(application_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        row = connection.execute("SELECT current_database()").fetchone()
+        assert row is not None
+        for name, value in session_settings().items():
+            names = {"database": sql.Identifier(row[0]), "name": sql.Identifier(name), "value": sql.Literal(value)}
+            connection.execute(
+                sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {database} SET {name} = {value}").format(**names)
+            )
 
 
 def downgrade(owner_url: str, revision: str) -> None:

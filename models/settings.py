@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     """Postgres, as the role that owns the tables; used by `turnloom migrate` only. Default: `DATABASE_URL`."""
     redis_url: str = Field("redis://127.0.0.1:6379/0", validation_alias=AliasChoices("redis_url", "REDIS_URL"))
     """The Redis-protocol server: Celery's broker, chord counters, live events."""
+    database_pooled: bool = False
+    """Whether a pooler that lends a server's connection for a transaction, such as PgBouncer, stands in front of
+    Postgres."""
     database_pool_size: int = Field(8, le=200)
     """Open Postgres connections per process, at most; 4 is the least that can work."""
 

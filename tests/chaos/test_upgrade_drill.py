@@ -64,7 +64,7 @@ class NextVersion:
         home = ground.stack.servers.home
         commands = {
             f"next-{name}": worker_command(queues, name=f"next-{name}", pool="threads", concurrency=16)
-            for name, queues in queues_of_threads(1, "spread").items()
+            for name, queues in queues_of_threads(1, 1, "spread").items()
         }
         for name, command in commands.items():
             program = Program(name=name, command=command, environment=self._environment(ground))

@@ -15,10 +15,11 @@ from models.ledger import integrations, users
 from models.secrets import new_key
 from models.settings import settings
 from tests.factories import make_tenant
+from tests.pooler import pooled
 from tools.hooks import hooks
 from workers.cli import main
 
-ABOUT_SERVERS = {"database", "schema", "role", "clock", "redis", "redis eviction"}
+ABOUT_SERVERS = {"database", "connections", "schema", "role", "clock", "redis", "redis eviction"}
 
 
 def examine() -> tuple[int, dict[str, dict[str, str | None]]]:
@@ -88,6 +89,30 @@ def test_empty_database_is_found(database, servers, monkeypatch):
     _, findings = examine()
 
     assert (findings["schema"]["status"], findings["schema"]["mend"]) == ("failed", "run `turnloom migrate`")
+
+
+@pytest.mark.parametrize(
+    ("more", "variables", "told"),
+    [
+        ("", {}, "TURNLOOM_DATABASE_POOLED"),
+        ("ignore_startup_parameters = options", {}, "TURNLOOM_DATABASE_POOLED"),
+        ("", {"TURNLOOM_DATABASE_POOLED": "true"}, "run `turnloom migrate`"),
+    ],
+    ids=["refuses", "ignores", "declared"],
+)
+def test_a_pooler_is_found(database, tmp_path, monkeypatch, more, variables, told):
+    """Whether it refuses or ignores what a session says at its start; declared, it lacks what `migrate` sets."""
+    with pooled(database, tmp_path / "pooler", more=more) as through:
+        for name, value in ({"DATABASE_URL": through} | variables).items():
+            monkeypatch.setenv(name, value)
+        close_connections()
+        settings.cache_clear()
+
+        _, findings = examine()
+        close_connections()
+
+    assert (findings["database"]["status"], findings["connections"]["status"]) == ("ok", "failed")
+    assert told in findings["connections"]["detail"]
 
 
 def test_missing_functions_are_found(database):

@@ -48,7 +48,7 @@ def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends it, so that others get what it had locked."""
-    monkeypatch.setattr("models.database._IDLE_TIMEOUT_MS", 200)
+    monkeypatch.setattr("models.sessions._IDLE_TIMEOUT_MS", 200)
     close_connections()
     lock = "SELECT pg_advisory_xact_lock(1)"
 

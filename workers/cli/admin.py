@@ -8,7 +8,7 @@ import click
 from models.contracts.turn import SCOPES
 from models.database import transaction
 from models.ledger import inventory, keys, tenants
-from models.migration import APPLICATION_ROLE, upgrade
+from models.migration import APPLICATION_ROLE, set_defaults, upgrade
 from models.settings import settings
 from tools.hotel.catalogue import DEMO, read_catalogue
 from tools.research.loading import load_shipped
@@ -23,6 +23,8 @@ def migrate(with_dev_key: bool) -> None:
     """Bring the database up to date. Needs TURNLOOM_OWNER_DATABASE_URL, where the owner is another role."""
     application_role = urlsplit(settings().database_url).username or APPLICATION_ROLE
     upgrade(settings().owner_database_url or settings().database_url, application_role)
+    if settings().database_pooled:
+        set_defaults(settings().database_url)
     dev_key = settings().dev_key
     if with_dev_key and dev_key:
         with transaction() as db:

@@ -143,6 +143,15 @@ def _database() -> str:
     return "answers"
 
 
+def _connections() -> str:
+    seen = database.examine()
+    if seen.is_pooled and not settings().database_pooled:
+        raise Unavailable("a pooler stands in front of Postgres: set TURNLOOM_DATABASE_POOLED=true")
+    for name, value in seen.differing.items():
+        raise Unavailable(f"{name} is {value}: run `turnloom migrate`, then let the pooler connect again")
+    return f"up to {settings().database_pool_size} of each process, {'by a pooler' if seen.is_pooled else 'direct'}"
+
+
 def _schema() -> str:
     missing = migration.pending(settings().database_url)
     if missing is None:
@@ -265,7 +274,8 @@ CHECKS = (
     Check("open files", _open_files, "`ulimit -n 65536` before the start, or LimitNOFILE= of the unit", optional=True),
     Check("embedded servers", _embedded, "needed by `turnloom up`, the demo and the tests only", optional=True),
     Check("database", _database, "set DATABASE_URL, or run `turnloom up`, which brings its own", needs="settings"),
-    Check("schema", _schema, "run `turnloom migrate`", needs="database"),
+    Check("connections", _connections, "docs/how-to/run-in-production.md#behind-a-pooler shows how", "database"),
+    Check("schema", _schema, "run `turnloom migrate`", needs="connections"),
     Check("role", _role, "let DATABASE_URL name the role `turnloom`, TURNLOOM_OWNER_DATABASE_URL the owner", "schema"),
     Check("clock", _clock, "let NTP set both clocks", needs="database"),
     Check("redis", _redis, "set REDIS_URL, or run `turnloom up`, which brings its own", needs="settings"),
