@@ -1,7 +1,7 @@
 """Redis: the live side of a turn's events, and nothing that the ledger could not rebuild.
 
 State changes are announced on one channel, so that a web process needs one subscription for all its readers.
-The text deltas of a reply are also kept in a capped, expiring stream per turn, for readers that resume.
+The text deltas of a reply are also kept for a minute, in a capped stream per turn, for readers that resume.
 """
 
 import os
@@ -38,7 +38,8 @@ _NEWS: TypeAdapter[list[tuple[str, list[Item]]]] = TypeAdapter(list[tuple[str, l
 CHANNEL = "turnloom:events"
 _BEAT = "turnloom:beat"
 _DELTAS_KEPT = 5_000
-_DELTAS_TTL_S = 3_600
+_DELTAS_TTL_S = 60
+"""From the last delta on, so that they go whoever sees the turn end. The reply itself is in the ledger."""
 _TIMEOUT_S = 2.0
 _QUIET_S = 2.0
 _OUTAGE_S = 1.0

@@ -100,6 +100,17 @@ def test_late_joiner_gets_the_whole_turn(client: FlaskClient) -> None:
     assert all(each.data["turn_id"] == str(turn_id) for each in told if each.type != "reply.delta")
 
 
+def test_what_is_kept_of_a_turn_in_redis_is_gone_a_minute_after_its_last_word(client: FlaskClient) -> None:
+    """Redis holds the words of the last minute, however the process ends that wrote them: it is the broker, too."""
+    turn_id = _open(client)
+    list(_work(turn_id))
+
+    kept = {key: redis().ttl(key) for key in redis().scan_iter("turnloom:turn:*")}
+
+    assert list(kept) == [f"turnloom:turn:{turn_id}:deltas".encode()]
+    assert all(0 < seconds <= 60 for seconds in kept.values())
+
+
 @pytest.mark.parametrize("through", ["header", "query"])
 def test_resume_at_every_position(client: FlaskClient, through: str) -> None:
     """From whatever event on: none is lost, none doubled."""
