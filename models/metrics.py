@@ -54,6 +54,12 @@ COUNTED = {
     "turnloom_news_malformed_total": Metric(
         "counter", "Messages on the channel of live news that were none of ours, and were passed over.", ()
     ),
+    "turnloom_connections_dropped_total": Metric(
+        "counter",
+        "Connections to the API that we ended: `header`, `body` or `answer` took too long; the `address` had too many; "
+        "`crowded`: one that was silent had to make room.",
+        ("reason",),
+    ),
     FAILURES: Metric(
         "counter",
         "Failures of a thread that works in the background, by its name. It goes on; the log says what happened.",

@@ -6,10 +6,11 @@ Defaults suit a laptop. Names are TURNLOOM_*, beside the customary DATABASE_URL,
 import os
 import re
 from functools import lru_cache
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, Field, SecretStr, field_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from models.errors import NotFound
@@ -19,6 +20,13 @@ Placement = Literal["spread", "dense"]
 
 LEAST_CONNECTIONS = 4
 """Of a process to Postgres: fewer than these cannot work."""
+
+
+def _network(text: str) -> str:
+    """Let an address or a network pass."""
+    return str(ip_network(text, strict=False))
+
+
 ROOT = Path(__file__).resolve().parent.parent
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
 
@@ -132,6 +140,19 @@ class Settings(BaseSettings):
 
     api_max_body_bytes: int = Field(262_144, ge=1024)
     """Largest accepted request body."""
+    api_header_timeout_s: float = Field(10.0, gt=0, le=300)
+    """How long a client of the API may take to send a request's header, and to begin with the first one."""
+    api_body_timeout_s: float = Field(30.0, gt=0, le=300)
+    """How long a client of the API may take to send a request's body; then it gets 408."""
+    api_idle_timeout_s: float = Field(75.0, gt=0, le=3_600)
+    """How long a connection to the API may stay open between requests, and how long a client may take nothing of its
+    answer. A proxy in front must keep its own idle connections for less."""
+    api_connections_per_address: int = Field(1_000, ge=0)
+    """Connections to one web process that one address may hold, or one /64 network of IPv6; further ones get 429.
+    0: any number."""
+    api_proxies: list[Annotated[str, AfterValidator(_network)]] = ["127.0.0.0/8", "::1"]
+    """Addresses and networks that may hold any number of connections, because they speak for many, as a JSON list: the
+    proxies in front."""
     api_url: str = "http://127.0.0.1:8000"
     """Where commands that talk to a running stack find its API."""
     api_key: str | None = None

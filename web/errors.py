@@ -17,9 +17,16 @@ from models.logging import log
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 2
 _KEPT_HEADERS = ("Allow", "Retry-After")
-HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "too_large", 415: "unsupported_media_type"}
+HTTP_CODES = {
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "request_timeout",
+    413: "too_large",
+    415: "unsupported_media_type",
+}
 """Codes of the errors that the web server finds itself."""
 _DETAILS = {
+    408: "the body took too long to come",
     404: "there is nothing at this address; /openapi.json lists what there is",
 }
 

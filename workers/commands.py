@@ -33,10 +33,10 @@ def web_command(*, host: str, port: int, processes: int) -> list[str]:
         *("--config", "python:web.serving"),
         *("--bind", f"{host}:{port}"),
         *("--workers", str(processes)),
-        *("--worker-class", "gevent"),
+        *("--worker-class", "web.connections.Worker"),
         *("--worker-connections", str(_CLIENTS_PER_PROCESS)),
         *("--graceful-timeout", str(_GRACE_S)),
-        *("--keep-alive", "75"),
+        *("--keep-alive", "75"),  # a connection may have several requests; TURNLOOM_API_IDLE_TIMEOUT_S bounds the time
         "--no-control-socket",
     ]
 

@@ -1,0 +1,34 @@
+"""An application for gunicorn that takes its time, for tests of connections."""
+
+import time
+from collections.abc import Iterator
+
+from flask import Flask, Response, request
+
+app = Flask(__name__)
+
+
+@app.post("/length")
+def length() -> str:
+    return str(len(request.get_data()))
+
+
+@app.get("/wait")
+def wait() -> str:
+    time.sleep(float(request.args["s"]))
+    return "waited"
+
+
+@app.get("/stream")
+def stream() -> Response:
+    def pieces() -> Iterator[str]:
+        for number in range(8):
+            time.sleep(0.25)
+            yield f"data: {number}\n\n"
+
+    return Response(pieces(), content_type="text/event-stream")
+
+
+@app.get("/large")
+def large() -> Response:
+    return Response((b"x" * 65_536 for _ in range(1_000)), content_type="text/plain")

@@ -1,0 +1,217 @@
+"""Connections: how long a client may take to send what it has to say, and how many connections it may hold.
+
+gunicorn's gevent worker waits for a body for ever, and lets clients that never finish a request take all of its places.
+This one counts the time that a client lets us wait, and when places get scarce it hangs up on whoever has been silent
+for longest. An answer may take as long as it likes: neither an event stream nor `?wait` is cut.
+
+gunicorn's main process reads this module: nothing of ours is imported before the worker runs.
+"""
+
+import errno
+import resource
+import socket
+import time
+from collections import Counter
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any, Literal
+
+from gunicorn.workers.ggevent import GeventWorker
+
+_FILES_OF_OURS = 128
+"""Open files that are no clients: connections to servers, modules, logs."""
+_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+_TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What is asked of clients. Times are those that they let us wait."""
+
+    header_s: float
+    """For a request's header, and for the first byte of a new connection."""
+    body_s: float
+    """For a request's body."""
+    idle_s: float
+    """Between requests, and for a piece of an answer to be taken."""
+    per_address: int
+    """Connections of one address; 0: any number."""
+    proxies: tuple[IPv4Network | IPv6Network, ...]
+    """Addresses that may have any number."""
+
+
+class Connection:
+    """A client's socket, which ends where the client lets us wait for too long."""
+
+    def __init__(self, client: socket.socket, limits: Limits) -> None:
+        self._client = client
+        self._limits = limits
+        self._phase: Literal["idle", "header", "body", "late"] = "idle"
+        self._left_s = limits.header_s
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def await_request(self) -> None:
+        """Let the client be silent until it has another request."""
+        if self._phase != "late":
+            self._phase, self._left_s = "idle", self._limits.idle_s
+
+    def await_body(self) -> None:
+        """Wait for the body of the request whose header has come."""
+        self._phase, self._left_s = "body", self._limits.body_s
+
+    def recv(self, size: int) -> bytes:
+        """Return what has come; nothing where the client has gone or takes too long.
+
+        Raises:
+            RequestTimeout: the body takes too long.
+        """
+        if self._phase == "late":
+            return b""
+        theirs: float | None = self._client.gettimeout()
+        patience_s = max(self._left_s, 0.001)
+        began = time.monotonic()
+        self._client.settimeout(patience_s if theirs is None else min(patience_s, theirs))
+        try:
+            data: bytes = self._client.recv(size)
+        except TimeoutError:
+            if theirs is not None and theirs < patience_s:
+                raise
+            return self._give_up()
+        finally:
+            self._client.settimeout(theirs)
+        self._left_s -= time.monotonic() - began
+        if self._phase == "idle" and data:
+            self._phase, self._left_s = "header", self._limits.header_s
+        return data
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of it.
+
+        Raises:
+            ConnectionResetError: the client does not take it.
+        """
+        theirs = self._client.gettimeout()
+        self._client.settimeout(self._limits.idle_s)
+        try:
+            self._client.sendall(data)
+        except TimeoutError:
+            _count("answer")
+            raise ConnectionResetError(errno.ECONNRESET, "the client does not take its answer") from None
+        finally:
+            self._client.settimeout(theirs)
+
+    def hang_up(self) -> None:
+        """End the connection under whoever waits for its client."""
+        with suppress(OSError):
+            self._client.shutdown(socket.SHUT_RDWR)
+
+    def _give_up(self) -> bytes:
+        before, self._phase = self._phase, "late"
+        if before == "idle":
+            return b""
+        _count(before)
+        if before == "body":
+            from werkzeug.exceptions import RequestTimeout  # noqa: PLC0415 - the main process loads none of it
+
+            raise RequestTimeout
+        with suppress(OSError):
+            self._client.send(_LATE)
+        return b""
+
+
+class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
+    """gunicorn's gevent worker, with bounds on what clients can take."""
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        self._limits = _read_limits()
+        self._silent: dict[Connection, None] = {}
+        """Those that owe us a request, the one that has owed for longest first."""
+        self._held: Counter[str] = Counter()
+        places: int = self.cfg.worker_connections
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files != resource.RLIM_INFINITY:
+            places = max(8, min(places, files - _FILES_OF_OURS))
+        self.worker_connections = places
+        self._crowded_from = places * 7 // 8
+        super().run()
+
+    def timeout_ctx(self) -> AbstractContextManager[None]:
+        """Bound nothing here: connections do."""
+        return nullcontext()
+
+    def handle(self, listener: Any, client: Any, addr: Any) -> None:
+        """Serve the requests of a connection."""
+        address = _address(addr)
+        if self._has_too_many(address):
+            _count("address")
+            with suppress(OSError):
+                client.send(_TOO_MANY)
+            client.close()
+            return
+        if self._held.total() >= self._crowded_from and self._silent:
+            _count("crowded")
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            oldest.hang_up()
+        connection = Connection(client, self._limits)
+        self._held[address] += 1
+        self._silent[connection] = None
+        try:
+            super().handle(listener, connection, addr)
+        finally:
+            self._silent.pop(connection, None)
+            self._held[address] -= 1
+            if not self._held[address]:
+                del self._held[address]
+
+    def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
+        """Answer a request whose header has come."""
+        self._silent.pop(sock, None)
+        sock.await_body()
+        try:
+            return super().handle_request(listener_name, req, sock, addr)
+        finally:
+            sock.await_request()
+            self._silent[sock] = None
+
+    def _has_too_many(self, address: str) -> bool:
+        most = self._limits.per_address
+        if not most or self._held[address] < most:
+            return False
+        host = ip_address(address.partition("/")[0])
+        return not any(host in network for network in self._limits.proxies)
+
+
+def _address(peer: Any) -> str:
+    """Return what connections are counted by: an IPv4 address, the network of an IPv6 one; a socket file has none."""
+    if not isinstance(peer, tuple):
+        return "::1"
+    host = ip_address(peer[0].partition("%")[0])
+    if host.version == 4:
+        return str(host)
+    if host.ipv4_mapped:
+        return str(host.ipv4_mapped)
+    return "::1" if host.is_loopback else str(ip_network((host, 64), strict=False))
+
+
+def _read_limits() -> Limits:
+    from models.settings import settings  # noqa: PLC0415 - the main process imports nothing of ours
+
+    ours = settings()
+    return Limits(
+        header_s=ours.api_header_timeout_s,
+        body_s=ours.api_body_timeout_s,
+        idle_s=ours.api_idle_timeout_s,
+        per_address=ours.api_connections_per_address,
+        proxies=tuple(ip_network(each, strict=False) for each in ours.api_proxies),
+    )
+
+
+def _count(reason: str) -> None:
+    from models.counts import counts  # noqa: PLC0415 - the main process imports nothing of ours
+
+    counts().add("turnloom_connections_dropped_total", reason)
