@@ -1,7 +1,7 @@
 """Bring a database up to date: the roles, the revisions of migrations/, the functions of the hot path, the grants.
 
 The application's role owns nothing and is no superuser, so that row-level security can be switched on; and it may not
-change the audit log, but for erasing content.
+change the audit log, but by the function that erases contents and records that it did.
 """
 
 import psycopg
@@ -26,9 +26,9 @@ APPLICATION_ROLE = "turnloom"
 _GRANTS = """
     GRANT USAGE ON SCHEMA public, {functions} TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
-    REVOKE UPDATE, DELETE ON audit, overrides FROM {role};
+    REVOKE UPDATE, DELETE ON audit, audit_heads, overrides FROM {role};
+    REVOKE DELETE ON conversations, turns, tenants FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role};
-    GRANT UPDATE (content) ON audit TO {role};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {functions} TO {role};
 """
 

@@ -171,6 +171,10 @@ class Settings(BaseSettings):
     secret_keys: list[str] = Field([], repr=False)
     """Keys that encrypt users' tokens and passwords, as a JSON list, such as `turnloom secrets new-key` makes: the
     first encrypts, all decrypt. The embedded stack makes one up."""
+    audit_key: str | None = Field(None, min_length=32, repr=False)
+    """Signs the heads of the audit log about once a minute: changes by somebody without this key are found. It has 32
+    characters at least, such as `turnloom secrets new-key` makes; the same for as long as the log is kept. The embedded
+    stack makes one up."""
     allowed_hosts: list[str] = []
     """Hosts that URLs which users, language models or pages name may reach although they are not public, or on another
     port than 80 and 443: a JSON list of names and addresses, each with or without a port, and of networks, such as

@@ -39,6 +39,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         include=[
             *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
             *("workers.heartbeat", "workers.releasing", "workers.summarising", "workers.cleaning"),
+            "workers.audit_seal",
         ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
@@ -63,6 +64,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         task_ignore_result=True,
         beat_schedule={
             # Where tools are called, because it asks the same outside services; one that waited for long is in vain.
+            "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },
     )

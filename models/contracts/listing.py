@@ -61,7 +61,8 @@ class AuditView(Contract):
     seq: int
     turn_id: str | None
     kind: str
-    """`turn.received`, `message.merged`, `approval.requested`, `approval.decided`, `turn.finished`, `step.decided`."""
+    """`turn.received`, `message.merged`, `approval.requested`, `approval.decided`, `turn.finished`, `step.decided`,
+    `conversation.erased`."""
     content: dict[str, Any] | None
     """None once erased."""
     digest: str

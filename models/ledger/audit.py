@@ -2,25 +2,47 @@
 
 A record's hash is SHA-256 over its fields joined with `|`: tenant, conversation, seq, turn, kind, time (RFC 3339, UTC,
 microseconds), digest and the hash before it, both in hex; the first record's hash before it is empty. The digest is
-SHA-256 over the content as Postgres writes jsonb, so that an erased content leaves the chain verifiable.
+SHA-256 over the content as Postgres writes jsonb, so that an erased content leaves the chain verifiable. A content may
+be missing only where a later record `conversation.erased` says so: its content names the last one erased, `through`.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from itertools import groupby
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Text, cast, select, union
+import orjson
+from sqlalchemy import Select, Text, cast, select, tuple_, union
 from sqlalchemy.orm import Session
 
 from models.tables.audit import AuditRow
 from models.tables.conversations import ConversationRow
 
+ERASED = "conversation.erased"
+
+_AT_ONCE = 1_000
+
+
+class Chain(NamedTuple):
+    """A conversation's audit records."""
+
+    tenant_id: UUID
+    conversation_id: str
+
+
+class Scope(NamedTuple):
+    """Which chains: of one tenant, of conversations of one name, or all where neither is given."""
+
+    tenant_id: UUID | None = None
+    conversation_id: str | None = None
+
 
 @dataclass(frozen=True)
 class AuditFault:
-    """A record that is not what was written."""
+    """A record that is not what was written; or a head, where it is of no conversation."""
 
     tenant_id: UUID
     conversation_id: str
@@ -34,53 +56,103 @@ def page(db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, lim
     return list(db.scalars(query.where(AuditRow.seq > after_seq).order_by(AuditRow.seq).limit(limit)))
 
 
-def chains(db: Session, tenant_id: UUID | None, conversation_id: str | None) -> list[tuple[UUID, str]]:
-    """Return the conversations that have a chain, or should have one: (tenant, conversation).
-
-    Of one tenant and of this name, or all where none is given.
-    """
-    listed = union(
-        select(AuditRow.tenant_id, AuditRow.conversation_id), select(ConversationRow.tenant_id, ConversationRow.id)
-    ).subquery()
-    query = select(listed.c.tenant_id, listed.c.conversation_id).order_by(*listed.c)
-    if tenant_id is not None:
-        query = query.where(listed.c.tenant_id == tenant_id)
-    if conversation_id is not None:
-        query = query.where(listed.c.conversation_id == conversation_id)
-    return [tuple(row) for row in db.execute(query)]
+def chains(db: Session, scope: Scope, after: Chain | None, limit: int) -> list[Chain]:
+    """Return a page of the conversations that have a chain, or should have one, in order."""
+    records = _in_scope(select(AuditRow.tenant_id, AuditRow.conversation_id).distinct(), scope, after, limit)
+    themselves = _in_scope(select(ConversationRow.tenant_id, ConversationRow.id), scope, after, limit)
+    listed = union(records, themselves).subquery()
+    return [Chain(*row) for row in db.execute(select(*listed.c).order_by(*listed.c).limit(limit))]
 
 
 def verify(db: Session, tenant_id: UUID, conversation_id: str) -> list[AuditFault]:
     """Return what is changed, missing or reordered in a conversation's audit records; empty where nothing is."""
-    return list(_faults(db, tenant_id, conversation_id))
+    return list(verify_chains(db, [Chain(tenant_id, conversation_id)]))
 
 
-def _faults(db: Session, tenant_id: UUID, conversation_id: str) -> Iterator[AuditFault]:
-    query = select(AuditRow, cast(AuditRow.content, Text).label("text")).where(
-        AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id
-    )
-    expected, before = 1, b""
-    for row, content in db.execute(query.order_by(AuditRow.seq)):
-        if row.seq != expected:
-            message = f"record {expected} is missing"
-            yield AuditFault(tenant_id, conversation_id, expected, message)
-        if content is not None and hashlib.sha256(content.encode()).digest() != row.digest:
-            yield AuditFault(tenant_id, conversation_id, row.seq, "the content was changed")
-        if _hash(row, before) != row.hash:
-            yield AuditFault(tenant_id, conversation_id, row.seq, "the record does not follow from the one before it")
+def verify_chains(db: Session, chains: Sequence[Chain]) -> Iterator[AuditFault]:
+    """Yield what is changed, missing or reordered in the records of conversations, which are in order."""
+    heads = _heads(db, chains)
+    groups = groupby(_records(db, chains), _chain_of)
+    found = next(groups, None)
+    for chain in chains:
+        if found is None or found[0] != chain:
+            yield from _faults(chain, (), heads.get(chain))
+        else:
+            yield from _faults(chain, found[1], heads.get(chain))
+            found = next(groups, None)
+
+
+def _records(db: Session, chains: Sequence[Chain]) -> Iterator[Any]:
+    """Yield the records of chains in order, each content as text, in pages: a conversation may be long."""
+    where, place = tuple_(AuditRow.tenant_id, AuditRow.conversation_id), tuple_(*AuditRow.__table__.primary_key)
+    columns = [column for column in AuditRow.__table__.columns if column.name != "content"]
+    query = select(*columns, cast(AuditRow.content, Text).label("content")).where(where.in_(chains))
+    query = query.order_by(AuditRow.tenant_id, AuditRow.conversation_id, AuditRow.seq).limit(_AT_ONCE)
+    rows = db.execute(query).all()
+    while rows:
+        yield from rows
+        after = tuple_(*_chain_of(rows[-1]), rows[-1].seq)
+        rows = db.execute(query.where(place > after)).all() if len(rows) == _AT_ONCE else []
+
+
+def _chain_of(row: Any) -> Chain:
+    return Chain(row.tenant_id, row.conversation_id)
+
+
+def _in_scope(
+    query: Select[UUID, str], scope: Scope, after: Chain | None, limit: int
+) -> Select[UUID, str]:
+    tenant, conversation = query.selected_columns
+    if after is not None:
+        query = query.where(tuple_(tenant, conversation) > tuple_(*after))
+    if scope.tenant_id is not None:
+        query = query.where(tenant == scope.tenant_id)
+    if scope.conversation_id is not None:
+        query = query.where(conversation == scope.conversation_id)
+    return query.order_by(tenant, conversation).limit(limit)
+
+
+def _heads(db: Session, chains: Sequence[Chain]) -> dict[Chain, tuple[int, bytes]]:
+    """Return where the conversations say that their chains end."""
+    key = (ConversationRow.tenant_id, ConversationRow.id)
+    query = select(*key, ConversationRow.audit_seq, ConversationRow.audit_hash).where(tuple_(*key).in_(chains))
+    return {Chain(tenant_id, name): (seq, hashed) for tenant_id, name, seq, hashed in db.execute(query)}
+
+
+def _faults(chain: Chain, rows: Iterable[Any], head: tuple[int, bytes] | None) -> Iterator[AuditFault]:
+    expected, before, bare = 1, b"", list[int]()
+    for row in rows:
+        yield from (AuditFault(*chain, seq, message) for seq, message in _wrong(row, expected, before))
+        if row.content is None:
+            bare.append(row.seq)
+        elif row.kind == ERASED:
+            bare = [seq for seq in bare if seq > _through(row.content)]
         expected, before = row.seq + 1, row.hash
-    head = db.execute(
-        select(ConversationRow.audit_seq, ConversationRow.audit_hash).where(
-            ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id
-        )
-    ).one_or_none()
+    for seq in bare:
+        yield AuditFault(*chain, seq, "the content is gone, and no record says that it was erased")
     if head is None:
-        yield AuditFault(tenant_id, conversation_id, expected, "the conversation itself is missing")
-    elif (head.audit_seq, head.audit_hash) != (expected - 1, before):
-        yield AuditFault(tenant_id, conversation_id, expected, "records are missing at the end")
+        yield AuditFault(*chain, expected, "the conversation itself is missing")
+    elif head != (expected - 1, before):
+        yield AuditFault(*chain, expected, "records are missing at the end")
 
 
-def _hash(row: AuditRow, before: bytes) -> bytes:
+def _through(content: str) -> int:
+    """Return up to which record an erasure took contents away; 0 where its record does not say."""
+    value = orjson.loads(content)
+    through = value.get("through") if isinstance(value, dict) else None
+    return through if isinstance(through, int) else 0
+
+
+def _wrong(row: Any, expected: int, before: bytes) -> Iterator[tuple[int, str]]:
+    if row.seq != expected:
+        yield expected, f"record {expected} is missing"
+    if row.content is not None and hashlib.sha256(row.content.encode()).digest() != row.digest:
+        yield row.seq, "the content was changed"
+    if _hash(row, before) != row.hash:
+        yield row.seq, "the record does not follow from the one before it"
+
+
+def _hash(row: Any, before: bytes) -> bytes:
     at = row.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     # Postgres' concat_ws leaves out a null, so a record without a turn has a field less.
     fields = [row.tenant_id, row.conversation_id, row.seq, row.turn_id, row.kind, at, row.digest.hex(), before.hex()]

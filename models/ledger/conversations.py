@@ -8,7 +8,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from models.errors import Conflict, NotFound
-from models.tables.audit import AuditRow
 from models.tables.conversations import IS_LISTED, ConversationRow
 from models.tables.documents import NoteRow
 from models.tables.events import EventRow
@@ -106,17 +105,16 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         update(MeetingSessionRow)
         .where(MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.conversation_id == conversation_id)
         .values(proposals=[], wanted=_EMPTY),
-        update(AuditRow)
-        .where(AuditRow.tenant_id == tenant_id, AuditRow.conversation_id == conversation_id)
-        .values(content=None),
     ):
         db.execute(statement, execution_options={"synchronize_session": False})
+    db.execute(
+        text("SELECT hot.erase_audit(:tenant_id, :conversation_id)"),
+        {"tenant_id": tenant_id, "conversation_id": conversation_id},
+    )
     row.person, row.slots, row.summary = {}, {}, None
     row.summary_seq = row.last_seq  # a summary that somebody makes just now is of what is no more
     row.erased_at = db.scalar(select(func.clock_timestamp()))
 
 
 def _of(tenant_id: UUID, conversation_id: str) -> Select[ConversationRow]:
-    return select(ConversationRow).where(
-        ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id
-    )
+    return select(ConversationRow).where(ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id)

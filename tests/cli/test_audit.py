@@ -1,6 +1,7 @@
 """`turnloom audit verify` says whether anybody has touched the log."""
 
 import json
+from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -74,6 +75,76 @@ def test_what_is_gone_is_missed(tenants: list[UUID], statement: str, found: str)
     told = json.loads(verify("--json").stdout)
 
     assert [(fault["conversation_id"], fault["message"]) for fault in told["faults"]] == [("c2", found)]
+
+
+@pytest.fixture
+def sealed(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> str:
+    """A key, and a head of each tenant; returns what to keep elsewhere."""
+    monkeypatch.setenv("TURNLOOM_AUDIT_KEY", "a key that the database has not got")
+    settings.cache_clear()
+    done = CliRunner().invoke(main, ["audit", "anchor"])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_an_anchor_is_a_line_for_each_tenant(sealed: str, tenants: list[UUID]) -> None:
+    """Made of all that is there; asked for again, it is the same where nothing is new."""
+    heads = [json.loads(line) for line in sealed.splitlines()]
+
+    assert {head["tenant_id"] for head in heads} == set(map(str, tenants))
+    assert [head["number"] for head in heads] == [1, 1]
+    assert CliRunner().invoke(main, ["audit", "anchor"]).stdout == sealed
+    assert CliRunner().invoke(main, ["audit", "anchor", "--tenant", "ours"]).stdout.splitlines() == [
+        line for line in sealed.splitlines() if str(tenants[0]) in line
+    ]
+
+
+def test_a_conversation_that_is_gone_is_missed(sealed: str, tenants: list[UUID]) -> None:
+    """With all its records, as a whole, also where it is asked for by name."""
+    tamper("DELETE FROM audit WHERE conversation_id = 'c2'; DELETE FROM conversations WHERE id = 'c2'")
+
+    everything, one = verify(), verify("--conversation", "c2", "--json")
+
+    assert (everything.exit_code, "the record is missing" in everything.stdout) == (1, True)
+    assert [fault["seq"] for fault in json.loads(one.stdout)["faults"]] == [2]
+    assert verify("--tenant", "ours").exit_code == 0
+
+
+def test_anchors_come_from_files_and_logs(sealed: str, tenants: list[UUID], tmp_path: Path) -> None:
+    """Lines that are none are passed over; a broken one is an error."""
+    log, broken = tmp_path / "worker.log", tmp_path / "broken"
+    log.write_text('no JSON\n{"event": "x"}\n' + sealed.replace("{", '{"event": "audit.sealed", ', 1))
+    broken.write_text('{"signature": "x"}\n')
+    tamper("DELETE FROM audit_heads")
+
+    assert verify().exit_code == 0
+    assert (verify("--anchor", str(log)).exit_code, verify("--anchor", str(broken)).exit_code) == (1, 1)
+    assert "the head of the anchor is missing" in verify("--anchor", str(log)).stdout
+    assert "no head" in verify("--anchor", str(broken)).stderr
+
+
+def test_without_the_key_it_says_so(sealed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records are verified, the signatures are not; and nothing can be signed."""
+    monkeypatch.delenv("TURNLOOM_AUDIT_KEY")
+    settings.cache_clear()
+
+    done, anchored = verify("--json"), CliRunner().invoke(main, ["audit", "anchor"])
+
+    assert (done.exit_code, "TURNLOOM_AUDIT_KEY" in done.stderr) == (0, True)
+    assert json.loads(done.stdout) == {"conversations": 3, "faults": []}
+    assert (anchored.exit_code, "TURNLOOM_AUDIT_KEY" in anchored.stderr) == (1, True)
+
+
+def test_all_pages_are_verified(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of conversations and of records, each once."""
+    monkeypatch.setattr("workers.cli.audit._AT_ONCE", 1)
+    monkeypatch.setattr("models.ledger.audit._AT_ONCE", 1)
+    tamper("UPDATE audit SET kind = 'x' WHERE seq = 2")
+
+    told = json.loads(verify("--json").stdout)
+
+    assert told["conversations"] == 3
+    assert [(fault["conversation_id"], fault["seq"]) for fault in told["faults"]] == [("c1", 2), ("c1", 2), ("c2", 2)]
 
 
 def test_there_must_be_something_to_verify(database: str) -> None:

@@ -32,6 +32,7 @@ OURS = {name: service for name, service in SERVICES.items() if service["image"] 
 SYSTEMD = ROOT / "deploy" / "systemd"
 WITHOUT_A_SECRET = {
     "OPENAI_BASE_URL",
+    "TURNLOOM_AUDIT_KEY",
     "TURNLOOM_LLM_MODEL",
     "TURNLOOM_MINIHOTEL_CREDENTIALS",
     "TURNLOOM_SECRET_KEYS",

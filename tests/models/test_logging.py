@@ -49,8 +49,6 @@ def by_a_number() -> None:
     int(NEEDLE)
 
 
-
-
 @pytest.mark.parametrize(
     ("fails", "says"),
     [
@@ -62,9 +60,7 @@ def by_a_number() -> None:
         (by_a_number, "ValueError"),
     ],
 )
-def test_an_error_that_quotes_is_named_and_not_quoted(
-    database: str, fails: Callable[[], None], says: str
-) -> None:
+def test_an_error_that_quotes_is_named_and_not_quoted(database: str, fails: Callable[[], None], says: str) -> None:
     """Also where another error came of it, or it is one of several."""
     with pytest.raises(ExceptionGroup) as caught:
         _wrapped(fails)

@@ -3,9 +3,13 @@
 import psycopg
 import pytest
 
+from models.database import transaction
 from models.functions import installed
+from models.ledger import audit
+from models.ledger.audit import Scope
 from models.migration import differences, downgrade, pending, role_rights, upgrade
 from models.settings import settings
+from tests.factories import make_tenant, open_turn
 
 
 @pytest.fixture
@@ -51,7 +55,14 @@ def test_the_application_owns_nothing(database: str) -> None:
     "sql",
     [
         "UPDATE audit SET kind = 'x'",
+        "UPDATE audit SET content = NULL",
         "DELETE FROM audit",
+        "UPDATE audit_heads SET number = 7",
+        "DELETE FROM audit_heads",
+        "TRUNCATE audit_heads",
+        "DELETE FROM conversations",
+        "DELETE FROM turns",
+        "DELETE FROM tenants",
         "UPDATE overrides SET text = 'x'",
         "DELETE FROM overrides",
         "TRUNCATE audit",
@@ -64,3 +75,24 @@ def test_the_application_cannot_change_the_audit_log_or_the_schema(database: str
     """The audit log and the overrides are append-only by the database's own rules."""
     with psycopg.connect(database) as db, pytest.raises(psycopg.errors.InsufficientPrivilege):
         db.execute(sql)
+
+
+def test_what_was_erased_before_is_recorded_as_such(owner_url: str) -> None:
+    """Once: the chain goes on with the record, and what somebody else has blanked is still found."""
+    tenant_id = make_tenant()
+    for conversation_id in ("erased", "blanked", "whole"):
+        open_turn(tenant_id, conversation_id=conversation_id)
+    with psycopg.connect(owner_url) as db:
+        db.execute("UPDATE audit SET content = NULL WHERE conversation_id <> 'whole'")
+        db.execute("UPDATE conversations SET erased_at = now() WHERE id = 'erased'")
+
+    for _ in range(2):
+        downgrade(owner_url, "0017")
+        upgrade(owner_url)
+
+    with transaction() as db:
+        chains = audit.chains(db, Scope(), None, 10)
+        found = {fault.conversation_id: fault.seq for fault in audit.verify_chains(db, chains)}
+        records = audit.page(db, tenant_id, "erased", 0, 10)
+    assert found == {"blanked": 1}
+    assert [(record.kind, record.content) for record in records[1:]] == [("conversation.erased", {"through": 1})]

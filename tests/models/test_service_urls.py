@@ -26,9 +26,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("url", MALFORMED)
-@pytest.mark.parametrize(
-    "name", ["database_url", "owner_database_url", "redis_url", "openai_base_url", "api_url"]
-)
+@pytest.mark.parametrize("name", ["database_url", "owner_database_url", "redis_url", "openai_base_url", "api_url"])
 def test_a_malformed_url_is_refused_and_not_quoted(name: str, url: str) -> None:
     """Neither its text nor that of the error's parts has the password."""
     if name in ("redis_url", "openai_base_url", "api_url") and url.startswith("postgres+"):

@@ -1,53 +1,143 @@
-"""`turnloom audit verify`: whether anybody has touched the audit log."""
+"""`turnloom audit …`: whether anybody has touched the audit log, and what to keep elsewhere to tell by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from typing import IO
 from uuid import UUID
 
 import click
+import orjson
 from rich.console import Console
 from rich.progress import track
 
-from models.database import snapshot
-from models.errors import NotFound
+from models.database import snapshot, transaction
+from models.errors import Invalid, NotFound, Unavailable
 from models.ledger import audit as ledger
-from models.ledger import tenants
-from models.ledger.audit import AuditFault
-from workers.cli.printing import json_option, print_json, print_rows
+from models.ledger import audit_heads, tenants
+from models.ledger.audit import AuditFault, Chain, Scope
+from models.ledger.audit_heads import Anchor
+from models.settings import settings
+from workers.cli.printing import json_anyway, json_option, print_json, print_rows
 
 _COLUMNS = ["tenant_id", "conversation_id", "seq", "message"]
+_AT_ONCE = 100
+_MISSING = "TURNLOOM_AUDIT_KEY is not set: give it the key that the workers have"
 
 
 @click.group
 def audit() -> None:
-    """The audit log: each conversation's records, chained by their hashes."""
+    """The audit log: each conversation's records, chained by their hashes, and each tenant's signed heads."""
 
 
 @audit.command
 @click.option("--conversation", "conversation_id", default=None, help="Only this one.  [default: all]")
 @click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: everybody's]")
+@click.option(
+    "--anchor",
+    "files",
+    type=click.File("rb"),
+    multiple=True,
+    help="A file of heads to compare with, as `audit anchor` prints them, or workers' logs; may be repeated.",
+)
 @json_option
 @click.pass_context
-def verify(context: click.Context, conversation_id: str | None, tenant_name: str | None, as_json: bool) -> None:
-    """Find every record that was changed, left out or put elsewhere. Exit code 1 where there is one."""
+def verify(
+    context: click.Context,
+    conversation_id: str | None,
+    tenant_name: str | None,
+    files: tuple[IO[bytes], ...],
+    as_json: bool,
+) -> None:
+    """Find every record that was changed, left out or put elsewhere. Exit code 1 where there is one.
+
+    What was cut at its end, removed as a whole or written anew is found by the signed heads, which are made about once
+    a minute; what was done to these as well, by an anchor.
+    """
+    if settings().audit_key is None:
+        click.echo(f"the heads' signatures are not verified: {_MISSING}", err=True)
     with snapshot() as db:
-        tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
-        chains = ledger.chains(db, tenant_id, conversation_id)
-    if conversation_id is not None and not chains:
+        scope = Scope(tenants.find(db, tenant_name).id if tenant_name else None, conversation_id)
+        sealed = audit_heads.sealed_tenants(db) if scope.tenant_id is None else [scope.tenant_id]
+        faults = audit_heads.compare(db, [each for file in files for each in _anchors(file, scope)])
+    for tenant_id in sealed:
+        faults += _of_heads(tenant_id, conversation_id)
+    chains = 0
+    for found in _shown(_pages(scope)):
+        chains += len(found)
+        faults += _of_chains(found)
+    if conversation_id is not None and not (chains or faults):
         raise NotFound(f"there is no conversation {conversation_id!r}")
-    faults = list(_faults(chains))
-    if as_json:
-        print_json({"conversations": len(chains), "faults": [asdict(fault) for fault in faults]})
-    elif faults:
-        print_rows(_COLUMNS, [asdict(fault) for fault in faults], as_json=False)
-    else:
-        click.echo(f"the records of {len(chains)} conversations are as they were written")
+    _print(chains, faults, as_json=as_json)
     context.exit(1 if faults else 0)
 
 
-def _faults(chains: Sequence[tuple[UUID, str]]) -> Iterator[AuditFault]:
-    console = Console(stderr=True)
-    for chain in track(chains, "verifying", console=console, transient=True, disable=not console.is_terminal):
-        # A snapshot each: a conversation may go on meanwhile, and old ones of the whole log would be in the way.
+@audit.command
+@click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: everybody's]")
+@json_anyway
+def anchor(tenant_name: str | None) -> None:
+    """Sign where all chains stand, and print each tenant's last head, a line of JSON each, for keeping elsewhere."""
+    key = settings().audit_key
+    if key is None:
+        raise Unavailable(_MISSING)
+    with transaction() as db:
+        tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
+        audit_heads.seal(db, key.encode())
+        heads = audit_heads.last_heads(db, tenant_id)
+    for head in heads:
+        click.echo(orjson.dumps(head.shown()).decode())
+
+
+def _anchors(file: IO[bytes], scope: Scope) -> Iterator[Anchor]:
+    """Read the heads of a file; lines that are none, as logs have them, are passed over."""
+    for line in file:
+        if b'"signature"' not in line:
+            continue
+        try:
+            kept = orjson.loads(line)
+            found = Anchor(UUID(kept["tenant_id"]), int(kept["number"]), bytes.fromhex(kept["signature"]))
+        except (ValueError, LookupError, TypeError):
+            raise Invalid(f"{file.name}: a line with a signature is no head as `audit anchor` prints it") from None
+        if scope.tenant_id in (None, found.tenant_id):
+            yield found
+
+
+def _of_heads(tenant_id: UUID, conversation_id: str | None) -> Iterator[AuditFault]:
+    key = settings().audit_key
+    head = None
+    while True:
+        # A snapshot for each page: old ones of the whole log would be in the way of those who write.
         with snapshot() as db:
-            yield from ledger.verify(db, *chain)
+            faults, head = audit_heads.verify_heads(db, tenant_id, head, key.encode() if key else None, conversation_id)
+        yield from faults
+        if head is None:
+            return
+
+
+def _pages(scope: Scope) -> Iterator[list[Chain]]:
+    after = None
+    while True:
+        with snapshot() as db:
+            found = ledger.chains(db, scope, after, _AT_ONCE)
+        if not found:
+            return
+        yield found
+        after = found[-1]
+
+
+def _of_chains(chains: Sequence[Chain]) -> list[AuditFault]:
+    with snapshot() as db:
+        return list(ledger.verify_chains(db, chains))
+
+
+def _shown(pages: Iterable[list[Chain]]) -> Iterable[list[Chain]]:
+    console = Console(stderr=True)
+    return track(pages, "verifying", total=None, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _print(chains: int, faults: list[AuditFault], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"conversations": chains, "faults": [asdict(fault) for fault in faults]})
+    elif faults:
+        print_rows(_COLUMNS, [asdict(fault) for fault in faults], as_json=False)
+    else:
+        click.echo(f"the records of {chains} conversations are as they were written")

@@ -263,6 +263,12 @@ def _secret_keys() -> str:
     return "tokens and passwords of users can be kept and read"
 
 
+def _audit_key() -> str:
+    if settings().audit_key is None:
+        raise Unavailable("TURNLOOM_AUDIT_KEY is not set: what is cut or written anew in the audit log is not found")
+    return "the audit log is sealed"
+
+
 def _embedded() -> str:
     return f"{postgres_folder() / 'postgres'} and {redis_server()}"
 
@@ -285,6 +291,7 @@ CHECKS = (
     Check("prompts", _prompts, "let TURNLOOM_PROMPTS_DIR name the folder prompts/", needs="settings"),
     Check("overrides", _overrides, "`turnloom prompts list --tenant NAME` shows what is refused", "schema", True),
     Check("secret keys", _secret_keys, "docs/how-to/let-it-act-for-a-user.md shows the keys' life", "schema", True),
+    Check("audit key", _audit_key, "docs/how-to/keep-the-audit-log.md shows the key's life", "settings", True),
     Check("packs", _packs, "mend TURNLOOM_PACKS, or the package that brings the pack", needs="settings"),
     Check("MCP servers", _mcp_servers, "mend the file that TURNLOOM_MCP_SERVERS names; docs/how-to/mcp.md", "packs"),
     Check("hooks", _hooks, "mend TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),

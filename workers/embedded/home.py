@@ -34,6 +34,7 @@ class Secrets:
     dev_key: str
     link_secret: str
     secret_key: str
+    audit_key: str
 
 
 @dataclass(frozen=True, slots=True)

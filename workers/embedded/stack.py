@@ -193,6 +193,7 @@ class Stack:
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
             "TURNLOOM_LINK_SECRET": settings().link_secret or self.servers.home.secrets.link_secret,
+            "TURNLOOM_AUDIT_KEY": settings().audit_key or self.servers.home.secrets.audit_key,
             "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),
             "TURNLOOM_RUN_DIR": str(self.servers.home.path / "pulses"),
             "TURNLOOM_PACKS": json.dumps(list(dict.fromkeys([*settings().packs, "sim"]))),

@@ -1,0 +1,194 @@
+"""Heads of the audit log: what somebody who may write to the database, and has not the key, cannot make.
+
+A chain proves that its records follow from each other, and says nothing of one that was written anew, cut at its end,
+or removed as a whole. So about once a minute each tenant gets a head: for every conversation with new records, the
+number and the hash of the last one. Its signature is HMAC-SHA256, with a key that the database does not have, over
+these fields joined with `|`: tenant, number, time (RFC 3339, UTC, microseconds), SHA-256 of the entries and the
+signature before it, both in hex; the first head's signature before it is empty. An entry is a line
+`conversation seq hash`.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import func, select, text
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.orm import Session
+
+from models.ledger.audit import AuditFault
+from models.tables.audit import AuditHeadRow
+
+_ENTRIES = 1_000
+"""Of one head; a tenant with more gets several."""
+_PAGE = 100
+
+# A record's time is taken before its commit: one that was committed after the last look may have been made before it.
+_UNSEALED = text("""
+    WITH last AS MATERIALIZED (
+      SELECT coalesce(max(at), '-infinity') - interval '60 s' AS at FROM audit_heads
+    ), sealed AS MATERIALIZED (
+      SELECT h.tenant_id, e.conversation_id, e.seq
+        FROM audit_heads h CROSS JOIN LATERAL unnest(h.conversations, h.seqs) AS e(conversation_id, seq)
+       WHERE h.at > (SELECT at FROM last)
+    ), recent AS (
+      SELECT DISTINCT ON (tenant_id, conversation_id) tenant_id, conversation_id, seq, hash FROM audit
+       WHERE at > (SELECT at FROM last) ORDER BY tenant_id, conversation_id, seq DESC
+    )
+    SELECT tenant_id, conversation_id, seq, hash FROM recent r
+     WHERE NOT EXISTS (SELECT FROM sealed s WHERE s.tenant_id = r.tenant_id
+                          AND s.conversation_id = r.conversation_id AND s.seq = r.seq)
+     ORDER BY tenant_id, conversation_id
+""")
+_CHANGED = text("""
+    SELECT DISTINCT ON (e.conversation_id) e.conversation_id, e.seq, h.at, a.hash IS NULL AS is_missing
+      FROM audit_heads h
+     CROSS JOIN LATERAL unnest(h.conversations, h.seqs, h.hashes) AS e(conversation_id, seq, hash)
+      LEFT JOIN audit a ON a.tenant_id = h.tenant_id AND a.conversation_id = e.conversation_id AND a.seq = e.seq
+     WHERE h.tenant_id = :tenant_id AND h.number BETWEEN :first AND :last AND a.hash IS DISTINCT FROM e.hash
+       AND e.conversation_id = coalesce(:conversation_id, e.conversation_id)
+     ORDER BY e.conversation_id, e.seq
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A tenant's head, as it is kept elsewhere to compare with."""
+
+    tenant_id: UUID
+    number: int
+    at: datetime
+    signature: bytes
+
+    def shown(self) -> dict[str, Any]:
+        """Return it as it is kept elsewhere: in a log, or a file of anchors."""
+        return {
+            "tenant_id": str(self.tenant_id),
+            "number": self.number,
+            "sealed_at": _rfc3339(self.at),
+            "signature": self.signature.hex(),
+        }
+
+
+class Anchor(NamedTuple):
+    """What is compared of a head that was kept elsewhere."""
+
+    tenant_id: UUID
+    number: int
+    signature: bytes
+
+
+def seal(db: Session, key: bytes) -> list[Head]:
+    """Sign where the chains stand that have new records; return the heads made."""
+    # One at a time: a head follows from the one before it.
+    db.execute(text("SELECT pg_advisory_xact_lock(hashtext('turnloom.audit_heads'))"))
+    at = db.scalars(select(func.clock_timestamp())).one()
+    unsealed = db.execute(_UNSEALED)
+    return [head for tenant_id, rows in groupby(unsealed, _tenant) for head in _sealed(db, key, tenant_id, at, rows)]
+
+
+def last_heads(db: Session, tenant_id: UUID | None = None) -> list[Head]:
+    """Return the last head of each tenant, or of one."""
+    columns = (AuditHeadRow.tenant_id, AuditHeadRow.number, AuditHeadRow.at, AuditHeadRow.signature)
+    query = select(*columns).ext(distinct_on(AuditHeadRow.tenant_id))
+    if tenant_id is not None:
+        query = query.where(AuditHeadRow.tenant_id == tenant_id)
+    return [Head(*row) for row in db.execute(query.order_by(AuditHeadRow.tenant_id, AuditHeadRow.number.desc()))]
+
+
+def verify_heads(
+    db: Session, tenant_id: UUID, after: Head | None, key: bytes | None, conversation_id: str | None = None
+) -> tuple[list[AuditFault], Head | None]:
+    """Verify a page of a tenant's heads, those after one; return what is wrong, and the last: None where there is none.
+
+    Also what the chains have no longer, or otherwise, of what these heads say; of one conversation where it is named.
+    Without the key, signatures are not looked at.
+    """
+    number = 0 if after is None else after.number
+    query = select(AuditHeadRow).where(AuditHeadRow.tenant_id == tenant_id, AuditHeadRow.number > number)
+    rows = db.scalars(query.order_by(AuditHeadRow.number).limit(_PAGE)).all()
+    if not rows:
+        return [], None
+    faults = list(_broken(rows, after, key))
+    faults += _changed(db, tenant_id, rows[0].number, rows[-1].number, conversation_id)
+    return faults, Head(tenant_id, rows[-1].number, rows[-1].at, rows[-1].signature)
+
+
+def sealed_tenants(db: Session) -> list[UUID]:
+    """Return the tenants that have a head."""
+    return list(db.scalars(select(AuditHeadRow.tenant_id).group_by(AuditHeadRow.tenant_id)))
+
+
+def compare(db: Session, anchors: Sequence[Anchor]) -> list[AuditFault]:
+    """Return which of the heads that were kept elsewhere are gone, or are others now."""
+    faults = []
+    for anchor in anchors:
+        row = db.get(AuditHeadRow, (anchor.tenant_id, anchor.number))
+        if row is None:
+            faults.append(AuditFault(anchor.tenant_id, "", anchor.number, "the head of the anchor is missing"))
+        elif row.signature != anchor.signature:
+            faults.append(AuditFault(anchor.tenant_id, "", anchor.number, "the head is another than the anchor's"))
+    return faults
+
+
+def _sealed(db: Session, key: bytes, tenant_id: UUID, at: datetime, rows: Iterator[Any]) -> Iterator[Head]:
+    found = last_heads(db, tenant_id)
+    number, before = (found[0].number, found[0].signature) if found else (0, b"")
+    unsealed = list(rows)
+    for first in range(0, len(unsealed), _ENTRIES):
+        number += 1
+        entries = unsealed[first : first + _ENTRIES]
+        conversations, seqs, hashes = (list(column) for column in zip(*(row[1:] for row in entries), strict=True))
+        row = AuditHeadRow(
+            tenant_id=tenant_id, number=number, at=at, conversations=conversations, seqs=seqs, hashes=hashes
+        )
+        before = row.signature = _signature(row, before, key)
+        db.add(row)
+        yield Head(tenant_id, number, at, before)
+    db.flush()
+
+
+def _broken(rows: Sequence[AuditHeadRow], after: Head | None, key: bytes | None) -> Iterator[AuditFault]:
+    expected, before = (1, b"") if after is None else (after.number + 1, after.signature)
+    for row in rows:
+        if row.number != expected:
+            yield AuditFault(row.tenant_id, "", expected, "a head is missing")
+        if key is not None and not _is_signed(row, before, key):
+            yield AuditFault(row.tenant_id, "", row.number, "the head is not as it was signed")
+        expected, before = row.number + 1, row.signature
+
+
+def _changed(db: Session, tenant_id: UUID, first: int, last: int, conversation_id: str | None) -> Iterator[AuditFault]:
+    given = {"tenant_id": tenant_id, "first": first, "last": last, "conversation_id": conversation_id}
+    for row in db.execute(_CHANGED, given):
+        what = "the record is missing" if row.is_missing else "the record was written anew"
+        yield AuditFault(tenant_id, row.conversation_id, row.seq, f"{what}: it stood in a head of {_rfc3339(row.at)}")
+
+
+def _is_signed(row: AuditHeadRow, before: bytes, key: bytes) -> bool:
+    try:
+        return hmac.compare_digest(_signature(row, before, key), row.signature)
+    except (AttributeError, TypeError, ValueError):
+        return False  # somebody has given the arrays another shape
+
+
+def _signature(row: AuditHeadRow, before: bytes, key: bytes) -> bytes:
+    entries = zip(row.conversations, row.seqs, row.hashes, strict=True)
+    lines = "\n".join(f"{conversation} {seq} {hashed.hex()}" for conversation, seq, hashed in entries)
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    fields = [str(row.tenant_id), str(row.number), _rfc3339(row.at), digest, before.hex()]
+    return hmac.new(key, "|".join(fields).encode(), hashlib.sha256).digest()
+
+
+def _rfc3339(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _tenant(row: Any) -> UUID:
+    tenant_id: UUID = row.tenant_id
+    return tenant_id

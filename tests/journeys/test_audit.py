@@ -1,0 +1,75 @@
+"""The audit log over the API and the command line: an erasure is a record, and what a superuser removes is missed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import psycopg
+
+from tests.facts import wait_for
+from tests.journeys.following import finished, post
+from workers.app import app
+from workers.embedded import Stack
+
+
+def turnloom(stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "workers.cli", *words]
+    environment = {**os.environ, **stack.environment}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def faults(stack: Stack, conversation_id: str) -> list[dict[str, Any]]:
+    done = turnloom(stack, "audit", "verify", "--conversation", conversation_id, "--json")
+    found: list[dict[str, Any]] = json.loads(done.stdout)["faults"]
+    return found
+
+
+def test_what_a_superuser_removes_is_missed(api: httpx2.Client, stack: Stack) -> None:
+    """An erased conversation verifies, and its record says so; one that is gone with all its records is missed."""
+    turn = finished(api, post(api, plan={"steps": []}, agent="generic")["turn_id"])
+    conversation_id = turn["conversation_id"]
+    assert api.delete(f"/v1/conversations/{conversation_id}").status_code == 204
+    anchored = turnloom(stack, "audit", "anchor")
+
+    records = api.get("/v1/audit", params={"conversation_id": conversation_id}).json()["items"]
+    whole = faults(stack, conversation_id)
+    with removed(stack, conversation_id):
+        gone = faults(stack, conversation_id)
+
+    assert anchored.returncode == 0
+    assert [record["kind"] for record in records] == ["turn.received", "turn.finished", "conversation.erased"]
+    assert [record["content"] for record in records] == [None, None, {"through": 2}]
+    assert (whole, [fault["message"].partition(":")[0] for fault in gone]) == ([], ["the record is missing"])
+
+
+def test_workers_seal_the_log(api: httpx2.Client, stack: Stack) -> None:
+    """With the key that the embedded stack keeps; each head is a line of the log."""
+    finished(api, post(api, plan={"steps": []}, agent="generic")["turn_id"])
+    with app.connection_for_write(stack.redis_url) as connection:
+        app.send_task("seal_audit", queue="maintenance", connection=connection)
+
+    def logs() -> str:
+        return "".join(path.read_text("utf-8", "replace") for path in stack.servers.home.logs.glob("worker*"))
+
+    wait_for(lambda: "audit.sealed" in logs(), 20)
+
+
+@contextmanager
+def removed(stack: Stack, conversation_id: str) -> Iterator[None]:
+    """Take a conversation and its records away for a while."""
+    tables = (("audit", "conversation_id"), ("conversations", "id"))
+    with psycopg.connect(stack.servers.owner_url, autocommit=True) as owner:
+        for table, column in tables:
+            where = f"FROM {table} WHERE {column} = %s"
+            owner.execute(f"CREATE TEMP TABLE kept_{table} AS SELECT * {where}", [conversation_id])
+            owner.execute(f"DELETE {where}", [conversation_id])
+        try:
+            yield
+        finally:
+            for table, _ in tables:
+                owner.execute(f"INSERT INTO {table} SELECT * FROM kept_{table}")
