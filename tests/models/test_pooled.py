@@ -1,5 +1,6 @@
 """Behind a pooler that lends a server's connection for one transaction, statements of many clients meet."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from models.errors import Unavailable
 from models.ledger import turns
 from models.migration import set_defaults
 from models.sessions import session_settings
-from models.settings import settings
+from models.settings import ROOT, settings
 from tests.factories import make_tenant, open_turn
 from tests.pooler import pooled, reconnect
 
@@ -85,6 +86,19 @@ def test_a_pooler_that_nobody_has_declared_is_named(
 def test_a_pooler_is_recognised(through: str) -> None:
     """Also where it ignores what a session says: the process that answers is not the one that it names."""
     assert examine().is_pooled
+
+
+def test_nothing_is_kept_in_a_session() -> None:
+    """Between two transactions a pooler may lend another session: no statement relies on what one keeps."""
+    kept = re.compile(
+        r"pg_(try_)?advisory_(unlock|lock)|\b(UN)?LISTEN\b|\bNOTIFY\b|CREATE TEMP|SET SESSION|stream_results|yield_per"
+    )
+    files = [*ROOT.glob("models/**/*.py"), *ROOT.glob("models/**/*.sql"), *ROOT.glob("migrations/**/*.py")]
+
+    found = [f"{path}: {line}" for path in files for line in path.read_text("utf-8").splitlines() if kept.search(line)]
+
+    assert files
+    assert found == []
 
 
 def test_without_a_pooler_a_session_says_its_settings_itself(database: str) -> None:
