@@ -34,6 +34,7 @@ TURN: dict[str, Any] = {
         "artifacts": [{"kind": "table"}],
         "question": {"fields": ["city"], "choices": {"city": ["Rome"]}},
         "grounded": True,
+        "text": "In Rome: Hotel Uno.",
     },
     "usage": {"llm_calls": 2},
     "plans": [{}],
@@ -51,11 +52,13 @@ HOLDS: list[dict[str, Any]] = [
     {"slots": {"city": "Rome"}},
     {"output": {"days": {"$length": 2}}},
     {"artifacts": ["table"], "hint": "compare", "grounded": True},
+    {"mentions": ["hotel uno", "Rome"]},
     {"question": ["city"], "choices": {"city": ["Rome"]}},
     {"llm_calls": 2, "revisions": 1},
 ]
 DIFFERS: list[tuple[dict[str, Any], str]] = [
     ({"status": "failed"}, "status: 'succeeded', expected 'failed'"),
+    ({"mentions": ["Rome", "Hotel Due"]}, "the reply does not mention 'Hotel Due'"),
     ({"error": "deadline"}, "error: None, expected 'deadline'"),
     ({"tools": ["travel.search_hotels"]}, "tools: "),
     ({"args": {"travel.search_hotels": {"nights": 3}}}, "travel.search_hotels.nights is 2, expected 3"),

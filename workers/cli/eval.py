@@ -37,7 +37,7 @@ from workers.golden.holding import Held, hold
 def evaluate(
     agents: tuple[str, ...], files: tuple[Path, ...], repeat: int, *, as_json: bool, **where: str | None
 ) -> None:
-    """Hold golden conversations with the agents and check what the turns did, never how the replies are worded.
+    """Hold golden conversations with the agents and check what the turns did, and what the replies mention.
 
     Exit code 1 where a conversation was not answered as expected.
     """

@@ -103,7 +103,14 @@ def _reply(expected: Expected, turn: Turn, today: date) -> str | None:
         or _differs("grounded", expected.grounded, reply["grounded"])
         or _differs("question", None if expected.question is None else sorted(expected.question), question["fields"])
         or difference(expected.choices, question["choices"], today, "choices")
+        or _mentions(expected, turn)
     )
+
+
+def _mentions(expected: Expected, turn: Turn) -> str | None:
+    text = turn["reply"]["text"] if turn["reply"] else ""
+    missing = [words for words in expected.mentions if words.casefold() not in text.casefold()]
+    return f"the reply does not mention {', '.join(map(repr, missing))}: {text!r}" if missing else None
 
 
 def _counts(expected: Expected, turn: Turn) -> str | None:

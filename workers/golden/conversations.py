@@ -44,6 +44,8 @@ class Expected(Contract):
     artifacts: list[str] | None = None
     """Their kinds, in order."""
     grounded: bool | None = None
+    mentions: list[str] = Field(default_factory=list)
+    """What the reply's text holds, in small letters or capitals: values of results, which no reply can do without."""
     question: list[str] | None = None
     """The fields that the user is asked for; none where the list is empty."""
     choices: dict[str, Any] = Field(default_factory=dict)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from string import Formatter
 from typing import Any
 
 from planner.llm.offline.answering import answered
@@ -143,10 +144,14 @@ def _excuse(
 
 
 def _fitting(actions: list[Action], facts: Facts) -> str | None:
-    """Return the first text whose conditions hold, filled in."""
-    fitting = (action.text for action in actions if all(name in facts for name in action.conditions))
+    """Return the first text whose conditions hold and whose every name is known, filled in."""
+    fitting = (action.text for action in actions if facts.keys() >= {*action.conditions, *_named(action.text)})
     text = next(fitting, None)
     return text and text.format_map(facts)
+
+
+def _named(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
 def _steps(domain: Domain, facts: Facts, offered: Offered) -> list[dict[str, Any]]:

@@ -1,15 +1,16 @@
 """What the offline model writes: a plan as JSON, a report, a judgement, a summary, a conclusion, or a direct reply."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
+from jinja2 import UndefinedError
 
 from planner.llm.offline.concluding import conclude
 from planner.llm.offline.planning import direct, rest, with_phases, with_slots, write_plan
 from planner.llm.offline.prompt import Sent
-from planner.llm.offline.rules import load_rules
+from planner.llm.offline.rules import Domain, load_rules
 from planner.prompts import prompts_in
 
 
@@ -53,7 +54,7 @@ def _report(sent: Sent, prompts_dir: Path) -> str:
     steps = [{**step, "what": _words(step)} for step in sent.results or []]
     try:
         return prompts_in(prompts_dir).render("offline/report", steps=steps).text
-    except TemplateError:  # results of another shape than the rules know
+    except UndefinedError:  # results of another shape than the rules know
         return _reply(sent, prompts_dir)
 
 
@@ -61,9 +62,16 @@ def _reply(sent: Sent, prompts_dir: Path) -> str:
     polite = _courtesy(sent.messages[-1], prompts_dir) if sent.messages else None
     if polite:
         return polite
-    domains = load_rules(prompts_dir / "offline").domains
-    can = [domain.can for domain in domains if any(step.tool in (sent.tools or {}) for step in domain.steps)]
+    can = _understood(load_rules(prompts_dir / "offline").domains, set(sent.tools or ()))
     return prompts_in(prompts_dir).render("offline/unable", can=can).text
+
+
+def _understood(domains: list[Domain], offered: set[str]) -> list[str]:
+    """Return examples of what can be asked with these tools. A tool that domains share speaks for none of them."""
+    tools = {domain.name: {step.tool for step in domain.steps} for domain in domains}
+    uses = Counter(tool for used in tools.values() for tool in used)
+    own = {name: {tool for tool in used if uses[tool] == 1} or used for name, used in tools.items()}
+    return [domain.can for domain in domains if own[domain.name] & offered]
 
 
 def _courtesy(message: str, prompts_dir: Path) -> str | None:

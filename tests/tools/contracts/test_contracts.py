@@ -22,7 +22,7 @@ RUNNERS_CODES = {"BAD_ARGS", "TOOL_TIMEOUT"}
 NEVER_SUCCEEDS = {"sim.fail"}
 
 PACKS = [pack.name for pack in shipped_packs()]
-MACHINERY = {"cases", "conftest", "generating", "test_contracts"}
+MACHINERY = {"cases", "conftest", "generating", "test_contracts", "test_wording"}
 WRITTEN = sorted({path.stem for path in Path(__file__).parent.glob("*.py")} - MACHINERY)
 MODULES = {pack: importlib.import_module(f"tests.tools.contracts.{pack}") for pack in WRITTEN}
 CONTRACTS: dict[str, Contract] = {pack: module.CONTRACT for pack, module in MODULES.items()}

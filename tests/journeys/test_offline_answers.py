@@ -1,0 +1,39 @@
+"""What a newcomer asks first, on the offline model: the answer is written from results, or says what can be asked."""
+
+import httpx2
+import pytest
+
+from tests.journeys.following import finished, post
+
+
+@pytest.mark.parametrize(
+    ("agent", "message", "mentioned"),
+    [
+        ("travel", "Weather in Paris tomorrow?", ["Paris", "°C", "% chance of rain"]),
+        ("generic", "Weather in Paris tomorrow?", ["Paris", "°C"]),
+        ("travel", "Flights from London to Barcelona on 2030-05-01", ["London", "Barcelona", "LHR", "USD"]),
+        ("travel", "Flights from London to Barcelona tomorrow", ["London", "Barcelona", "LHR", "USD"]),
+    ],
+)
+def test_a_question_is_answered_from_results(
+    api: httpx2.Client, agent: str, message: str, mentioned: list[str]
+) -> None:
+    """The reply mentions what the tools found, every figure has its source, and nothing of the machine shows."""
+    turn = finished(api, post(api, message, agent=agent)["turn_id"])
+
+    reply = turn["reply"]
+    assert [words for words in mentioned if words not in reply["text"]] == []
+    assert [words for words in ("{", "stand-in", "None", "resolve hint") if words in reply["text"]] == []
+    assert reply["grounded"] is True
+    assert turn["usage"]["llm_calls"] == 2
+
+
+@pytest.mark.parametrize(("agent", "example"), [("travel", "Kyoto"), ("hotel", "A room"), ("generic", "echo hello")])
+def test_something_else_is_told_what_can_be_asked(api: httpx2.Client, agent: str, example: str) -> None:
+    """What the offline model does not understand is answered with what it does, at the price of one call."""
+    turn = finished(api, post(api, "Write me a poem about love", agent=agent)["turn_id"])
+
+    assert "I do understand" in turn["reply"]["text"]
+    assert example in turn["reply"]["text"]
+    assert turn["reply"]["grounded"] is not False
+    assert turn["usage"]["llm_calls"] == 1
