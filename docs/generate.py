@@ -12,13 +12,13 @@ import click
 import measured
 from declared import declared
 from harvest import raised
-from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
 from models.contracts.envelope import ERROR_CODES
 from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS
 from models.errors import NeedsInput, TurnloomError
+from models.setting_faults import variable_of
 from models.settings import Settings
 from planner.agents import AgentProfile, Agents, load_agents
 from tools.packs import shipped_packs
@@ -76,7 +76,7 @@ def settings_page() -> str:
     """Describe every environment variable."""
     schemas = Settings.model_json_schema(by_alias=False)["properties"]
     rows = [
-        (f"`{_variable(name, field)}`", _type(schemas[name]), _default(field), field.description or "")
+        (f"`{variable_of(name, field)}`", _type(schemas[name]), _default(field), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
     return _page("Settings", "Environment variables; all have a default that suits a laptop.", [
@@ -245,12 +245,6 @@ def _codes(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _escaped(cell: str) -> str:
     return " ".join(cell.split()).replace("|", "\\|")
-
-
-def _variable(name: str, field: FieldInfo) -> str:
-    if isinstance(field.validation_alias, AliasChoices):
-        return str(field.validation_alias.choices[-1])
-    return f"{Settings.model_config['env_prefix']}{name}".upper()
 
 
 def _type(schema: Mapping[str, Any]) -> str:

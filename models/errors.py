@@ -80,6 +80,12 @@ class Unavailable(TurnloomError):
         self.passes = passes
 
 
+class Misconfigured(TurnloomError):
+    """A setting, or a file that one names, is wrong: the process does not start (exit code 2)."""
+
+    code, title = "misconfigured", "Wrong settings"
+
+
 class ToolFailed(TurnloomError):
     """A tool call that failed for good; it is recorded with the step. `code` is one of `ErrorCode`."""
 

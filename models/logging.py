@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import structlog
 
-from models.settings import settings
+from models.settings import misspelt, settings
 
 _OURS = "turnloom"
 _DATABASES = ("psycopg", "sqlalchemy")
@@ -62,13 +62,15 @@ def configure_logging() -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=True,
     )
-    for chatty in ("celery", "kombu", "httpx2", "httpcore2"):
+    for chatty in ("alembic", "celery", "kombu", "httpx2", "httpcore2"):
         logging.getLogger(chatty).setLevel(logging.WARNING)  # a line per task or call says nothing that ours do not
     # It repeats, with its message, an error that `workers.app` tells of.
     logging.getLogger("celery.app.trace").setLevel(logging.CRITICAL)
     handler = _ToStderr()
     handler.setFormatter(_Format(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(level=settings().log_level, handlers=[handler], force=True)
+    for sentence in misspelt():
+        log.warning("setting.unknown", reason=sentence)
 
 
 def told(error: BaseException) -> str:

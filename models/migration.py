@@ -4,6 +4,9 @@ The application's role owns nothing and is no superuser, so that row-level secur
 change the audit log, but by the function that erases contents and records that it did.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -12,10 +15,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import create_engine, make_url
+from sqlalchemy.exc import DBAPIError
 
 from models import functions
 from models.database import CONNECT_TIMEOUT_S, driver_url
-from models.errors import Conflict
+from models.errors import Conflict, Misconfigured, Unavailable
 from models.sessions import session_settings
 from models.settings import ROOT
 from models.tables import Row
@@ -36,8 +40,12 @@ _GRANTS = """
 def provision(
     superuser_url: str, *, database: str, owner_password: str, application_password: str
 ) -> tuple[str, str]:
-    """Make the two roles and the database where they are missing; return (owner's URL, application's URL)."""
-    with psycopg.connect(superuser_url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+    """Make the two roles and the database where they are missing; return (owner's URL, application's URL).
+
+    Raises:
+        Unavailable: Postgres does not answer, or has no space left.
+    """
+    with _faults(), psycopg.connect(superuser_url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         for role, password in ((OWNER_ROLE, owner_password), (APPLICATION_ROLE, application_password)):
             exists = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone()
             verb = "ALTER" if exists else "CREATE"
@@ -57,9 +65,15 @@ def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE) -> None:
 
     Raises:
         Conflict: a newer version has migrated the database, and has dropped this version's functions.
+        Misconfigured: the role of this URL may not change the tables.
+        Unavailable: Postgres does not answer, or has no space left.
     """
-    if _is_ahead(owner_url):
-        return
+    with _faults():
+        if not _is_ahead(owner_url):
+            _upgrade(owner_url, application_role)
+
+
+def _upgrade(owner_url: str, application_role: str) -> None:
     command.upgrade(_config(owner_url), "head")
     with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         # One at a time: two migrating processes would create the same functions.
@@ -80,6 +94,22 @@ def set_defaults(application_url: str) -> None:
             connection.execute(
                 sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {database} SET {name} = {value}").format(**names)
             )
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """Say in one sentence what an operator can mend."""
+    try:
+        yield
+    except (DBAPIError, psycopg.Error) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        said = str(cause).strip().split("\n", 1)[0]
+        if isinstance(cause, psycopg.errors.InsufficientPrivilege):
+            owner = "let TURNLOOM_OWNER_DATABASE_URL name the role that owns the tables"
+            raise Misconfigured(f"this role of Postgres may not migrate: {said}; {owner}") from error
+        if isinstance(cause, psycopg.OperationalError):
+            raise Unavailable(f"Postgres cannot be used: {said}", code="database_unavailable") from error
+        raise
 
 
 def downgrade(owner_url: str, revision: str) -> None:

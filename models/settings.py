@@ -10,14 +10,16 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
-from models.errors import NotFound
+from models.errors import Misconfigured, NotFound
 from models.service_urls import check_service_url
+from models.setting_faults import PREFIX, fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
 
+_REDIS_SCHEMES = ("redis", "rediss", "unix")
 LEAST_CONNECTIONS = 4
 """Of a process to Postgres: fewer than these cannot work."""
 
@@ -42,7 +44,7 @@ class Settings(BaseSettings):
     """The settings of one process."""
 
     model_config = SettingsConfigDict(
-        env_prefix="TURNLOOM_",
+        env_prefix=PREFIX,
         extra="ignore",
         env_ignore_empty=True,
         use_attribute_docstrings=True,
@@ -64,9 +66,12 @@ class Settings(BaseSettings):
     """Open Postgres connections per process, at most; 4 is the least that can work."""
 
     openai_api_key: str | None = Field(None, validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"))
-    """Key of the language-model endpoint. Without it and without a base URL the offline model is used."""
+    """Key of the language-model endpoint."""
     openai_base_url: str | None = Field(None, validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"))
     """Any endpoint that speaks the OpenAI protocol: vLLM, Ollama, llama.cpp, LiteLLM."""
+    offline_model: bool = False
+    """Let the offline model answer where neither of the two is set; else no worker starts that plans or answers. It is
+    for demos, tests and benchmarks. The embedded stack sets it."""
     llm_model: str = "gpt-4o"
     """The language model, where neither the call nor the agent names one."""
     llm_timeout_s: float = Field(30.0, gt=0)
@@ -226,7 +231,18 @@ class Settings(BaseSettings):
             check_service_url(url, ("postgresql", "postgres"))
         return url
 
-    @field_validator("redis_url", "openai_base_url", "api_url")
+    @field_validator("redis_url")
+    @classmethod
+    def _names_redis(cls, url: str) -> str:
+        if url.partition("://")[0].lower() not in _REDIS_SCHEMES:
+            raise ValueError(
+                "the broker must be Redis or Valkey, at redis://HOST:6379/0 or rediss://…: messages, joins and live"
+                " events use commands that no other broker has"
+            )
+        check_service_url(url)
+        return url
+
+    @field_validator("openai_base_url", "api_url")
     @classmethod
     def _names_a_service(cls, url: str | None) -> str | None:
         if url is not None:
@@ -241,8 +257,20 @@ class Settings(BaseSettings):
 
 @lru_cache
 def settings() -> Settings:
-    """Return this process's settings. Tests clear the cache: `settings.cache_clear()`."""
-    return Settings()
+    """Return this process's settings. Tests clear the cache: `settings.cache_clear()`.
+
+    Raises:
+        Misconfigured: a variable is wrong. It is named, its value is not.
+    """
+    try:
+        return Settings()
+    except (ValidationError, SettingsError) as error:
+        raise Misconfigured(fault_of(error, Settings.model_fields)) from None
+
+
+def misspelt() -> list[str]:
+    """Return a sentence for each variable of the environment that is named like a setting and is none."""
+    return unknown_variables(os.environ, Settings.model_fields)
 
 
 def fill_in(text: str) -> str:

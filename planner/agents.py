@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -13,6 +13,7 @@ from models.contracts.base import Contract
 from models.contracts.turn import Mode
 from models.errors import NotFound
 from models.settings import Placement, settings
+from planner.profile_files import read_file
 from planner.slots import Slot, check_slots
 from planner.validation import Limits
 
@@ -146,12 +147,13 @@ def load_agents(folder: Path) -> Agents:
     """Read every profile in a folder, such as prompts/agents.
 
     Raises:
-        ValueError: a profile is wrong, or its name is not its file's.
+        Misconfigured: a profile is wrong, or its name is not its file's. It names the file and the line.
     """
-    profiles = {}
-    for path in sorted(folder.glob("*.yaml")):
-        profile = AgentProfile.model_validate(yaml.safe_load(path.read_text("utf-8")))
-        if profile.name != path.stem:
-            raise ValueError(f"{path.name} describes the agent {profile.name!r}; name the file after it")
-        profiles[profile.name] = profile
-    return Agents(profiles)
+    return Agents({path.stem: read_file(path, partial(_profile, path.stem)) for path in sorted(folder.glob("*.yaml"))})
+
+
+def _profile(name: str, text: str) -> AgentProfile:
+    profile = AgentProfile.model_validate(yaml.safe_load(text))
+    if profile.name != name:
+        raise ValueError(f"it describes the agent {profile.name!r}; name the file after it")
+    return profile

@@ -15,7 +15,8 @@ from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, WithJsonSch
 
 from models.contracts.base import Contract
 from models.contracts.plan import STEP_ID, Effect
-from models.errors import NotFound
+from models.errors import Misconfigured, NotFound
+from planner.profile_files import read_file
 from planner.prompts import digest, read_yaml
 from planner.settling import slot_schemas
 from planner.slots import Slot, read_value
@@ -207,10 +208,13 @@ def load_playbooks(folder: Path) -> Playbooks:
     """Read every playbook in a folder, such as prompts/playbooks.
 
     Raises:
-        ValueError: one is wrong, or they call each other in a circle.
+        Misconfigured: one is wrong, or they call each other in a circle.
     """
-    paths = sorted(folder.glob("*.yaml"))
-    return Playbooks({path.stem: read_playbook(path.stem, path.read_text("utf-8")) for path in paths})
+    books = {path.stem: read_file(path, partial(read_playbook, path.stem)) for path in sorted(folder.glob("*.yaml"))}
+    try:
+        return Playbooks(books)
+    except ValueError as error:
+        raise Misconfigured(f"{folder}: {error}") from error
 
 
 @lru_cache(maxsize=256)

@@ -59,6 +59,7 @@ def clean_environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             patch.delenv(name)
+        patch.setenv("TURNLOOM_OFFLINE_MODEL", "true")
         # A command run in this process must not settle for good where log lines go: tests would capture none.
         patch.setattr(structlog, "configure", partial(_configure_anew, structlog.configure))
         settings.cache_clear()

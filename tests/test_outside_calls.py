@@ -24,7 +24,6 @@ NAMED_BY_THE_OPERATOR = {
     "planner/llm/": "the endpoint of OPENAI_BASE_URL",
     "tools/mcp/client/": "servers of the file that TURNLOOM_MCP_SERVERS names",
     "workers/cli/client.py": "the API of TURNLOOM_API_URL",
-    "workers/cli/doctor.py": "the endpoint of OPENAI_BASE_URL",
     "workers/cli/mcp_server.py": "calls nobody: it is the server",
     "workers/embedded/": "the stack's own processes",
 }

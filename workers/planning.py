@@ -45,6 +45,7 @@ from workers.llm_slots import llm_slots
 from workers.offering import offer
 from workers.parts import registry, tailored, warm_up
 from workers.postponement import postpone
+from workers.preflight import check_language_model
 from workers.recalling import recall
 from workers.responding import Deltas, broken, finish, respond
 from workers.streaming import EarlySteps
@@ -54,6 +55,7 @@ from workers.streaming import EarlySteps
 def _warm_up(sender: Any, **_: Any) -> None:
     # Who only runs isolated tools neither plans nor answers.
     try:
+        check_language_model(sender.app.amqp.queues.consume_from)
         warm_up(with_llm=set(sender.app.amqp.queues.consume_from) != {"tools.cpu"})
     except TurnloomError as error:
         # Celery would log it and go on, and every turn would fail on a worker that lacks a pack or a hook.

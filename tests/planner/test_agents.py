@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import NotFound
+from models.errors import Misconfigured, NotFound
 from models.settings import ROOT
 from planner.agents import load_agents
 from planner.context import PlanningContext
@@ -68,5 +68,5 @@ def test_a_wrong_profile_stops_the_start(tmp_path: Path, text: str) -> None:
     """A profile under another name, with a mode it lacks or a field nobody knows, is refused."""
     (tmp_path / "bad.yaml").write_text(text, "utf-8")
 
-    with pytest.raises(ValueError, match=r"other|mode|surprise"):
+    with pytest.raises(Misconfigured, match=r"bad.yaml.*(other|mode|surprise)"):
         load_agents(tmp_path)

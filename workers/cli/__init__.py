@@ -1,13 +1,13 @@
-"""The command line: `turnloom COMMAND`. Exit codes: 0 done, 1 the work failed, 2 wrong usage."""
+"""The command line: `turnloom COMMAND`. Exit codes: 0 done, 1 the work failed, 2 wrong usage or settings."""
 
 import importlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
-from pydantic import ValidationError
 
-from models.errors import TurnloomError
+from models.errors import Misconfigured, TurnloomError
 from models.loading import loading
 from models.logging import configure_logging
 
@@ -43,8 +43,14 @@ COMMANDS = {
 """Name -> module:command. A command's module is imported when it is wanted, so that each starts quickly."""
 
 
+class _WrongUsage(click.ClickException):
+    """A sentence about settings that are wrong."""
+
+    exit_code = 2
+
+
 class _Commands(click.Group):
-    """Finds commands in `COMMANDS`, and turns our errors into a sentence and exit code 1."""
+    """Finds commands in `COMMANDS`, and turns our errors into a sentence and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -53,15 +59,23 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
-        with loading():
+        with loading(), _faults():
             command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
+        with _faults():
             return super().invoke(ctx)
-        except TurnloomError as error:
-            raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    try:
+        yield
+    except Misconfigured as error:
+        raise _WrongUsage(str(error)) from error
+    except TurnloomError as error:
+        raise click.ClickException(str(error)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,5 +83,5 @@ class _Commands(click.Group):
 def main() -> None:
     """Answer messages at high volume: planned by a language model, run on Celery workers, recorded in Postgres."""
     # What is printed is the command's answer; what is logged is not. Of settings that are wrong the doctor tells.
-    with suppress(ValidationError):
+    with suppress(Misconfigured):
         configure_logging()

@@ -4,11 +4,12 @@ Each replaces this one, so that signals reach it.
 """
 
 import os
-from contextlib import suppress
 
 import click
 
 from models.errors import Unavailable
+from models.logging import log
+from models.settings import settings
 from workers import pulse
 from workers.commands import beat_command, flower_command, web_command, worker_command
 
@@ -19,6 +20,11 @@ from workers.commands import beat_command, flower_command, web_command, worker_c
 @click.option("--processes", default=2, show_default=True, help="Worker processes of the web server.")
 def web(host: str, port: int, processes: int) -> None:
     """Serve the API."""
+    from workers.preflight import check_parts  # noqa: PLC0415 - heavy: a probe must not pay for it
+
+    check_parts()
+    if lacking := _lacking():
+        log.warning("database.not_ready", reason=lacking)
     _become(web_command(host=host, port=port, processes=processes))
 
 
@@ -42,7 +48,14 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None, check: bo
         return
     if not wanted:
         raise click.BadParameter("name at least one queue", param_hint="--queues")
-    _require_migration()
+    # A probe must not pay for these.
+    from workers.preflight import check_language_model, check_parts, check_queues  # noqa: PLC0415 - heavy, see above
+
+    check_queues(wanted)
+    check_language_model(wanted)
+    check_parts()
+    if lacking := _lacking():
+        raise click.ClickException(lacking)
     _become(worker_command(wanted, name=name or wanted[0], pool=pool, concurrency=concurrency))
 
 
@@ -53,6 +66,7 @@ def beat(check: bool) -> None:
     if check:
         _tell("beat")
         return
+    settings()
     _become(beat_command())
 
 
@@ -64,18 +78,20 @@ def flower(host: str, port: int) -> None:
     _become(flower_command(host=host, port=port))
 
 
-def _require_migration() -> None:
-    """Refuse to start where the database is still to be migrated. One that does not answer is waited for later."""
+def _lacking() -> str | None:
+    """Return whether the database is still to be migrated, in words. One that does not answer is waited for later."""
     # Here, because a probe of a worker must not pay for SQLAlchemy.
     from models.database import close_connections, transaction  # noqa: PLC0415
     from models.ledger import readiness  # noqa: PLC0415
 
-    with suppress(Unavailable):
+    try:
         with transaction() as db:
-            lacking = readiness.unmigrated(db)
-        if lacking:
-            raise click.ClickException(lacking)
-    close_connections()
+            return readiness.unmigrated(db)
+    except Unavailable as error:
+        log.warning("database.unreachable", reason=f"{error}; this process waits for it")
+        return None
+    finally:
+        close_connections()
 
 
 def _tell(kind: pulse.Kind, name: str | None = None) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from tools.enabled import enabled_tools
 from workers.embedded.progress import Told, tell_nobody
 from workers.embedded.stack import Stack, StackOptions
+from workers.preflight import check_parts
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -20,10 +20,10 @@ def foreground(options: StackOptions, told: Told = tell_nobody) -> Iterator[Stac
     a further one kills what still finishes its work. Under `nohup` SIGHUP stays without effect.
 
     Raises:
-        NotFound: a tool pack that the settings name is missing or broken.
+        TurnloomError: a setting, or something that one names, is missing or broken.
     """
-    # A pack that is missing or broken is told once, here, before five processes fail over it.
-    enabled_tools()
+    # What is missing or broken is told once, here, before five processes fail over it.
+    check_parts()
     stack = Stack(options, told)
     interrupted = False
 

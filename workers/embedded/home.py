@@ -9,13 +9,13 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from models.errors import Conflict
+from models.errors import Conflict, Unavailable
 from workers.embedded.records import sweep
 
 _PREFIX = "turnloom-"
@@ -55,6 +55,10 @@ class Home:
         self.ephemeral = data_dir is None
         if data_dir is None:
             _remove_abandoned()
+        with writing(data_dir or Path(tempfile.gettempdir())):
+            self._open(data_dir)
+
+    def _open(self, data_dir: Path | None) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX)) if data_dir is None else data_dir.resolve()
         self.logs = self.path / "logs"
         self.records = self.path / _RECORDS
@@ -121,6 +125,21 @@ class Home:
         if made.keys() - kept.keys():  # the first start, or the first of a version that knows one more
             write_private(path, json.dumps(made | kept))
         return Secrets(**(made | kept))
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Say in one sentence that a folder cannot be written to: no right to it, no space left.
+
+    Raises:
+        Unavailable: so it is.
+    """
+    try:
+        yield
+    except OSError as error:
+        file = f" ({error.filename})" if error.filename else ""
+        mend = "make room, or choose another --data-dir"
+        raise Unavailable(f"{folder} cannot hold the stack's data: {error.strerror}{file}; {mend}") from error
 
 
 def published(data_dir: Path) -> Access | None:

@@ -18,7 +18,7 @@ from models.errors import Unavailable
 from models.migration import provision
 from models.settings import Placement, settings
 from workers.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
-from workers.embedded.home import Access, Home
+from workers.embedded.home import Access, Home, writing
 from workers.embedded.process import Process, Program, launch_command
 from workers.embedded.progress import Told, tell_nobody, timed
 from workers.embedded.servers import Server, free_port, is_free, postgres, redis
@@ -71,8 +71,9 @@ class Servers:
         self.postgres: Server | None = None
         self.redis: Server | None = None
         try:
-            self.redis_url = redis_url or self._start_redis()
-            self.database_url = database_url or self._start_postgres()
+            with writing(self.home.path):
+                self.redis_url = redis_url or self._start_redis()
+                self.database_url = database_url or self._start_postgres()
             if database_url:
                 self.owner_url = settings().owner_database_url or database_url
         except BaseException:
@@ -192,6 +193,7 @@ class Stack:
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
+            "TURNLOOM_OFFLINE_MODEL": "true",
             "TURNLOOM_LINK_SECRET": settings().link_secret or self.servers.home.secrets.link_secret,
             "TURNLOOM_AUDIT_KEY": settings().audit_key or self.servers.home.secrets.audit_key,
             "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),

@@ -1,0 +1,57 @@
+"""Files of agents and playbooks: read whole, or refused in one sentence that names the file and the line."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from models.errors import Misconfigured
+
+Read = TypeVar("Read")
+
+
+def read_file(path: Path, read: Callable[[str], Read]) -> Read:
+    """Return what `read` makes of a file's text.
+
+    Raises:
+        Misconfigured: the file cannot be read, or `read` has raised a ValueError or an error of YAML.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misconfigured(f"{path} cannot be read: {error}") from error
+    try:
+        return read(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise Misconfigured(f"{path}{line}: this is not YAML: {error.problem or error.context}") from error
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        said = "; ".join(f"{_place(text, fault['loc'])}{_plain(fault['msg'])}" for fault in faults)
+        raise Misconfigured(f"{path}, {said}" if said.startswith("line") else f"{path}: {said}") from error
+    except (ValueError, yaml.YAMLError) as error:
+        raise Misconfigured(f"{path}: {error}") from error
+
+
+def _place(text: str, location: tuple[int | str, ...]) -> str:
+    """Return where in the file a field is, and what it is called."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    line = None
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            found = next(((key, value) for key, value in node.value if key.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            found = (node.value[part], node.value[part])
+        else:
+            found = None
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return f"{f'line {line}: ' if line else ''}{'.'.join(map(str, location))}{': ' if location else ''}"
+
+
+def _plain(message: str) -> str:
+    return message.removeprefix("Value error, ")

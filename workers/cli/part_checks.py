@@ -1,0 +1,135 @@
+"""What the doctor looks at in the parts of a process: language model, agents, packs, hooks, and what they need.
+
+Each check returns what it saw, or raises one of our errors.
+"""
+
+import time
+from collections import Counter
+
+from models import database
+from models.errors import Unavailable
+from models.ledger import integrations, tenants
+from models.overriding import read_overrides
+from models.service_urls import shown_url
+from models.settings import settings
+from planner.agents import load_agents
+from planner.llm.prices import find_price, load_prices
+from planner.tailoring import assemble
+from tools.enabled import enabled_tools
+from tools.hooks import POINTS
+from tools.hooks import hooks as enabled_hooks
+from tools.registry import load_registry
+
+_LLM_S = 10.0
+
+
+def language_model() -> str:
+    """Ask the language model for a word: only that shows that it takes the key and knows the model."""
+    config = settings()
+    if config.offline:
+        if not config.offline_model:
+            raise Unavailable("there is none, so that no worker starts that plans or answers")
+        return "the offline model answers, for demos and tests"
+    # A third of all that a process imports.
+    from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
+
+    model = connect(config.model_copy(update={"llm_retries": 0, "llm_max_tokens": 16}))
+    began = time.monotonic()
+    where = shown_url(config.openai_base_url or "https://api.openai.com/v1")
+    try:
+        model.generate([{"role": "user", "content": "Say ok."}], purpose="direct", timeout_s=_LLM_S)
+    except Unavailable as error:
+        said = str(error).replace(config.openai_api_key or "\n", "…")
+        raise Unavailable(f"{config.llm_model} at {where}: {said}") from error
+    return f"{config.llm_model} at {where} answers after {time.monotonic() - began:.1f} s"
+
+
+def agents() -> str:
+    """Read the agents' files."""
+    folder = settings().prompts_dir
+    found = load_agents(folder / "agents")
+    if not found.profiles:
+        raise Unavailable(f"{folder} has no agents/*.yaml that we can read")
+    found.get(settings().default_agent)
+    return f"{', '.join(found.profiles)} in {folder}"
+
+
+def tools_of_agents() -> str:
+    """Look for what agents may call and nothing is called like."""
+    registry = enabled_tools()
+    profiles = load_agents(settings().prompts_dir / "agents").profiles.values()
+    vain = [f"{agent.name}: {each}" for agent in profiles for each in agent.tools if not registry.allowed([each]).tools]
+    if vain:
+        raise Unavailable(f"these patterns fit no tool of the enabled packs: {', '.join(vain)}")
+    return "every pattern fits a tool"
+
+
+def audit_key() -> str:
+    """Look for what seals the audit log."""
+    if settings().audit_key is None:
+        raise Unavailable("TURNLOOM_AUDIT_KEY is not set: what is cut or written anew in the audit log is not found")
+    return "the audit log is sealed"
+
+
+def link_secret() -> str:
+    """Look for what signs the hotel pack's booking links."""
+    if "hotel" not in settings().packs:
+        return "not needed without the pack hotel"
+    if not settings().link_secret:
+        raise Unavailable("TURNLOOM_LINK_SECRET is not set, so that the pack hotel makes no booking links")
+    return "booking links are signed"
+
+
+def prices() -> str:
+    """Look for the price of the language model."""
+    model = "offline" if settings().offline else settings().llm_model
+    try:
+        price = find_price(model, load_prices(settings().llm_prices))
+    except (OSError, ValueError) as error:
+        raise Unavailable(f"TURNLOOM_LLM_PRICES: {error}") from error
+    if price is None:
+        raise Unavailable(f"the price of {model} is not known, so that what it costs is not either")
+    return f"{model} costs {price.prompt:g} and {price.completion:g} USD per million tokens"
+
+
+def overrides() -> str:
+    """Try the tenants' own texts."""
+    folder = settings().tenant_prompts_dir
+    if folder is not None and not folder.is_dir():
+        raise Unavailable(f"TURNLOOM_TENANT_PROMPTS_DIR: {folder} is no folder")
+    with database.transaction() as db:
+        found = {row.name: row.id for row in tenants.listed(db)}
+    count = 0
+    for name, tenant_id in found.items():
+        own = read_overrides(tenant_id)
+        count += len(own.texts)
+        for reason in assemble(own, settings().prompts_dir).refused.values():
+            raise Unavailable(f"of tenant {name}: {reason}")
+    return f"tenants have {count} texts of their own"
+
+
+def packs() -> str:
+    """Load the packs."""
+    found = load_registry(settings().packs).tools.values()
+    counts = Counter(tool.pack for tool in found)
+    return ", ".join(f"{pack} ({counts[pack]} tools)" for pack in settings().packs) or "none"
+
+
+def mcp_servers() -> str:
+    """Read what the MCP servers offer."""
+    counts = Counter(tool.integration for tool in enabled_tools().tools.values() if tool.pack == "mcp")
+    return ", ".join(f"{server} ({count} tools)" for server, count in counts.items()) or "none imported"
+
+
+def hooks() -> str:
+    """Load the hooks."""
+    found = enabled_hooks()
+    return ", ".join(sorted({hook.name for point in POINTS for hook in found.at(point)})) or "none"
+
+
+def secret_keys() -> str:
+    """Look whether users' secrets can be read."""
+    with database.transaction() as db:
+        if unreadable := integrations.unreadable(db):
+            raise Unavailable(f"none of TURNLOOM_SECRET_KEYS made the secrets of {unreadable} accounts")
+    return "tokens and passwords of users can be kept and read"

@@ -1,0 +1,102 @@
+"""What the doctor looks at in Postgres and Redis: whether they answer, are as they must be, and whom they know alive.
+
+Each check returns what it saw, or raises one of our errors.
+"""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from models import database as postgres
+from models import functions, migration
+from models import redis as live
+from models.errors import Unavailable
+from models.ledger import readiness
+from models.settings import settings
+
+if TYPE_CHECKING:
+    from workers.presence import Presence
+
+_REDIS = (7, 0)
+_SKEW_S = 1.0
+
+
+def database() -> str:
+    """Connect."""
+    postgres.ping(settings().database_url)
+    return "answers"
+
+
+def connections() -> str:
+    """Look whether a pooler stands in front of Postgres, and whether it and the settings agree."""
+    seen = postgres.examine()
+    if seen.is_pooled and not settings().database_pooled:
+        raise Unavailable("a pooler stands in front of Postgres: set TURNLOOM_DATABASE_POOLED=true")
+    for name, value in seen.differing.items():
+        raise Unavailable(f"{name} is {value}: run `turnloom migrate`, then let the pooler connect again")
+    return f"up to {settings().database_pool_size} of each process, {'by a pooler' if seen.is_pooled else 'direct'}"
+
+
+def schema() -> str:
+    """Compare the tables and functions with those that this version needs."""
+    missing = migration.pending(settings().database_url)
+    if missing is None:
+        with postgres.transaction() as db:
+            missing = readiness.lacking(db)
+    if missing:
+        raise Unavailable(missing)
+    return f"up to date, with the functions of this version ({functions.schema()})"
+
+
+def role() -> str:
+    """Look what the role may do."""
+    is_superuser, is_owner = migration.role_rights(settings().database_url)
+    if is_superuser or is_owner:
+        raise Unavailable(f"the application's role {'is a superuser' if is_superuser else 'owns the tables'}")
+    return "owns nothing"
+
+
+def clock() -> str:
+    """Compare the clocks."""
+    skew_s = abs((postgres.clock(settings().database_url) - datetime.now(UTC)).total_seconds())
+    if skew_s > _SKEW_S:
+        raise Unavailable(f"this clock and the database's differ by {skew_s:.1f} s")
+    return f"within {_SKEW_S:.0f} s of the database's"
+
+
+def redis() -> str:
+    """Connect, and look at the version."""
+    info = live.ping(settings().redis_url)
+    version = str(info["redis_version"])
+    if tuple(int(part) for part in version.split(".")[:2]) < _REDIS:
+        raise Unavailable(f"it speaks Redis {version}; we need {_REDIS[0]}.{_REDIS[1]}")
+    return f"answers, speaks Redis {version}"
+
+
+def eviction() -> str:
+    """Look what a full server does."""
+    policy = live.ping(settings().redis_url)["maxmemory_policy"]
+    if policy != "noeviction":
+        raise Unavailable(f"maxmemory-policy is {policy}: a full server would throw queued tasks away")
+    return "noeviction"
+
+
+def workers() -> str:
+    """Look for a living worker for each queue."""
+    found = _presence()
+    if found.unserved:
+        raise Unavailable(f"no living worker takes from {', '.join(found.unserved)}")
+    return ", ".join(f"{queue} ({slots} at a time)" for queue, slots in found.slots.items())
+
+
+def beat() -> str:
+    """Look whether beat sends the periodic tasks."""
+    if not _presence().beat:
+        raise Unavailable("beat does not run: nothing finds what was lost, and no deadline ends a turn")
+    return "runs"
+
+
+def _presence() -> "Presence":
+    # The module's application reads the settings, which the doctor must outlive when they are wrong.
+    from workers.presence import presence  # noqa: PLC0415 - see above
+
+    return presence()
