@@ -64,7 +64,7 @@ def _run(command: str, stack: Stack, folder: Path) -> str:
     }
     script = COMMANDS + command.replace(SHOWN_URL, stack.url)
     done = subprocess.run(
-        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=20, check=False
+        ["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, timeout=50, check=False
     )
     return done.stdout if done.returncode == 0 else f"{done.stdout}{done.stderr}exit code {done.returncode}"
 

@@ -116,7 +116,7 @@ def test_a_dripping_stream_ends_at_the_timeout(script: Script, llm: OpenAIModel)
     answer = llm.stream(HELLO, lambda _: None, purpose="plan", timeout_s=0.3)
 
     assert answer.finish_reason == "cut"
-    assert answer.text.startswith("and and")
+    assert answer.text.startswith("and ")  # how often, is the machine's affair
 
 
 def test_a_cut_stream_is_told_from_a_finished_one(script: Script, llm: OpenAIModel) -> None:
