@@ -86,7 +86,7 @@ def _upgrade(owner_url: str, application_role: str) -> None:
 
 def set_defaults(application_url: str) -> None:
     """Let each new session of the application's role begin with its settings, which a pooler lets no client name."""
-    with psycopg.connect(application_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+    with _faults(), psycopg.connect(application_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         row = connection.execute("SELECT current_database()").fetchone()
         assert row is not None
         for name, value in session_settings().items():
