@@ -16,14 +16,12 @@ from pydantic import Field
 
 from models.contracts.base import Contract
 from models.contracts.event import EVENT_ID
-from models.contracts.turn import FINAL_TURN_STATUSES
-from models.database import transaction
 from models.errors import Malformed, Unavailable
-from models.ledger import events, turns
+from models.ledger import events
 from models.redis import Item, deltas
-from web import gate
 from web.auth import caller, requires
 from web.live import FINAL_EVENTS, hub
+from web.reading import no_turn, read, turn_id_of
 
 Position = tuple[int, int]
 
@@ -43,7 +41,7 @@ class EventsQuery(Contract):
 
 
 @blueprint.get("/<turn_id>/events")
-@requires("turns:read")
+@requires("turns:read", reads=False)
 @blueprint.input(EventsQuery, location="query")
 @blueprint.output({}, content_type="text/event-stream", description="Events until the turn is final")
 @blueprint.doc(operation_id="follow_turn", responses={204: "The turn is final and nothing comes after that event"})
@@ -53,12 +51,13 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
     The stream ends after the turn's final event. A comment every 15 seconds keeps proxies awake.
     """
     position = _position(request.headers.get("Last-Event-ID") or query_data.last_event_id)
-    with transaction() as db:
-        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
-        last, is_final, known = turn.last_event, turn.status in FINAL_TURN_STATUSES, turn.id
-    if position[0] > last:
+    known = turn_id_of(turn_id)
+    stand = read(events.stands, known)
+    if stand is None or stand.tenant_id != caller().tenant_id:
+        raise no_turn()
+    if position[0] > stand.last_event:
         raise Malformed(f"Last-Event-ID: the turn has no event {position[0]}", code="bad_event_id")
-    if is_final and position[0] == last:
+    if stand.is_final and position[0] == stand.last_event:
         # The answer that tells a browser's EventSource not to come again.
         return Response(status=204)
     return Response(stream(known, position), content_type="text/event-stream", headers=_HEADERS)
@@ -87,8 +86,8 @@ def stream(turn_id: UUID, position: Position) -> Iterator[bytes]:
 def _missed(turn_id: UUID, position: Position) -> list[Item]:
     """Read what follows a position from the record: events from the ledger, deltas as far as Redis has them."""
     try:
-        with gate.readers().passed(), transaction() as db:
-            recorded = [(str(event.seq), event.type, event.data) for event in events.after(db, turn_id, position[0])]
+        missed = read(events.after_each, (turn_id, position[0])) or ()
+        recorded = [(str(event.seq), event.type, event.data) for event in missed]
     except Unavailable:
         # The stream outlives a restart of Postgres, and a crowd of readers; it looks again soon.
         return []

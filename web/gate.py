@@ -17,7 +17,9 @@ COMMITS = 2
 """Commits of new turns under way at a time, so that neither this process nor Postgres is idle while the other works."""
 AT_ONCE = 16
 """Messages in a commit: more would save little, and the first of them wait for the last."""
-_APART, _LOOKUPS = 2, 1
+READ_AT_ONCE = 64
+"""Questions that are answered together."""
+_APART, _LOOKUPS, _SHARED_READS = 2, 1, 1
 _PATIENCE_S, _READERS_PATIENCE_S = 1.0, 10.0
 _RETRY_AFTER_S = 2.0
 _WEIGHT = 0.1
@@ -97,7 +99,14 @@ def commits() -> Gate:
 @lru_cache
 def readers() -> Gate:
     """Return the gate to the connections that are not kept for accepting."""
-    return Gate(max(1, settings().database_pool_size - COMMITS - _APART - _LOOKUPS), _READERS_PATIENCE_S)
+    kept = COMMITS + _APART + _LOOKUPS + _SHARED_READS
+    return Gate(max(1, settings().database_pool_size - kept), _READERS_PATIENCE_S)
+
+
+@lru_cache
+def shared_reads() -> Gate:
+    """Return the gate for what is read together."""
+    return Gate(_SHARED_READS * READ_AT_ONCE, _READERS_PATIENCE_S)
 
 
 @lru_cache

@@ -17,7 +17,7 @@ from models import redis
 from models.contracts.turn import FINAL_TURN_STATUSES
 from models.counts import counts
 from models.daemon import Daemon
-from models.database import statement
+from models.database import transaction
 from models.errors import Unavailable
 from models.ledger import events
 from models.ledger.events import Stand
@@ -138,7 +138,7 @@ class Hub:
 def _stands(turn_ids: list[str]) -> Mapping[UUID, Stand]:
     if not turn_ids:
         return {}
-    with statement() as db:
+    with transaction() as db:
         return events.stands(db, [UUID(turn_id) for turn_id in turn_ids])
 
 

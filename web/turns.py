@@ -18,16 +18,17 @@ from models.crash_points import reach
 from models.database import snapshot, statement, transaction
 from models.errors import Conflict, Unavailable
 from models.explaining import explain
-from models.ledger import control, explanation, plans, steps, turns
+from models.ledger import control, explanation, steps, turns, whole_turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.logging import log
 from models.redis import queue_lengths
-from web import backlog, gate
+from web import backlog
 from web.auth import caller, demand, requires
 from web.bodies import json_response
 from web.catalogue import catalogue
 from web.live import hub
 from web.opening import open_turn
+from web.reading import no_turn, read, turn_id_of
 from web.receiving import new_turn
 from web.views import turn_graph, turn_view
 from workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
@@ -101,8 +102,7 @@ def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> Turn
         while may_be_final or reader.wait_for_end(deadline):
             may_be_final = False
             try:
-                with gate.readers().passed():
-                    view = _view(answer.turn_id)
+                view = _view(answer.turn_id)
             except Unavailable as error:
                 log.warning("wait.broken_off", turn_id=answer.turn_id, error=error.code)
                 return None
@@ -112,7 +112,7 @@ def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> Turn
 
 
 @blueprint.get("/<turn_id>")
-@requires("turns:read")
+@requires("turns:read", reads=False)
 @blueprint.output(TurnView, description="The turn as it stands")
 @blueprint.doc(operation_id="get_turn")
 def show(turn_id: str) -> Response:
@@ -195,7 +195,7 @@ def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
 
 def _view(turn_id: str) -> TurnView:
     agents = catalogue().agents
-    with transaction() as db:
-        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
-        reply = turns.get_reply(db, turn.id)
-        return turn_view(turn, plans.of_turn(db, turn.id), steps.of_turn(db, turn.id), reply, agents)
+    found = read(whole_turns.read, turn_id_of(turn_id))
+    if found is None or found.turn.tenant_id != caller().tenant_id:
+        raise no_turn()
+    return turn_view(found.turn, found.plans, found.steps, found.reply, agents)

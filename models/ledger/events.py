@@ -1,5 +1,6 @@
 """Events: append one, read a turn's."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any, NamedTuple
@@ -7,17 +8,19 @@ from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import select
+from sqlalchemy import Integer, Uuid, column, select, values
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 from models.contracts.turn import FINAL_TURN_STATUSES
 from models.tables.events import EventRow
+from models.tables.turns import TurnRow
 
 
 class Stand(NamedTuple):
     """How far a turn is."""
 
+    tenant_id: UUID
     last_event: int
     is_final: bool
 
@@ -30,14 +33,31 @@ def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any])
 
 def after(db: Session, turn_id: UUID, seq: int) -> list[Event]:
     """Return a turn's events after this one, in order."""
-    query = select(EventRow).where(EventRow.turn_id == turn_id, EventRow.seq > seq).order_by(EventRow.seq)
-    return [Event(seq=row.seq, type=row.type, data=_common(row) | row.data) for row in db.scalars(query)]
+    return list(after_each(db, [(turn_id, seq)]).get((turn_id, seq), []))
 
 
-def stands(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
+def after_each(db: Session, places: Sequence[tuple[UUID, int]]) -> Mapping[tuple[UUID, int], Sequence[Event]]:
+    """Return, for each of these places (turn, seq) that is followed by any, the turn's events after it, in order."""
+    wanted = values(column("turn_id", Uuid), column("after", Integer), name="wanted").data(list(places))
+    query = (
+        select(EventRow, wanted.c.after)
+        .join(wanted, (EventRow.turn_id == wanted.c.turn_id) & (EventRow.seq > wanted.c.after))
+        .order_by(EventRow.turn_id, EventRow.seq)
+    )
+    found: defaultdict[tuple[UUID, int], list[Event]] = defaultdict(list)
+    for row, seq in db.execute(query):
+        event = Event(seq=row.seq, type=row.type, data=_common(row) | row.data)
+        found[row.turn_id, seq].append(event)
+    return found
+
+
+def stands(db: Session, turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
     """Return how far each of these turns is, in one statement."""
-    rows = db.execute("SELECT id, last_event, status FROM turns WHERE id = ANY (%s)", (turn_ids,), prepare=True)
-    return {turn_id: Stand(last_event, status in FINAL_TURN_STATUSES) for turn_id, last_event, status in rows}
+    query = select(TurnRow.id, TurnRow.tenant_id, TurnRow.last_event, TurnRow.status).where(TurnRow.id.in_(turn_ids))
+    return {
+        turn_id: Stand(tenant_id, last_event, status in FINAL_TURN_STATUSES)
+        for turn_id, tenant_id, last_event, status in db.execute(query)
+    }
 
 
 def _common(row: EventRow) -> dict[str, str]:

@@ -13,7 +13,7 @@ from redis import Redis
 
 from models.redis import CHANNEL
 from tests.facts import wait_for
-from tests.journeys.following import FINAL, post, wait_step
+from tests.journeys.following import FINAL, finished, post, wait_step
 from workers.embedded import Stack
 from workers.embedded.stack import DATABASE
 
@@ -56,15 +56,33 @@ def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters
     assert answers == {(200, True): waiters}
 
 
+@pytest.mark.parametrize("followers", [8, 32])
+def test_those_who_follow_at_once_all_hear_the_end(crowd: httpx2.Client, followers: int) -> None:
+    """Each of its own turn, from the first event on."""
+    plan = {"steps": [wait_step("a", ms=200)]}
+
+    def follow(_: object) -> tuple[str, str]:
+        address = post(crowd, agent="generic", plan=plan)["links"]["events"]
+        lines = crowd.get(address).text.splitlines()
+        told = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+        return told[0], told[-1]
+
+    with ThreadPoolExecutor(followers) as threads:
+        told = Counter(threads.map(follow, repeat(None, followers)))
+
+    assert told == {("turn.queued", "turn.succeeded"): followers}
+
+
 def test_readers_who_get_no_answer_keep_no_message_out(stack: Stack, crowd: httpx2.Client) -> None:
     """Where every reader's connection is held up, messages are accepted on those that are kept for them."""
     address = post(crowd)["links"]["self"]
+    finished(crowd, address.rpartition("/")[2])
     with (
         psycopg.connect(_superuser(stack)) as elsewhere,
         ThreadPoolExecutor(32) as threads,
     ):
         elsewhere.execute("LOCK TABLE replies IN ACCESS EXCLUSIVE MODE")
-        reading = [threads.submit(crowd.get, address) for _ in range(32)]
+        reading = [threads.submit(crowd.get, f"{address}{what}") for what in ("", "/trace.json") for _ in range(16)]
         wait_for(lambda: _waiting_for_locks(stack) >= 3)
         accepted = [crowd.post("/v1/turns", json={"message": "hi"}).status_code for _ in range(10)]
         were_waiting = not any(each.done() for each in reading)
