@@ -1,6 +1,6 @@
 """Run benchmarks: `python -m benchmarks [engine] [makespan] [ack] … [--short] [--json] [--record]`.
 
-All of them use one stack; `growth` starts two more. Tables go to stdout, progress to stderr.
+All of them use one stack; some start others beside it. Tables go to stdout, progress to stderr.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ import orjson
 from benchmarks import (
     ack,
     conversation,
+    door,
     engine,
     fairness,
     growth,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "conversation": conversation.run,
     "fairness": fairness.run,
     "growth": growth.run,
+    "door": door.run,
     # Stops the workers.
     "ack": ack.run,
 }

@@ -80,17 +80,19 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
+_OFFLINE = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
+
+
 @contextmanager
-def stack() -> Iterator[Stack]:
-    """Run the embedded stack on a new data directory, removed at the end, with the offline model.
+def stack(settings: Mapping[str, str] = _OFFLINE) -> Iterator[Stack]:
+    """Run the embedded stack on a new data directory, removed at the end; with the offline model unless told otherwise.
 
     A directory is given, because Postgres writes to disk at a commit only where its data is to be kept.
     """
-    offline = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
     progress("starting the stack")
     with (
         tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, settings=offline)) as started,
+        Stack(StackOptions(data_dir=Path(folder), port=0, settings=settings)) as started,
     ):
         yield started
         progress("stopping the stack")

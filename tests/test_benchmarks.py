@@ -11,6 +11,7 @@ import pytest
 
 import benchmarks
 from benchmarks.__main__ import BENCHMARKS
+from benchmarks.clients import Answer, Client
 from benchmarks.drivers.orders import Order, one_by_one, side_by_side, waves
 from benchmarks.filling import fill
 from benchmarks.load import drive
@@ -103,6 +104,23 @@ def test_the_load_generator_counts_no_refusals():
     assert (len(load.refusals), load.latencies_s) == (5, [])
     with pytest.raises(RuntimeError, match=r"5 requests were refused, one of them with HTTP/1.1 503"):
         load.refuse_refusals()
+
+
+def test_a_client_keeps_its_connection():
+    """One request after the other goes over it, and each answer is read whole."""
+    text = json.dumps({"turn": "x" * 70_000}).encode()
+
+    async def ask_twice(url: str) -> list[Answer]:
+        client = Client(url, "key")
+        answers = [await client.post("/v1/turns", {"number": number}) for number in range(2)]
+        client.close()
+        return answers
+
+    with door(202, text) as (url, got):
+        answers = asyncio.run(ask_twice(url))
+
+    assert [json.loads(body) for body in got] == [{"number": 0}, {"number": 1}]
+    assert answers == [Answer(202, json.loads(text))] * 2
 
 
 def test_a_table_shows_the_spread_of_its_rounds():

@@ -1,0 +1,84 @@
+"""Clients of the API that cost little: bare connections in one event loop, each with one request under way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+_TIMEOUT_S = 60.0
+"""For one answer, or one line of a stream."""
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with its body read as JSON."""
+
+    status: int
+    body: Any
+
+
+class Client:
+    """One client of an API, with a connection that is kept."""
+
+    def __init__(self, url: str, key: str) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "", parts.port or 80
+        self._head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, path: str, body: object) -> Answer:
+        """POST a body as JSON."""
+        return await self._ask("POST", path, orjson.dumps(body))
+
+    async def get(self, path: str) -> Answer:
+        """GET a document."""
+        return await self._ask("GET", path, b"")
+
+    @asynccontextmanager
+    async def lines(self, path: str) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+        """GET a stream, on a connection of its own; yield what reads its next line, which is empty at the end."""
+        reader, writer = await self._connect()
+        try:
+            writer.write(f"GET {path} HTTP/1.1\r\n{self._head}Connection: close\r\n\r\n".encode())
+            status, _ = await _head(reader)
+            if status != 200:
+                raise OSError(f"GET {path} was answered with {status}")
+            yield lambda: _in_time(reader.readline())
+        finally:
+            writer.close()
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        if self._connection is not None:
+            self._connection[1].close()
+            self._connection = None
+
+    async def _ask(self, method: str, path: str, body: bytes) -> Answer:
+        reader, writer = self._connection = self._connection or await self._connect()
+        request = f"{method} {path} HTTP/1.1\r\n{self._head}Content-Length: {len(body)}\r\n\r\n".encode()
+        writer.write(request + body)
+        status, length = await _head(reader)
+        text = await _in_time(reader.readexactly(length))
+        return Answer(status, orjson.loads(text))
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(self._host, self._port, limit=_LONGEST_LINE)
+
+
+async def _in_time(reading: Awaitable[bytes]) -> bytes:
+    # (`wait_for` loses a cancellation that comes together with the answer, before Python 3.12.)
+    async with asyncio.timeout(_TIMEOUT_S):
+        return await reading
+
+
+async def _head(reader: asyncio.StreamReader) -> tuple[int, int]:
+    """Read the head of an answer; return its status and the length of its body."""
+    head = await _in_time(reader.readuntil(b"\r\n\r\n"))
+    first, *fields = head.decode("latin-1").split("\r\n")
+    named = dict(field.lower().split(": ", 1) for field in fields if field)
+    return int(first.split(" ", 2)[1]), int(named.get("content-length", 0))

@@ -1,0 +1,249 @@
+"""Whole turns through the door, by how clients learn of their end: by the event stream, by `?wait`, by polling.
+
+Every turn asks an endpoint that speaks the model's protocol: the offline model in a process of its own. All clients are
+in this process. Afterwards, with the workers at rest: how soon a message is accepted while a crowd waits and polls.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+from benchmarks.clients import Client
+from benchmarks.measuring import (
+    CpuMeter,
+    Row,
+    Spread,
+    Table,
+    at_least,
+    at_most,
+    percentile,
+    progress,
+    refuse_failures,
+    stack,
+)
+from benchmarks.processes import running, stop
+from models.contracts.turn import FINAL_TURN_STATUSES
+from models.ids import new_id
+from workers.embedded import Stack
+from workers.embedded.servers import free_port
+
+Message = Mapping[str, object]
+
+_MESSAGE = {"message": "When is next weekend?", "agent": "generic"}
+_POLL_S = 1.0
+_WAIT_S = 30
+_NEW_CLIENTS_PER_S = 50
+"""They do not come all in the same moment."""
+_PATIENCE_S = 600.0
+_POST_EVERY_S = 0.05
+_WITHIN = 0.9
+_SLOWER = 2.0
+_ENDS = tuple(f"event: turn.{status}".encode() for status in FINAL_TURN_STATUSES)
+
+
+class Refused(Exception):
+    """The API answered otherwise than with what was asked for."""
+
+
+@dataclass
+class _Round:
+    ended_at: list[float] = field(default_factory=list)
+    latencies_s: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    web_cpu_s: float = 0.0
+
+    @property
+    def per_s(self) -> float:
+        """Turns a second in the middle of the round: neither while clients come nor while they leave."""
+        began, ended = (percentile(self.ended_at, share) for share in (0.1, 0.9))
+        return 0.8 * len(self.ended_at) / (ended - began)
+
+
+async def _streamed(client: Client, message: Message) -> None:
+    address = await _accepted(client, message)
+    async with client.lines(f"{address}/events") as next_line:
+        while line := await next_line():
+            if line.rstrip() in _ENDS:
+                return
+    raise Refused("the stream ended before the turn")
+
+
+async def _waited(client: Client, message: Message) -> None:
+    """Post the message again, under its id, until the answer is the finished turn."""
+    while True:
+        answer = await client.post(f"/v1/turns?wait={_WAIT_S}", message)
+        if answer.status == 200 and answer.body["status"] in FINAL_TURN_STATUSES:
+            return
+        if answer.status not in (200, 202):
+            raise Refused(str(answer.body))
+
+
+async def _polled(client: Client, message: Message) -> None:
+    address, status = await _accepted(client, message), ""
+    while status not in FINAL_TURN_STATUSES:
+        await asyncio.sleep(_POLL_S)
+        answer = await client.get(address)
+        if answer.status != 200:
+            raise Refused(str(answer.body))
+        status = answer.body["status"]
+
+
+_WAYS: dict[str, Callable[[Client, Message], Awaitable[None]]] = {
+    "stream": _streamed,
+    "wait": _waited,
+    "poll": _polled,
+}
+
+
+def run(_: Stack, short: bool) -> Table:
+    """Measure the ways by turns, with few clients and with many."""
+    turns_each = {64: 3, 150: 1} if short else {64: 10, 1000: 1}
+    rounds = 1 if short else 2
+    crowd, seconds = (100, 4.0) if short else (1000, 20.0)
+    with _asking_stack() as ours:
+        _turns(ours, "stream", 16, 2)
+        found: dict[tuple[int, str], list[_Round]] = {(size, way): [] for size in turns_each for way in _WAYS}
+        for number in range(rounds):
+            for (size, way), measured in found.items():
+                measured.append(_turns(ours, way, size, turns_each[size]))
+                progress(f"door {number + 1} of {rounds}: {size} by {way}: {measured[-1].per_s:.1f} turns/s")
+        refuse_failures(ours)
+        stop(process for name, process in ours.processes.items() if name != "web")
+        alone, beside = asyncio.run(_beside_a_crowd(ours, crowd, seconds))
+    ratios = {key: _ratios(found[key], found[key[0], "stream"]) for key in found}
+    errors = [error for measured in found.values() for each in measured for error in each.errors]
+    return Table(
+        f"door: turns through HTTP, with a model's endpoint; who polls does so every {_POLL_S:.0f} s",
+        [_row(*key, measured, ratios[key]) for key, measured in found.items()],
+        note=errors[0] if errors else "",
+        targets=[
+            at_most(0, "errors", Spread.of([len(errors)])),
+            *(
+                at_least(_WITHIN, f"turns/s, {size} clients: {way} ÷ stream", ratio)
+                for (size, way), ratio in ratios.items()
+                if way != "stream"
+            ),
+            *_targets(crowd, alone, beside),
+        ],
+    )
+
+
+def _ratios(measured: Sequence[_Round], streamed: Sequence[_Round]) -> Spread:
+    return Spread.of([own.per_s / its.per_s for own, its in zip(measured, streamed, strict=True)])
+
+
+def _row(size: int, way: str, rounds: Sequence[_Round], ratio: Spread) -> Row:
+    return {
+        "clients": size,
+        "by": way,
+        "turns/s ÷ stream": ratio,
+        "turns/s": Spread.of([each.per_s for each in rounds]),
+        "turn p50, s": Spread.of([percentile(each.latencies_s, 0.5) for each in rounds]),
+        "turn p95, s": Spread.of([percentile(each.latencies_s, 0.95) for each in rounds]),
+        "web CPU ms/turn": Spread.of([each.web_cpu_s * 1000 / len(each.latencies_s) for each in rounds]),
+        "errors": sum(len(each.errors) for each in rounds),
+    }
+
+
+def _targets(crowd: int, alone: Sequence[float], beside: Sequence[float]) -> Iterator[Row]:
+    for share in (0.5, 0.99):
+        what = f"POST p{share * 100:.0f} beside {crowd} who wait and {crowd} who poll ÷ alone"
+        yield at_most(_SLOWER, what, Spread.of([percentile(beside, share) / percentile(alone, share)]))
+
+
+@contextmanager
+def _asking_stack() -> Iterator[Stack]:
+    port = free_port()
+    model = [sys.executable, "-m", "workers.cli", "offline-llm", "--port", str(port)]
+    with (
+        stack({"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "none"}) as ours,
+        running(ours, {"offline-llm": model}, {}),
+    ):
+        yield ours
+
+
+def _turns(of: Stack, way: str, clients: int, each: int) -> _Round:
+    """Have so many clients take so many turns each, one after the other."""
+    measured, meter = _Round(), CpuMeter({"web": [of.processes["web"]]})
+
+    async def take_turns() -> None:
+        async with asyncio.timeout(_PATIENCE_S):
+            await asyncio.gather(*(_turns_of_one(of, _WAYS[way], number, each, measured) for number in range(clients)))
+
+    asyncio.run(take_turns())
+    measured.web_cpu_s = meter.used_s()["web"]
+    if not measured.ended_at:
+        raise RuntimeError(f"no turn succeeded: {measured.errors[0]}")
+    return measured
+
+
+async def _turns_of_one(
+    of: Stack, way: Callable[[Client, Message], Awaitable[None]], number: int, turns: int, into: _Round
+) -> None:
+    await asyncio.sleep(number / _NEW_CLIENTS_PER_S)
+    async with _client(of) as client:
+        for _ in range(turns):
+            asked_at = time.perf_counter()
+            try:
+                await way(client, {**_MESSAGE, "message_id": str(new_id())})
+            except (Refused, OSError, EOFError) as error:
+                into.errors.append(f"{type(error).__name__}: {error}"[:300])
+                client.close()
+                continue
+            into.ended_at.append(time.perf_counter())
+            into.latencies_s.append(into.ended_at[-1] - asked_at)
+
+
+async def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float], list[float]]:
+    """Return how long messages took to be accepted, alone and beside so many who wait and so many who poll."""
+    await _posts(of, 1.0)
+    alone = await _posts(of, seconds)
+    progress("door: a crowd comes")
+    ways = [way for _ in range(crowd) for way in (_waited, _polled)]
+    tasks = [asyncio.create_task(_one_of_the_crowd(of, way, number)) for number, way in enumerate(ways)]
+    try:
+        await asyncio.sleep(len(ways) / _NEW_CLIENTS_PER_S + _POLL_S)
+        return alone, await _posts(of, seconds)
+    finally:
+        for task in tasks:
+            task.cancel()
+        # A message that was refused, or a connection that broke, has made the crowd smaller than it was to be.
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+        progress(f"door: {sum(isinstance(each, Refused | OSError | EOFError) for each in ended)} of the crowd had left")
+
+
+async def _one_of_the_crowd(of: Stack, way: Callable[[Client, Message], Awaitable[None]], number: int) -> None:
+    await asyncio.sleep(number / _NEW_CLIENTS_PER_S)
+    async with _client(of) as client:
+        await way(client, {**_MESSAGE, "message_id": str(new_id())})
+
+
+async def _posts(of: Stack, seconds: float) -> list[float]:
+    """Post a message every now and then; return how long each took to be accepted."""
+    took_s = []
+    end = time.perf_counter() + seconds
+    async with _client(of) as client:
+        while (began := time.perf_counter()) < end:
+            await _accepted(client, _MESSAGE)
+            took_s.append(time.perf_counter() - began)
+            await asyncio.sleep(_POST_EVERY_S)
+    return took_s
+
+
+@asynccontextmanager
+async def _client(of: Stack) -> AsyncIterator[Client]:
+    client = Client(of.url, of.dev_key)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+async def _accepted(client: Client, message: Message) -> str:
+    answer = await client.post("/v1/turns", message)
+    if answer.status != 202:
+        raise Refused(str(answer.body))
+    return str(answer.body["links"]["self"])
