@@ -76,7 +76,7 @@ class Hub:
         self._readers: dict[str, set[Reader]] = {}
         self._runs = False
         self._hears = False
-        self._pause = threading.Event()
+        self._stopping = threading.Event()
 
     @contextmanager
     def follow(self, turn_id: str, seen: float = 0) -> Iterator[Reader]:
@@ -86,8 +86,8 @@ class Hub:
             self._readers.setdefault(turn_id, set()).add(reader)
             if not self._runs:
                 self._runs = True
-                Daemon("live news", self._listen).start()
-                Daemon("live looks", self._look).start()
+                Daemon("live news", self._listen, stopping=self._stopping).start()
+                Daemon("live looks", self._look, stopping=self._stopping).start()
         try:
             yield reader
         finally:
@@ -96,16 +96,22 @@ class Hub:
                 if not self._readers[turn_id]:
                     del self._readers[turn_id]
 
+    def close(self) -> None:
+        """Hand nothing on from now on; the threads end within seconds."""
+        self._stopping.set()
+
     def _listen(self) -> None:
         """Hand on what is announced, until the connection is lost."""
         try:
             for message in redis.listen():
+                if self._stopping.is_set():
+                    return
                 self._hears = True
                 if message is not None:
                     self._hand_on(message)
         except Unavailable:
             self._hears = False
-            self._pause.wait(_RECONNECT_S)
+            self._stopping.wait(_RECONNECT_S)
             raise
         finally:
             self._hears = False
@@ -123,7 +129,7 @@ class Hub:
 
     def _look(self) -> None:
         """Tell readers of whose turn the ledger knows more, once."""
-        self._pause.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
+        self._stopping.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
         with self._lock:
             turn_ids = list(self._readers)
         for turn_id, stand in _stands(turn_ids).items():

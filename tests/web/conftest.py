@@ -10,6 +10,7 @@ from models.contracts.turn import SCOPES, Scope
 from models.database import transaction
 from models.ledger import keys, tenants
 from web.app import create_app
+from web.live import Hub, hub
 from workers.app import app as celery
 from workers.dispatch import settle
 
@@ -17,10 +18,26 @@ KeyMaker = Callable[..., dict[str, str]]
 
 
 @pytest.fixture
-def app(database: str, redis_url: str) -> APIFlask:
+def app(database: str, redis_url: str) -> Iterator[APIFlask]:
     # Celery's application is a module's, made with the settings of its import.
     celery.conf.update(broker_url=redis_url, broker_write_url=redis_url)
-    return create_app()
+    yield create_app()
+    hub().close()
+    hub.cache_clear()
+
+
+@pytest.fixture
+def new_hub() -> Iterator[Callable[[], Hub]]:
+    """Make a hub of the test's own."""
+    made: list[Hub] = []
+
+    def make() -> Hub:
+        made.append(Hub())
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -212,10 +212,12 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
     assert [(each.id, each.data["number"]) for each in rest] == [("3", 1), ("4", 2)]
 
 
-def test_stream_without_redis(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_without_redis(
+    client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While Redis is out the stream goes on from the ledger; only the deltas are missing."""
     turn_id = _open(client)
-    deaf = Hub()
+    deaf = new_hub()
     monkeypatch.setattr(deaf, "_listen", threading.Event().wait)
     monkeypatch.setattr("web.events.hub", lambda: deaf)
     monkeypatch.setattr("web.events.deltas", lambda _: [])
@@ -242,9 +244,9 @@ def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None
     assert said[1:] == [b": still here\n\n"] * 2
 
 
-def test_hub_comes_back(client: FlaskClient) -> None:
+def test_hub_comes_back(client: FlaskClient, new_hub: Callable[[], Hub]) -> None:
     """A hub whose subscription breaks subscribes again, and what it hears reaches its readers."""
-    turn_id, mine = _open(client), Hub()
+    turn_id, mine = _open(client), new_hub()
 
     with mine.follow(str(turn_id)) as reader:
         wait_for(lambda: _announced(turn_id, reader))

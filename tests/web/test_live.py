@@ -1,7 +1,7 @@
 """Live news: one subscription and one look for all readers of a process, and nothing ends them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 from unittest.mock import Mock
@@ -59,9 +59,11 @@ def _hears(turn_id: UUID, reader: Reader) -> bool:
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_a_malformed_message_is_passed_over(counted: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_malformed_message_is_passed_over(
+    counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What comes after it on the same subscription is heard as ever; each is counted."""
-    turn_id, hub, listened = new_id(), Hub(), Mock(wraps=redis.listen)
+    turn_id, hub, listened = new_id(), new_hub(), Mock(wraps=redis.listen)
     monkeypatch.setattr(redis, "listen", listened)
     with hub.follow(str(turn_id)) as reader:
         wait_for(lambda: _hears(turn_id, reader))
@@ -76,10 +78,10 @@ def test_a_malformed_message_is_passed_over(counted: Counts, monkeypatch: pytest
 @pytest.mark.usefixtures("redis_url")
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), SystemExit(1)], ids=repr)
 def test_whatever_ends_the_listener_starts_it_again(
-    error: BaseException, counted: Counts, monkeypatch: pytest.MonkeyPatch
+    error: BaseException, counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is counted, and until it hears again the hub does not say that it does."""
-    turn_id, hub, listen = new_id(), Hub(), redis.listen
+    turn_id, hub, listen = new_id(), new_hub(), redis.listen
     go_on, may_listen = threading.Event(), threading.Event()
 
     def break_off() -> Iterator[Any]:
@@ -104,7 +106,9 @@ def test_whatever_ends_the_listener_starts_it_again(
     assert (was_deaf, hub._hears) == (True, True)
 
 
-def test_a_look_that_fails_is_made_again(turn_id: UUID, counted: Counts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_is_made_again(
+    turn_id: UUID, counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody is told anything by it; the next one tells."""
     stands, failing = events.stands, iter([True])
 
@@ -116,7 +120,7 @@ def test_a_look_that_fails_is_made_again(turn_id: UUID, counted: Counts, monkeyp
     monkeypatch.setattr(events, "stands", fail_once)
     monkeypatch.setattr("web.live._POLL_HEARING_S", 0.05)
     monkeypatch.setattr("web.live._POLL_DEAF_S", 0.05)
-    with Hub().follow(str(turn_id)) as reader:
+    with new_hub().follow(str(turn_id)) as reader:
         wait_for(lambda: reader.wait(0.05) is None)
 
     assert _total(counted, "turnloom_daemon_failures_total", "live looks") == 1
