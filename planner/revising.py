@@ -1,7 +1,7 @@
 """Revise: what the steps that have ended mean for the next revision of their turn's plan.
 
 They never run again. The next revision may refer to their results, and may list them once more, unchanged; a call
-with an effect that was made is not made a second time under another id.
+with an effect that was made is not made a second time under another id, nor twice in one revision.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,6 +10,7 @@ from typing import Any
 from models.contracts.plan import Fault, Plan, Step
 from planner.loop import call_of
 from planner.results import StepOutcome
+from tools.identity import call_hash
 from tools.registry import Registry
 
 Done = Iterable[StepOutcome]
@@ -36,12 +37,22 @@ def _is_repeat(raw: Any, calls: Mapping[str, str]) -> bool:
 
 
 def effects_again(plan: Plan, done: Done, tools: Registry) -> list[Fault]:
-    """Return a fault for each call with an effect that the turn has made, or may have made, before."""
-    made = {call_of(step.tool, step.args): step.id for step in done if step.status in ("succeeded", "unknown")}
+    """Return a fault for each call with an effect that the plan has twice, or that the turn has, or may have, made."""
+    made = {_call(step, tools): step.id for step in done if step.status in ("succeeded", "unknown")}
     faults = []
     for step in plan.steps:
-        before = made.get(call_of(step.tool, step.args))
-        if before is not None and tools.get(step.tool).effect != "read":
-            message = f"step {step.id!r} would do again what step {before!r} has done: {step.tool} with these arguments"
+        if tools.get(step.tool).effect == "read":
+            continue
+        call = _call(step, tools)
+        if (before := made.get(call)) is None:
+            made |= {call: step.id} if step.run_if is None else {}
+        else:
+            message = f"step {step.id!r} would do again what step {before!r} does: {step.tool} with these arguments"
             faults.append(Fault(step=step.id, code="repeated_effect", message=message))
     return faults
+
+
+def _call(step: Step | StepOutcome, tools: Registry) -> str:
+    """Return what makes a call the same; of one with references, where its tool cannot read them, the text."""
+    tool = tools.tools.get(step.tool)
+    return (call_hash(tool, dict(step.args)) if tool else None) or call_of(step.tool, step.args)

@@ -23,6 +23,7 @@ from tools import runner
 from tools.context import ToolContext
 from tools.guards import Guards
 from tools.guards.access import account_of
+from tools.identity import call_hash
 from tools.registry import Tool
 from workers import parking
 from workers.hooking import noting
@@ -31,6 +32,7 @@ from workers.noting import note
 from workers.outcomes import GRACE_S, Outcome, Parked, ended, failed, unknown
 from workers.parts import registry
 from workers.remembering import through_memory
+from workers.repeats import begin
 
 
 class Calling:
@@ -73,10 +75,18 @@ class Calling:
             log.warning("access.unread", turn_id=str(self._turn_id), step_id=step.id, error=error.code)
             return Parked(step.id, step.attempt)
         began = time.monotonic()
-        outcome = self._held(step, tool, args, context) or self._made(step, tool, args, context)
+        outcome = self._ended(step, tool, args, context)
         if (now := time.monotonic()) < end + GRACE_S:  # later, it has been given up, and counted as that
             count_call(tool, outcome, now - began)
         return self._told(outcome, tool, args, context)
+
+    def _ended(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome:
+        """Return how the step ends, or waits."""
+        if tool.effect == "read":
+            return self._held(step, tool, args, context) or self._made(step, tool, args, context)
+        outcome = None if _is_lost(step, tool) else begin(self._turn_id, step, tool, args)
+        outcome = outcome or self._held(step, tool, args, context) or self._made(step, tool, args, context)
+        return replace(outcome, input_hash=call_hash(tool, args)) if isinstance(outcome, FinishedStep) else outcome
 
     def _held(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome | None:
         """Return how a step ends, or waits, whose call may not be made; nobody is asked about what the tool refuses."""
@@ -94,6 +104,8 @@ class Calling:
             earlier = runner.reconcile(tool, args, context, on_note, guards)
             if earlier is not None:
                 return ended(step, earlier)
+            if (repeated := begin(self._turn_id, replace(step, unsure=False), tool, args)) is not None:
+                return repeated
         on_retry = partial(self._note_retry, step)
         call = partial(runner.run, tool, args, context, on_retry, on_note, guards)
         return through_memory(step, tool, args, context, call)

@@ -20,7 +20,8 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "RATE_LIMITED": "The other side, or a limit of ours, wants fewer calls; `retry_at` may say when.",
     "VALIDATION_ERROR": "The other side refuses the data.",
     "NOT_FOUND": "What was asked for does not exist.",
-    "CONFLICT": "The other side is in a state that rules the call out.",
+    "CONFLICT": "The other side is in a state that rules the call out, or another step of the turn makes the same call "
+    "with an effect.",
     "INTERNAL_ERROR": "The tool broke, or returned what its output model or JSON cannot hold.",
     "TOOL_TIMEOUT": "The call did not end before its deadline.",
     "BAD_ARGS": "The tool's input model refuses the arguments, or they are larger than 1 MiB with their references "

@@ -61,7 +61,7 @@ PLAN_FAULTS: dict[FaultCode, str] = {
     "empty_answer": "The language model wrote neither steps nor a reply.",
     "cut_answer": "The language model's answer ended in the middle.",
     "no_steps": "The turn's mode asks for steps and the plan has none.",
-    "repeated_effect": "A revision would make a call with an effect that its turn has made before.",
+    "repeated_effect": "The same call with an effect stands in the plan twice, or its turn has made it before.",
 }
 """Code of a fault -> when it is reported. The last five are about what a language model wrote."""
 

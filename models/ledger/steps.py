@@ -44,6 +44,8 @@ class ClaimedStep:
     """Results that the arguments refer to, by step."""
     waits: list[str]
     """Steps claimed together with it that have to succeed before it begins; it has their results from its executor."""
+    has_rivals: bool
+    """Of one with an effect: another step of the turn has the same tool."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class FinishedStep:
     cache: str | None = None
     """Why no call was made. `memory`: the result was remembered; `shared`: it was fetched for another step."""
     input_hash: str | None = None
-    """Of the call, where its tool's results are remembered."""
+    """Of the call, where it has an effect or its tool's results are remembered."""
     remember: dict[str, Any] | None = None
     """`{tool, args, for_s}`: the call whose result is to be remembered, and for how long."""
     began_at: float | None = None
@@ -111,6 +113,16 @@ class BegunStep:
     id: str
     began_at: float
     """In seconds since 1970, by the ledger's clock."""
+
+
+@dataclass(frozen=True)
+class BegunEffect:
+    """What the ledger says to a call with an effect that is about to be made."""
+
+    is_ours: bool
+    """Whether the claim still holds."""
+    rival: str | None
+    """The step that makes the same call, or has made it, or may have."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +185,13 @@ def claim(
     turn = found["turn"]
     facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
     return Claim("claimed", read_lanes(found["claimed"]), facts, found["at"], read_events(found["events"]))
+
+
+def begin_effect(db: psycopg.Connection, turn_id: UUID, step_id: str, attempt: int, call_hash: str) -> BegunEffect:
+    """Note which call a claimed step is about to make, unless another step of its turn makes the same one."""
+    row = db.execute("SELECT hot.begin_effect(%s, %s, %s, %s)", (turn_id, step_id, attempt, call_hash)).fetchone()
+    assert row is not None
+    return BegunEffect(**row[0])
 
 
 def advance(

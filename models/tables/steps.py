@@ -67,7 +67,7 @@ class StepRow(Row):
     cache: Mapped[str | None]
     """Why no call was made. `memory`: its result was remembered; `shared`: it was fetched for another step."""
     input_hash: Mapped[str | None]
-    """Of the call as it was made, where its tool's results are remembered."""
+    """Of the call as it was made, where it has an effect or its tool's results are remembered."""
     ready_at: Mapped[datetime | None]
     """When its last need had ended."""
     started_at: Mapped[datetime | None]

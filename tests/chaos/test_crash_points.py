@@ -23,6 +23,7 @@ from tests.journeys.speaking import says, speaker, written
 ROOT = Path(__file__).resolve().parents[2]
 WITHIN_S = 60
 ENDING_ON_CPU = [*PLAN, {"id": "g", "tool": "sim.burn", "args": {"ms": 5}, "needs": ["f"]}]
+WRITING_TWICE = [*PLAN, {"id": "g", "tool": "sim.write", "args": {"value": 2}, "needs": ["f"]}]
 DIAMOND = [wait_step("a"), wait_step("b", "a"), wait_step("c", "a"), {**PLAN[4], "needs": ["b", "c"]}]
 
 CASES: list[tuple[str, list[dict[str, Any]]]] = [
@@ -44,6 +45,7 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
     ("read.returned", PLAN),
     ("write.claimed", PLAN),
     ("write.claimed write.claimed", PLAN),
+    ("effect.begun", WRITING_TWICE),
     ("write.returned", PLAN),
     ("write.returned write.returned", PLAN),
     ("steps.recorded", DIAMOND),

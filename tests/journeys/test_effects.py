@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from tests.journeys.following import run, sim_lines
 
@@ -39,3 +40,27 @@ def test_a_small_plan_cannot_ask_for_gigabytes(api: httpx2.Client, sim_log: Path
     assert (turn["steps"][2]["status"], error["code"]) == ("failed", "BAD_ARGS")
     assert error["message"].startswith("step 'c': the arguments are at least ")
     assert sim_lines(sim_log, turn["turn_id"])[-1] == ("E", "b")
+
+
+@pytest.mark.parametrize(
+    ("second", "made"),
+    [
+        ({"args": {"value": 7.0}}, 1),
+        ({"args": {"value": {"$from": "a.value"}, "ms": 0}}, 1),
+        ({"args": {"value": 7}, "purpose": "for the other shelf"}, 2),
+        ({"args": {"value": 8}}, 2),
+    ],
+    ids=["another spelling", "a reference", "another purpose", "other arguments"],
+)
+def test_the_same_effect_happens_once_in_a_turn(
+    api: httpx2.Client, sim_log: Path, second: dict[str, Any], made: int
+) -> None:
+    """In a caller's own plan a purpose of its own says that a second one is wanted."""
+    first = {"id": "w", "tool": "sim.write", "args": {"value": 7}}
+
+    turn = run(api, [echo("a", 7), first, {"id": "x", "tool": "sim.write", **second}])
+
+    effects = Counter(step for kind, step in sim_lines(sim_log, turn["turn_id"]) if kind == "E" and step in "wx")
+    assert sum(effects.values()) == made
+    codes = sorted((step["error"] or {}).get("code") or "" for step in turn["steps"][1:])
+    assert codes == (["", ""] if made == 2 else ["", "CONFLICT"])

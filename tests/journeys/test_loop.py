@@ -87,14 +87,41 @@ def test_a_second_failure_is_answered(asking: httpx2.Client) -> None:
     assert turn["reply"]["text"]
 
 
-def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Path) -> None:
+@pytest.mark.parametrize("args", [{"value": 1}, {"value": 1.0}, {"value": 1, "ms": 0}], ids=str)
+def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Path, args: dict[str, Any]) -> None:
     """The same write under another id is refused, twice: the reply is made from what there is."""
-    write = {"tool": "sim.write", "args": {"value": 1}, "needs": []}
+    write = {"tool": "sim.write", "needs": []}
 
-    turn = ask(asking, written({**write, "id": "a"}), written({**write, "id": "b"}), mode="react")
+    turn = ask(
+        asking,
+        written({**write, "id": "a", "args": {"value": 1}}),
+        written({**write, "id": "b", "args": args}),
+        mode="react",
+    )
 
     assert turn["status"] == "succeeded"
     assert sim_lines(log, turn["turn_id"]) == [("S", "a"), ("E", "a")]
+
+
+def test_an_effect_is_not_repeated_by_a_reference(asking: httpx2.Client, log: Path) -> None:
+    """What the arguments are is known when the step is claimed: then it is refused."""
+    write = {"id": "a", "tool": "sim.write", "args": {"value": 1}, "needs": []}
+    again = {**write, "id": "b", "args": {"value": {"$from": "a.value"}}}
+
+    turn = ask(asking, written(write), written(again), written(reply="It is written."), mode="react")
+
+    assert [(step["error"] or {}).get("code") for step in turn["steps"]] == [None, "CONFLICT"]
+    assert sim_lines(log, turn["turn_id"]) == [("S", "a"), ("E", "a")]
+
+
+def test_a_model_that_plans_an_effect_twice_is_asked_again(asking: httpx2.Client, log: Path) -> None:
+    """The repair names the second one."""
+    write = {"tool": "sim.write", "args": {"value": 1}, "needs": []}
+    twice = written({**write, "id": "a"}, {**write, "id": "b", "args": {"value": 1.0}})
+
+    turn = ask(asking, twice, written({**write, "id": "c"}))
+
+    assert sim_lines(log, turn["turn_id"]) == [("S", "c"), ("E", "c")]
 
 
 def test_the_answer_to_a_question_goes_on_from_there(asking: httpx2.Client, model: Speaker) -> None:

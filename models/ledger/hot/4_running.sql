@@ -20,8 +20,34 @@ language sql stable as $$
   select jsonb_build_object(
     'id', s.id, 'tool', s.tool, 'attempt', p_attempt, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
     'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks, 'copy_of', s.copy_of,
-    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', p_inputs, 'waits', p_waits)
+    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', p_inputs, 'waits', p_waits,
+    'has_rivals', s.effect <> 'read' and exists (
+      select from steps o where o.turn_id = s.turn_id and o.tool = s.tool and o.id <> s.id and o.effect <> 'read'))
 $$;
+
+-- What a caller's own plan says that a step is for; null in other plans.
+create function hot.purpose(p_turn uuid, p_step text) returns text language sql stable as $$
+  select e ->> 'purpose' from plans p, jsonb_array_elements(p.document -> 'steps') e
+   where p.turn_id = p_turn and p.source = 'caller' and e ->> 'id' = p_step
+$$;
+
+-- Notes which call with an effect a claimed step is about to make, unless another step of its turn makes the same one, has made
+-- it, or may have. In a caller's own plan, two that say another purpose are two. Out: {is_ours: whether the claim
+-- still holds, rival: the other step or null}.
+create function hot.begin_effect(p_turn uuid, p_step text, p_attempt int, p_hash text) returns jsonb language plpgsql as $$
+declare
+  v_rival text;
+begin
+  perform 1 from turns where id = p_turn for no key update;
+  select o.id into v_rival from steps o
+   where o.turn_id = p_turn and o.id <> p_step and o.effect <> 'read' and o.input_hash = p_hash
+     and (o.status in ('running', 'succeeded', 'unknown') or (o.status = 'pending' and o.unsure))
+     and hot.purpose(p_turn, o.id) is not distinct from hot.purpose(p_turn, p_step)
+   order by o.revision, o.position limit 1;
+  update steps set input_hash = p_hash
+   where turn_id = p_turn and id = p_step and attempt = p_attempt and status = 'running' and v_rival is null;
+  return jsonb_build_object('is_ours', found, 'rival', v_rival);
+end $$;
 
 -- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's lock.
 -- Null: it is not. Out: what its executor must know.
@@ -250,7 +276,8 @@ begin
      where turn_id = p_turn and id = any (p_back) and status = 'running' and worker = p_worker and started_at is null;
   end if;
   with ended as (
-    update steps x set status = e.status, result = e.result, error = e.error, cache = e.cache, input_hash = e.input_hash,
+    update steps x set status = e.status, result = e.result, error = e.error, cache = e.cache,
+           input_hash = case x.effect when 'read' then e.input_hash else coalesce(e.input_hash, x.input_hash) end,
            started_at = coalesce(x.started_at, to_timestamp(e.began_at)), ready_at = coalesce(x.ready_at, to_timestamp(e.began_at)),
            finished_at = coalesce(to_timestamp(e.ended_at), v_at), lease_until = null
       from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb, cache text, input_hash text,
