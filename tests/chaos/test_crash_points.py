@@ -68,9 +68,7 @@ CLOSING = ("turn.closed", "plan.recorded turn.closed", "write.claimed effect.giv
 STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
 """Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
 
-ASKING = (
-    "approval.asked", "approval.decided", "approval.asked approval.decided turn.reclaimed", "resume.sent",
-)  # fmt: skip
+ASKING = ("approval.asked", "approval.decided", "approval.asked approval.decided turn.reclaimed", "resume.sent")
 """Those of a turn one of whose calls a person approves."""
 
 DELAYING = ("step.delayed", "step.delayed turn.reclaimed")

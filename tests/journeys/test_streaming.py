@@ -31,7 +31,7 @@ def api(request: pytest.FixtureRequest) -> httpx2.Client:
 
 
 def write(name: str, *needs: str) -> dict[str, Any]:
-    return {"id": name, "tool": "sim.write", "args": {"value": 1}, "needs": list(needs)}
+    return {"id": name, "tool": "sim.write", "args": {"value": name}, "needs": list(needs)}
 
 
 def ask(api: httpx2.Client, *answers: str) -> str:
