@@ -131,11 +131,13 @@ def finished_turns(of: Stack) -> int:
 def paused(process: Process) -> Iterator[None]:
     """Let a process stand still meanwhile: what is sent to it piles up."""
     assert process.pid, f"{process.name} does not run"
+    process.is_watched = False
     os.kill(process.pid, signal.SIGSTOP)
     try:
         yield
     finally:
         os.kill(process.pid, signal.SIGCONT)
+        process.is_watched = True
 
 
 class HasPid(Protocol):

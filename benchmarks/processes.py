@@ -26,7 +26,7 @@ def bare_route(stack: Stack) -> Iterator[tuple[str, Process]]:
         db.execute(TABLE)
     port = free_port()
     url = f"http://{_HOST}:{port}/"
-    ours = web_command(host=_HOST, port=port, processes=1)
+    ours = web_command(bind=f"{_HOST}:{port}", processes=1)
     command = [part.replace("web.app:", "benchmarks.bare_route:") for part in ours]
     with running(stack, {"bare-web": command}, {"DATABASE_URL": stack.servers.owner_url}) as processes:
         process = processes["bare-web"]

@@ -2,10 +2,26 @@
 
 import gc
 import os
+import signal
 from typing import TYPE_CHECKING
 
+from gunicorn.systemd import sd_notify
+
 if TYPE_CHECKING:
+    from gunicorn.arbiter import Arbiter
     from gunicorn.workers.base import Worker
+
+_ALIVE_EVERY_S = 2.0
+
+
+def when_ready(server: "Arbiter") -> None:
+    """Tell the supervisor from now on that the main process lives, like `workers.watchdog`. No fork has the timer."""
+
+    def tell_alive(*_: object) -> None:
+        sd_notify("WATCHDOG=1", server.log)
+
+    signal.signal(signal.SIGALRM, tell_alive)
+    signal.setitimer(signal.ITIMER_REAL, _ALIVE_EVERY_S, _ALIVE_EVERY_S)
 
 
 def post_fork(server: object, worker: object) -> None:

@@ -9,6 +9,7 @@ from celery.signals import beat_init
 
 from models import redis
 from models.errors import Unavailable
+from workers import watchdog
 from workers.app import app
 from workers.pulse import Pulse
 
@@ -34,3 +35,4 @@ class Scheduler(beat.Scheduler):
 @beat_init.connect
 def _start(**_: Any) -> None:
     Pulse("beat", f"beat@{socket.gethostname()}").start()
+    watchdog.start()

@@ -23,15 +23,16 @@ def queues_of_threads(planners: int, tool_workers: int, placement: Placement) ->
     return dict.fromkeys(served, (*PLANNING_QUEUES, "tools.io")) if placement == "dense" else served
 
 
-def web_command(*, host: str, port: int, processes: int) -> list[str]:
+def web_command(*, bind: str, processes: int) -> list[str]:
     """Serve HTTP by gunicorn: gevent workers, because an open event stream must not hold a thread.
 
-    The grace is short, because streams do not end by themselves; their readers come back and resume.
+    `bind`: `HOST:PORT`, or `fd://NUMBER` of an open socket. A socket that systemd hands over takes its place. The grace
+    is short, because streams do not end by themselves; their readers come back and resume.
     """
     return [
         *(sys.executable, "-m", "gunicorn", "web.app:create_app()"),
         *("--config", "python:web.serving"),
-        *("--bind", f"{host}:{port}"),
+        *("--bind", bind),
         *("--workers", str(processes)),
         *("--worker-class", "web.connections.Worker"),
         *("--worker-connections", str(_CLIENTS_PER_PROCESS)),

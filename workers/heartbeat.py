@@ -19,7 +19,7 @@ from models.errors import Unavailable
 from models.ledger import workers
 from models.ledger.recovery import LEASE_MS, renew_leases
 from models.logging import log
-from workers import isolation
+from workers import isolation, watchdog
 from workers.pulse import Pulse
 
 INTERVAL_S = 2.0
@@ -116,6 +116,7 @@ def _start(sender: Any, **_: Any) -> None:
     for sign in (Pulse("worker", sender.hostname), Heartbeat(sender.hostname, queues, sender.controller.concurrency)):
         _signs.append(sign)
         sign.start()
+    watchdog.start()
 
 
 @worker_process_init.connect

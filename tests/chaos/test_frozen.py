@@ -1,6 +1,5 @@
 """Processes that freeze: as after a pause of the machine, they are there and do nothing."""
 
-import os
 import signal
 import time
 from collections.abc import Iterator
@@ -10,9 +9,11 @@ import psycopg
 import pytest
 
 from tests.facts import wait_for
-from tests.journeys.following import finished, post, wait_step
+from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.stacks import client_of
 from workers.embedded import Stack, StackOptions
+from workers.embedded.records import signal_group
+from workers.embedded.watch import SILENCE_S
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(180)]
 
@@ -22,18 +23,20 @@ PROMISED_S = 10.0
 
 @pytest.fixture(scope="module")
 def stack(clean_environment: None) -> Iterator[Stack]:
-    """A stack with two planners."""
-    with Stack(StackOptions(data_dir=None, port=0, planners=2, tool_workers=1)) as started:
+    """A stack with two web servers and two planners."""
+    with Stack(StackOptions(data_dir=None, port=0, webs=2, planners=2, tool_workers=1)) as started:
         yield started
 
 
 @contextmanager
-def frozen(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
+def frozen(pid: int | None) -> Iterator[None]:
+    """Freeze a process with its children; the watchdog may end it meanwhile."""
+    assert pid is not None
+    signal_group(pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        signal_group(pid, signal.SIGCONT)
 
 
 def leader(stack: Stack) -> int:
@@ -59,3 +62,25 @@ def test_a_frozen_leader_keeps_recovery_out_for_seconds_only(stack: Stack) -> No
 
     assert turn["status"] == "succeeded"
     assert took_s < 1.5 * PROMISED_S
+
+
+@pytest.mark.parametrize("name", ["web", "worker-plan"])
+def test_one_of_two_that_freezes_stops_nothing(stack: Stack, name: str) -> None:
+    """New turns are accepted, planned and answered; the watchdog ends the frozen process, and it comes back."""
+    process = stack.processes[name]
+    before = process.restarts
+    with frozen(process.pid):
+        for number in range(8):
+            with client_of(stack) as api:
+                turn = run(api, [wait_step("a")], conversation_id=f"{name}-{number}")
+            assert turn["status"] == "succeeded"
+        wait_for(lambda: process.restarts > before, 3 * SILENCE_S)
+
+
+def test_who_connects_while_no_web_server_runs_is_answered(stack: Stack) -> None:
+    """The socket outlives both: the request waits there, and is not refused."""
+    for name in ("web", "web-2"):
+        stack.processes[name].kill()
+
+    with client_of(stack) as api:
+        assert api.get("/healthz").status_code == 200

@@ -18,12 +18,13 @@ import yaml
 from click.testing import CliRunner
 
 from models.migration import role_rights, upgrade
-from models.settings import Settings
+from models.settings import Settings, settings
 from workers.cli import main
 from workers.embedded import Stack, StackOptions
 from workers.embedded.binaries import postgres_folder
 from workers.embedded.home import Home
 from workers.embedded.servers import postgres
+from workers.embedded.watch import SILENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
@@ -47,10 +48,11 @@ def compose_lines() -> dict[str, str]:
 
 def systemd_lines() -> dict[str, str]:
     starts = {path.stem.removeprefix("turnloom-"): unit(path)["ExecStart"] for path in SYSTEMD.glob("*.service")}
+    starts["web"] = starts.pop("web@")
     worker = starts.pop("worker@")
     for path in SYSTEMD.glob("worker-*.env"):
         options = path.read_text().strip().removeprefix("OPTIONS=")
-        starts[path.stem] = worker.replace("worker-%i", path.stem).replace("$OPTIONS", options)
+        starts[unnumbered(path.stem)] = worker.replace("worker-%i", path.stem).replace("$OPTIONS", options)
     return {name: start.removeprefix("/opt/turnloom/bin/turnloom ") for name, start in starts.items()}
 
 
@@ -62,11 +64,16 @@ def unit(path: Path) -> configparser.SectionProxy:
 
 
 def embedded() -> dict[str, list[str]]:
-    """Return the command lines of the embedded stack, its workers for `tools.io` under one name."""
-    stack = Stack(StackOptions(data_dir=None, tool_workers=1))
+    """Return the command lines of the embedded stack, those of a kind under one name."""
+    stack = Stack(StackOptions(data_dir=None, webs=2, planners=2, tool_workers=1))
     stack.environment = {}
     programs = stack._programs(8000, 5555)
-    return {program.name.removesuffix("-1"): essence(program.command) for program in programs}
+    return {unnumbered(program.name): essence(program.command) for program in programs}
+
+
+def unnumbered(name: str) -> str:
+    """Return the name that several processes of a kind share."""
+    return re.sub(r"-\d+$", "", name)
 
 
 def essence(command: list[str]) -> list[str]:
@@ -109,7 +116,7 @@ def test_each_service_is_watched_and_comes_back():
         for name, service in OURS.items()
         if service["depends_on"].get("migrate") == {"condition": "service_completed_successfully"}
     }
-    assert SERVICES["worker-io"]["deploy"]["replicas"] == 2
+    assert [SERVICES[name]["deploy"]["replicas"] for name in ("worker-io", "worker-plan")] == [2, 2]
 
 
 def test_no_secret_has_a_default():
@@ -139,6 +146,17 @@ def test_units_restart_and_give_time_to_finish():
     assert {(one["Restart"], one["User"]) for one in units.values()} == {("always", "turnloom")}
     assert units["turnloom-worker@"]["TimeoutStopSec"] == SERVICES["worker-io"]["stop_grace_period"].removesuffix("s")
     assert units["turnloom-worker@"]["KillMode"] == "mixed"
+
+
+def test_a_unit_that_no_longer_answers_is_ended():
+    """Each unit of ours tells systemd that it lives, in time; web servers share a socket that outlives them."""
+    units = {path.stem: unit(path) for path in SYSTEMD.glob("turnloom-*.service") if path.stem != "turnloom-flower"}
+    address = configparser.ConfigParser()
+    address.read(SYSTEMD / "turnloom-web.socket")
+
+    assert {(one["Type"], one["WatchdogSec"]) for one in units.values()} == {("notify", f"{SILENCE_S:.0f}")}
+    assert units["turnloom-web@"]["Sockets"] == "turnloom-web.socket"
+    assert address["Socket"]["ListenStream"] == settings().api_url.removeprefix("http://")
 
 
 def test_image_holds_every_package():

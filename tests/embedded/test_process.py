@@ -29,6 +29,16 @@ import signal, subprocess
 print(subprocess.Popen({SLEEP!r}).pid, flush=True)
 signal.pause()
 """]
+SPEAKING = [sys.executable, "-c", """
+import logging, sys, time
+from gunicorn.systemd import sd_notify
+for pause_s in map(float, sys.argv[1:]):
+    time.sleep(pause_s)
+    sd_notify("WATCHDOG=1", logging.getLogger())
+print("silent", flush=True)
+time.sleep(60)
+"""]
+"""Says that it lives after each of these pauses, and then no more."""
 KEEPER = f"""
 import signal, sys
 from pathlib import Path
@@ -55,6 +65,39 @@ def keep(tmp_path: Path) -> Iterator[Callable[[list[str]], Process]]:
     yield make
     for process in kept:
         process.stop(0)
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Callable[..., Process]]:
+    """Make processes that are killed when they are silent for a second."""
+    kept: list[Process] = []
+
+    def make(*pauses_s: float) -> Process:
+        program = Program(name="w", command=[*SPEAKING, *map(str, pauses_s)], is_watched=True)
+        kept.append(Process(program, records=tmp_path, logs=tmp_path, silence_s=1.0))
+        kept[-1].start()
+        return kept[-1]
+
+    yield make
+    for process in kept:
+        process.stop(0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets")
+def test_a_process_that_falls_silent_is_killed(watched: Callable[..., Process]) -> None:
+    """It has said that it lives, says so no more, and is started again."""
+    process = watched(0)
+
+    wait_for(lambda: process.restarts == 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets")
+def test_a_slow_start_is_no_silence(watched: Callable[..., Process]) -> None:
+    """The watch begins with the first word, and goes on as long as more come."""
+    process = watched(1.5, *[0.1] * 20)
+
+    wait_for(lambda: "silent" in process.log_path.read_text() if process.log_path.exists() else False)
+    assert process.restarts == 0
 
 
 def test_killed_process_comes_back(keep, tmp_path):

@@ -25,7 +25,7 @@ def web(host: str, port: int, processes: int) -> None:
     check_parts()
     if lacking := _lacking():
         log.warning("database.not_ready", reason=lacking)
-    _become(web_command(host=host, port=port, processes=processes))
+    _become(web_command(bind=f"{host}:{port}", processes=processes))
 
 
 @click.command

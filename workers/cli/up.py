@@ -1,9 +1,12 @@
 """`turnloom up`: the embedded stack in the foreground."""
 
+import os
 import signal
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -12,6 +15,9 @@ from rich.text import Text
 from models.service_urls import shown_url
 from models.settings import settings
 from workers.embedded import Stack, StackOptions, foreground
+
+_CORES_FOR_TWO = 4
+_ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"
 
 
 @click.command
@@ -22,21 +28,27 @@ from workers.embedded import Stack, StackOptions, foreground
 @click.option("--ephemeral", is_flag=True, help="Keep nothing: use a temporary directory and remove it at the end.")
 @click.option(
     "--workers",
+    "tool_workers",
     type=click.IntRange(1, 64),
     default=2,
     show_default=True,
     help="Worker processes for tools that wait on others.",
 )
+@click.option("--webs", type=click.IntRange(1, 16), help=f"Web servers. {_ROOM}")
+@click.option("--planners", type=click.IntRange(1, 16), help=f"Worker processes that plan and answer. {_ROOM}")
 @click.option("--flower", is_flag=True, help="Show queues, workers and tasks in Flower.")
 @click.option("--flower-port", type=click.IntRange(0, 65535), default=5555, show_default=True, help="Port of Flower.")
-def up(port: int, data_dir: Path | None, ephemeral: bool, workers: int, flower: bool, flower_port: int) -> None:
+def up(data_dir: Path | None, ephemeral: bool, flower: bool, flower_port: int, **parts: int | None) -> None:
     """Run everything on this machine: Postgres, Valkey, the API, the workers."""
     if ephemeral and data_dir:
         raise click.UsageError("--ephemeral keeps nothing, so it goes without --data-dir")
     began = time.monotonic()
     home = None if ephemeral else data_dir or Path(".turnloom")
     shown = flower_port if flower else None
-    options = StackOptions(data_dir=home, port=port, tool_workers=workers, flower_port=shown)
+    # The second of each goes on when the first one freezes; with fewer cores it would only slow the other down.
+    room = 2 if (os.cpu_count() or 1) >= _CORES_FOR_TWO else 1
+    wanted: dict[str, Any] = {name: room if number is None else number for name, number in parts.items()}
+    options = replace(StackOptions(data_dir=home, flower_port=shown), **wanted)
     with suppress(KeyboardInterrupt), foreground(options, show_part) as stack:
         Console(soft_wrap=True).print(banner(stack, ready_in_s=time.monotonic() - began))
         while True:

@@ -15,6 +15,7 @@ from models.daemon import Daemon
 from models.errors import Unavailable
 from models.logging import log
 from workers.embedded.records import record, signal_group
+from workers.embedded.watch import SILENCE_S, Watch
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0
@@ -39,17 +40,25 @@ class Program:
     """Sent by the kernel when we are gone; must end its children too."""
     unprivileged: Path | None = None
     """Never run as root, but as the owner of this directory."""
+    is_watched: bool = False
+    """It says every few seconds that it lives; when it falls silent it is killed."""
+    files: Sequence[int] = ()
+    """Open files that it inherits, under these numbers."""
 
 
 class Process:
     """Keeps one program running, from `start` to `stop`.
 
     A thread per process starts it and waits for it, and starts it again when it dies, with growing delays. The same
-    thread does both, because the parent-death signal of Linux follows the thread, not the process.
+    thread does both, because the parent-death signal of Linux follows the thread, not the process. Another one kills it
+    when it is silent: frozen, or caught in a loop that lets no other thread run.
+
+    Attributes: `is_watched` may be set to False for as long as it is to stand still.
     """
 
-    def __init__(self, program: Program, *, records: Path, logs: Path) -> None:
+    def __init__(self, program: Program, *, records: Path, logs: Path, silence_s: float = SILENCE_S) -> None:
         self.name = program.name
+        self.is_watched = program.is_watched
         self.log_path = logs / f"{program.name}.log"
         self.restarts = 0
         self._program = program
@@ -60,6 +69,9 @@ class Process:
         self._delay_s = _FIRST_DELAY_S
         self._keeper: Daemon | None = None
         self._child: subprocess.Popen[bytes] | None = None
+        self._silence_s = silence_s
+        self._watch: Watch | None = None
+        self._watcher: Daemon | None = None
 
     @property
     def pid(self) -> int | None:
@@ -72,6 +84,9 @@ class Process:
         self._stopping.clear()
         self.restarts = 0
         self._delay_s = _FIRST_DELAY_S
+        if self._program.is_watched:
+            self._watch = Watch(self.name, self._silence_s)
+            self._watcher = Daemon(f"watch of {self.name}", self._end_when_silent, stopping=self._stopping).start()
         self._keeper = Daemon(f"keeper of {self.name}", self._live_once, stopping=self._stopping).start()
 
     def wait_until(self, check: Callable[[], object], *, timeout_s: float) -> None:
@@ -112,12 +127,26 @@ class Process:
             log.warning("process.killed", process=self.name, waited_s=timeout_s)
             self.kill()
             self._keeper.stop(_REAPING_S)
+        if self._watcher:
+            self._watcher.stop(_REAPING_S)
 
     def kill(self) -> None:
         """End the program and what it started, at once. It comes back, unless it has been asked to stop."""
         with self._lock:
             if self._child:
                 signal_group(self._child.pid, signal.SIGKILL)
+
+    def _end_when_silent(self) -> None:
+        """Kill the program whenever it falls silent, until it is to stop."""
+        assert self._watch
+        try:
+            while not self._stopping.is_set():
+                if self._watch.is_silent() and self.is_watched:
+                    log.warning("process.silent", process=self.name)
+                    self._watch.begin()
+                    self.kill()
+        finally:
+            self._watch.close()
 
     def _live_once(self) -> None:
         """Run the program until it ends, and wait until it may be started again."""
@@ -149,10 +178,13 @@ class Process:
         with self._lock, self.log_path.open("ab") as output:
             if self._stopping.is_set():
                 return None
+            if self._watch:
+                self._watch.begin()
             child = subprocess.Popen(  # noqa: S603 - our own command
                 launch_command(program.command, program.death_signal, program.unprivileged),
                 # The children see our environment: their settings are the user's.
-                env={**os.environ, **program.environment},
+                env={**os.environ, **program.environment, **(self._watch.environment if self._watch else {})},
+                pass_fds=program.files,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

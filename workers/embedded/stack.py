@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ _HOST = "127.0.0.1"
 _READY_TIMEOUT_S = 60.0
 _FINISH_TIMEOUT_S = 30.0
 _PROBE_TIMEOUT_S = 3.0
+_BACKLOG = 2048
+"""Connections that may wait for a web server."""
 # Flower's API refuses whoever has not logged in, unless told otherwise. Here it listens to this machine only, and
 # changes nothing.
 _FLOWER_SETTINGS = {"TURNLOOM_TASK_EVENTS": "true", "FLOWER_UNAUTHENTICATED_API": "true"}
@@ -41,6 +44,8 @@ class StackOptions:
     """Where data is kept; None: in a temporary directory that is removed at the end."""
     port: int = 8000
     """Where the API answers; 0 chooses a free one."""
+    webs: int = 1
+    """Web servers, which share one socket."""
     planners: int = 1
     """Worker processes that plan and answer."""
     tool_workers: int = 2
@@ -107,9 +112,9 @@ class Servers:
 class Stack:
     """The whole service as child processes, while the context is open.
 
-    Attributes: `url`, `flower_url` (None without Flower), `dev_key`, `servers`, `processes` (by name: web, beat,
-    worker-plan, worker-plan-2 …, worker-io-1 …, worker-cpu, flower) and `environment`, which makes another process of
-    ours use this stack.
+    Attributes: `url`, `flower_url` (None without Flower), `dev_key`, `servers`, `processes` (by name: web, web-2 …,
+    beat, worker-plan, worker-plan-2 …, worker-io-1 …, worker-cpu, flower) and `environment`, which makes another
+    process of ours use this stack.
     """
 
     def __init__(self, options: StackOptions, told: Told = tell_nobody) -> None:
@@ -118,6 +123,7 @@ class Stack:
         self._told = told
         self.processes: dict[str, Process] = {}
         self.closing = False
+        self._socket: socket.socket | None = None
 
     def __enter__(self) -> Self:
         given = settings().model_fields_set
@@ -147,6 +153,8 @@ class Stack:
             process.ask_to_stop()
         for process in self.processes.values():
             process.stop(max(deadline - time.monotonic(), 0.0))
+        if self._socket:
+            self._socket.close()
         self.servers.home.withdraw()
         self.servers.close()
 
@@ -204,7 +212,9 @@ class Stack:
         }
         with timed(self._told, "the database's tables"):
             self._migrate()
-        for program in self._programs(port, flower_port):
+        # It outlives every web server: whoever connects while none of them runs is answered by the next one.
+        self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
+        for program in self._programs(self._socket.fileno(), flower_port):
             process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
             self.processes[program.name] = process
             process.start()
@@ -231,19 +241,24 @@ class Stack:
         if done.returncode != 0:
             raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
 
-    def _programs(self, port: int, flower_port: int | None) -> list[Program]:
+    def _programs(self, listening: int, flower_port: int | None) -> list[Program]:
+        """Return what runs beside the servers; `listening` is the number of the socket of the API."""
         placement = self.environment.get("TURNLOOM_PLACEMENT", settings().placement)
         threads = queues_of_threads(self.options.planners, self.options.tool_workers, cast("Placement", placement))
         commands = {
-            "web": web_command(host=_HOST, port=port, processes=1),
             "beat": beat_command(),
             "worker-cpu": worker_command(["tools.cpu"], name="worker-cpu", pool="prefork", concurrency=2),
         }
         for name, queues in threads.items():
             commands[f"worker-{name}"] = worker_command(queues, name=f"worker-{name}", pool="threads", concurrency=16)
+        web = web_command(bind=f"fd://{listening}", processes=1)
+        names = ["web", *(f"web-{number}" for number in range(2, self.options.webs + 1))]
+        ours = partial(Program, environment=self.environment)
+        programs = [ours(name=name, command=web, is_watched=True, files=(listening,)) for name in names]
+        programs += [ours(name=name, command=line, is_watched=True) for name, line in commands.items()]
         if flower_port is not None:
-            commands["flower"] = flower_command(host=_HOST, port=flower_port)
-        return [Program(name=name, command=line, environment=self.environment) for name, line in commands.items()]
+            programs.append(ours(name="flower", command=flower_command(host=_HOST, port=flower_port)))
+        return programs
 
 
 def _port(wanted: int, option: str) -> int:
