@@ -29,6 +29,8 @@ class Client:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
+        self.told_to_come_again = 0
+        """For whoever counts refusals."""
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, body: object) -> Answer:

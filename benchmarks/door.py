@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from benchmarks.clients import Client
+from benchmarks.clients import Answer, Client
 from benchmarks.measuring import (
     CpuMeter,
     Row,
@@ -38,6 +38,8 @@ _WAIT_S = 30
 _NEW_CLIENTS_PER_S = 50
 """They do not come all in the same moment."""
 _PATIENCE_S = 600.0
+_COME_AGAIN_S = 2.0
+"""What `Retry-After` says."""
 _POST_EVERY_S = 0.05
 _WITHIN = 0.9
 _SLOWER = 2.0
@@ -54,6 +56,7 @@ class _Round:
     latencies_s: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     web_cpu_s: float = 0.0
+    told_to_come_again: int = 0
 
     @property
     def per_s(self) -> float:
@@ -74,7 +77,7 @@ async def _streamed(client: Client, message: Message) -> None:
 async def _waited(client: Client, message: Message) -> None:
     """Post the message again, under its id, until the answer is the finished turn."""
     while True:
-        answer = await client.post(f"/v1/turns?wait={_WAIT_S}", message)
+        answer = await _post(client, f"/v1/turns?wait={_WAIT_S}", message)
         if answer.status == 200 and answer.body["status"] in FINAL_TURN_STATUSES:
             return
         if answer.status not in (200, 202):
@@ -144,6 +147,7 @@ def _row(size: int, way: str, rounds: Sequence[_Round], ratio: Spread) -> Row:
         "turn p50, s": Spread.of([percentile(each.latencies_s, 0.5) for each in rounds]),
         "turn p95, s": Spread.of([percentile(each.latencies_s, 0.95) for each in rounds]),
         "web CPU ms/turn": Spread.of([each.web_cpu_s * 1000 / len(each.latencies_s) for each in rounds]),
+        "told to come again": sum(each.told_to_come_again for each in rounds),
         "errors": sum(len(each.errors) for each in rounds),
     }
 
@@ -195,6 +199,7 @@ async def _turns_of_one(
                 continue
             into.ended_at.append(time.perf_counter())
             into.latencies_s.append(into.ended_at[-1] - asked_at)
+        into.told_to_come_again += client.told_to_come_again
 
 
 async def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float], list[float]]:
@@ -243,7 +248,15 @@ async def _client(of: Stack) -> AsyncIterator[Client]:
 
 
 async def _accepted(client: Client, message: Message) -> str:
-    answer = await client.post("/v1/turns", message)
+    answer = await _post(client, "/v1/turns", message)
     if answer.status != 202:
         raise Refused(str(answer.body))
     return str(answer.body["links"]["self"])
+
+
+async def _post(client: Client, path: str, message: Message) -> Answer:
+    """Post a message; where there are too many, again when it is said that one may."""
+    while (answer := await client.post(path, message)).status == 503 and answer.body["code"] == "overloaded":
+        client.told_to_come_again += 1
+        await asyncio.sleep(_COME_AGAIN_S)
+    return answer

@@ -29,7 +29,9 @@ _WEIGHT = 0.1
 class Gate:
     """Lets so many through at a time. Those who wait are few enough to get through within the patience."""
 
-    def __init__(self, at_once: int, patience_s: float) -> None:
+    def __init__(self, at_once: int, patience_s: float, queue: str = "requests") -> None:
+        """`queue`: a word for those who wait, as the refusal calls them."""
+        self._queue = queue
         self._at_once, self._patience_s = at_once, patience_s
         self._free = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
@@ -46,7 +48,7 @@ class Gate:
         """
         with self.admitted():
             if not self._free.acquire(timeout=2 * self._patience_s):
-                raise _overloaded()
+                raise self._overloaded()
             began = time.monotonic()
             try:
                 yield
@@ -65,7 +67,7 @@ class Gate:
             if self._here == 0:
                 self._moved_at = time.monotonic()
             if self._expected_s() > self._patience_s:
-                raise _overloaded()
+                raise self._overloaded()
             self._here += 1
         try:
             yield
@@ -79,21 +81,20 @@ class Gate:
             self._average_s += (took_s - self._average_s) * _WEIGHT
             self._moved_at = time.monotonic()
 
+    def _overloaded(self) -> Unavailable:
+        message = f"too many {self._queue} wait already; send this one again later"
+        return Unavailable(message, code="overloaded", retry_after_s=_RETRY_AFTER_S)
+
     def _expected_s(self) -> float:
         """Return how long one more would wait. Where nothing has ended for long, this goes on for as long again."""
         stands_s = time.monotonic() - self._moved_at
         return max(self._here / self._at_once * self._average_s, stands_s / 2)
 
 
-def _overloaded() -> Unavailable:
-    message = "this server has more to do than it can do in time; send the request again later"
-    return Unavailable(message, code="overloaded", retry_after_s=_RETRY_AFTER_S)
-
-
 @lru_cache
 def commits() -> Gate:
     """Return the gate for messages that are opened together."""
-    return Gate(COMMITS * AT_ONCE, _PATIENCE_S)
+    return Gate(COMMITS * AT_ONCE, _PATIENCE_S, "messages")
 
 
 @lru_cache
@@ -106,16 +107,16 @@ def readers() -> Gate:
 @lru_cache
 def shared_reads() -> Gate:
     """Return the gate for what is read together."""
-    return Gate(_SHARED_READS * READ_AT_ONCE, _READERS_PATIENCE_S)
+    return Gate(_SHARED_READS * READ_AT_ONCE, _READERS_PATIENCE_S, "readers")
 
 
 @lru_cache
 def apart() -> Gate:
     """Return the gate for messages that are opened by themselves."""
-    return Gate(_APART, _PATIENCE_S)
+    return Gate(_APART, _PATIENCE_S, "messages to busy conversations")
 
 
 @lru_cache
 def lookups() -> Gate:
     """Return the gate for what is looked up before a message is opened, such as its key."""
-    return Gate(_LOOKUPS, _PATIENCE_S)
+    return Gate(_LOOKUPS, _PATIENCE_S, "keys")
