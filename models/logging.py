@@ -51,7 +51,7 @@ def configure_logging() -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.ExceptionRenderer(lambda info: told(info[1])),
+        structlog.processors.ExceptionRenderer(lambda info: format_error(info[1])),
     ]
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if settings().log_format == "json" else structlog.dev.ConsoleRenderer()
@@ -73,19 +73,19 @@ def configure_logging() -> None:
         log.warning("setting.unknown", reason=sentence)
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Return the traceback of an error, without the messages that may hold somebody's data.
 
     Of an error of the database there are its class and its SQLSTATE: the rest names values, rows and parameters.
     """
-    return "".join(_told(error, set())).rstrip()
+    return "".join(_parts(error, set())).rstrip()
 
 
-def _told(error: BaseException, seen: set[int]) -> Iterator[str]:
+def _parts(error: BaseException, seen: set[int]) -> Iterator[str]:
     seen.add(id(error))
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None and id(before) not in seen:
-        yield from _told(before, seen)
+        yield from _parts(before, seen)
         yield f"\n{'which led to' if error.__cause__ else 'while it was handled'}:\n\n"
     yield "Traceback (most recent call last):\n"
     yield from traceback.format_tb(error.__traceback__)
@@ -93,7 +93,7 @@ def _told(error: BaseException, seen: set[int]) -> Iterator[str]:
     for number, part in enumerate(error.exceptions if isinstance(error, BaseExceptionGroup) else ()):
         if id(part) not in seen:
             yield f"\nof these, number {number + 1}:\n\n"
-            yield from _told(part, seen)
+            yield from _parts(part, seen)
 
 
 def _named(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from models.database import statement, transaction
 from models.errors import NotFound
-from models.logging import told
+from models.logging import format_error
 from models.settings import settings
 
 NEEDLE = "correct-horse-battery"
@@ -65,7 +65,7 @@ def test_an_error_that_quotes_is_named_and_not_quoted(database: str, fails: Call
     with pytest.raises(ExceptionGroup) as caught:
         _wrapped(fails)
 
-    shown = told(caught.value)
+    shown = format_error(caught.value)
     assert says in shown
     assert f"in {fails.__name__}" in shown
     assert "there is no such thing" in shown
@@ -81,7 +81,8 @@ def _wrapped(fails: Callable[[], None]) -> None:
 
 def test_other_errors_say_what_they_say() -> None:
     """Ours, and those whose messages are about the program."""
-    shown = told(AttributeError("'NoneType' object has no attribute 'x'")), told(NotFound("there is no turn"))
+    missing = AttributeError("'NoneType' object has no attribute 'x'")
+    shown = format_error(missing), format_error(NotFound("there is no turn"))
 
     assert "has no attribute 'x'" in shown[0]
     assert "models.errors.NotFound: there is no turn" in shown[1]
