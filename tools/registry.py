@@ -94,6 +94,9 @@ class Tool:
     """Names of argument and result fields that logs and events never show."""
     public: frozenset[str] = frozenset()
     """Names of result fields whose phone numbers and addresses anybody may be told, such as a hotel's."""
+    outside: frozenset[str] = frozenset()
+    """Names of result fields with what strangers have written, such as a page's text. A reply may say it as the word of
+    the page whose `url` stands beside it: a price only where it names the page's host, and never a link."""
     is_evidence: bool = True
     """Whether a reply may say what a result says; not where that is only what the plan has put into the arguments."""
     errors: tuple[str, ...] = ()

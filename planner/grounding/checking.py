@@ -12,7 +12,7 @@ from planner.grounding.reading import figures
 STALE_S = 600
 """A price is as good as this many seconds."""
 
-Reason = Literal["no_source", "personal"]
+Reason = Literal["no_source", "personal", "page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Violation:
     text: str
     kind: str
     reason: Reason
-    """`no_source`: nothing it was made from holds it. `personal`: it may be somebody else's."""
+    """`no_source`: nothing it was made from holds it. `personal`: it may be somebody else's. `page`: only a page says
+    so, and the text does not name it."""
     start: int
     end: int
 
@@ -47,6 +48,9 @@ def check(text: str, evidence: Evidence) -> Grounding:
         place = evidence.place(figure.keys)
         if place is None:
             violations.append(_violation(figure, text))
+            continue
+        if figure.kind == "money" and place.page is not None and not (place.page and place.page in text.lower()):
+            violations.append(Violation(figure.text(text), figure.kind, "page", figure.start, figure.end))
             continue
         is_stale = figure.kind == "money" and place.age_s > STALE_S
         oldest_s = max(oldest_s, place.age_s if is_stale else 0)

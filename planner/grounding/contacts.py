@@ -3,17 +3,36 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
 
 from planner.grounding.amounts import is_currency
 from planner.grounding.figures import Figure
-from planner.grounding.lexicon import words
+from planner.grounding.lexicon import endings, words
 
+_SIGN = r"[^\s<>\"'`|\\^\0]"
+"""What may stand in a link."""
+_TARGET = re.compile(
+    r"\]\(\s{0,9}<?(?P<round>(?:[^\s()>\0]|\([^\s()\0]*\))+)"  # [text](target)
+    r"|^ {0,3}\[[^\]\n]{1,99}\]:[ \t]{0,9}<?(?P<named>[^\s>\0]+)"  # [name]: target
+    r"|\b(?:href|src|action)\s{0,9}=\s{0,9}[\"']?(?P<html>[^\s\"'>\0]+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where Markdown and HTML lead, whatever it is."""
 _LINK = re.compile(
-    r"(?:https?://|www\.)[^\s<>\"'`|\\^\0]+"
-    r"|(?<![\w@.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|info|biz|app|dev|travel|[cit]o|co\.[a-z]{2}|co\.il|de|fr|es|it|uk|eu)\b"
-    r"(?!\.\w)(?:/[^\s<>\"'`|\\^\0]*)?",
+    rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,20}}:/|(?:https?|javascript|vbscript):|www\.){_SIGN}+"
+    rf"|(?<![\w:/.])//(?=[^\W_]){_SIGN}+",
     re.IGNORECASE,
 )
+"""What says itself that it is a link."""
+_LABEL = r"[^\W_][\w-]{0,62}"
+_HOST = re.compile(
+    rf"(?<![\w@.-])(?P<host>(?:{_LABEL}\.)+(?P<ending>{_LABEL}))(?P<port>:\d{{1,5}}(?!\d))?(?P<path>[/?#]{_SIGN}*)?",
+    re.IGNORECASE,
+)
+"""What may be the name of a host, with what follows it."""
+_PREFIX = re.compile(r"[\u0590-\u06ff\u2e80-\uffef]+-?(?=[A-Za-z0-9])")
+"""What scripts without blanks, or with prefixes, put in front of a host."""
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PHONE = re.compile(r"(?<![\w.,])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![\w])")
 _CARD = re.compile(r"(?<![\d-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
@@ -28,9 +47,13 @@ def find_links(text: str) -> Iterator[Figure]:
     """Find e-mail addresses and links, with or without their scheme."""
     for match in _EMAIL.finditer(text):
         yield Figure("email", match.start(), match.end(), (("email", match[0].lower()),))
+    for match in _TARGET.finditer(text):
+        yield _link(match[match.lastgroup or 0], match.start(match.lastgroup or 0))
     for match in _LINK.finditer(text):
-        link = _without_end(match[0])
-        yield Figure("link", match.start(), match.start() + len(link), (("link", _address(link)),))
+        yield _link(match[0], match.start())
+    for match in _HOST.finditer(text):
+        if _is_host(match):
+            yield _link(match[0], match.start())
 
 
 def find_documents(text: str) -> Iterator[Figure]:
@@ -59,6 +82,34 @@ def find_identifiers(text: str) -> Iterator[Figure]:
             yield Figure("identifier", match.start(), match.end(), (("identifier", match[0].lower()),))
 
 
+def host_of(url: Any) -> str:
+    """Return the host of a URL as links are compared; nothing for what is none."""
+    try:
+        host = urlsplit(url).hostname if isinstance(url, str) else None
+    except ValueError:
+        return ""
+    return (host or "").removeprefix("www.")
+
+
+def _link(written: str, start: int) -> Figure:
+    link = _without_end(written) or written
+    prefix = _PREFIX.match(link)
+    meant = [link, link[prefix.end() :]] if prefix else [link]
+    return Figure("link", start, start + len(link), tuple(("link", _address(each)) for each in meant))
+
+
+def _is_host(match: re.Match[str]) -> bool:
+    """Tell whether dots join the name of a host, not a file's name, an abbreviation or a number."""
+    goes_on = bool(match["port"]) or len(match["path"] or "") > 1
+    labels, ending = match["host"].lower().split("."), match["ending"].lower()
+    if all(label.isdigit() for label in labels):
+        return len(labels) == 4 and goes_on
+    known = endings()
+    if ending in known["files"] or (ending in known["hours"] and labels[0].isdigit()):
+        return goes_on
+    return ending in known["names"] or ending.startswith("xn--")
+
+
 def _without_end(link: str) -> str:
     """Leave off the punctuation of the sentence that a link ends; a bracket belongs to it where it opens in it."""
     while link and link[-1] in _ENDS and not (link[-1] == ")" and link.count("(") >= link.count(")")):
@@ -68,7 +119,7 @@ def _without_end(link: str) -> str:
 
 def _address(link: str) -> str:
     """Return a link as it is compared: scheme and host in small letters, no slash at the end."""
-    scheme, _, rest = link.rpartition("://")
+    scheme, _, rest = link.removeprefix("//").rpartition("://")
     host, slash, path = rest.partition("/")
     plain = f"{host.lower().removeprefix('www.')}{slash}{path}".rstrip("/")
     return plain if scheme.lower() in ("", "http", "https") else f"{scheme.lower()}://{plain}"

@@ -12,6 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from planner.grounding.contacts import host_of
 from planner.grounding.days import implied
 from planner.grounding.figures import PERSONAL, Key, folded, visible
 from planner.grounding.lexicon import words
@@ -22,7 +23,7 @@ _READ_AT_MOST = 200_000
 _LONGEST_TEXT = 100_000
 """The same of a single text, of which the beginning counts."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_SPOKEN = re.compile(r"\d|@|://|www\.")
+_SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&")
 """What a text must hold to hold a figure worth finding in a source."""
 
 
@@ -37,6 +38,8 @@ class Place:
     """The earlier turn that the step was of; None for this one."""
     age_s: int = 0
     """Seconds since it was found out."""
+    page: str | None = None
+    """The host of the page that says it; empty where that is unknown, None where it is known from nobody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class _Scope:
     is_money: bool = False
     is_private: bool = False
     is_public: bool = False
+    page: str | None = None
+    """As in `Place`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ class Origin:
     """Fields with contacts that are for everybody."""
     redact: frozenset[str] = frozenset()
     """Fields that nobody may see."""
+    outside: frozenset[str] = frozenset()
+    """Fields with what strangers have written."""
 
 
 class Evidence:
@@ -73,7 +80,7 @@ class Evidence:
         self._said: list[str] = []
         self._left = _READ_AT_MOST
         self._origin = _SAID
-        self._put(("date", now.date()), "now")
+        self._put(("date", now.date()), "now", _Scope())
 
     def add_result(self, result: Any, origin: Origin, path: str = "") -> None:
         """Take a tool's result, or the part of it that has this path."""
@@ -91,11 +98,12 @@ class Evidence:
         self._origin = _AUTHORED
         for figure in figures_of_many(visible(text)[0]):
             for key in figure.keys:
-                self._put(key, path)
+                self._put(key, path, _Scope())
 
     def place(self, keys: tuple[Key, ...]) -> Place | None:
-        """Return where a figure with these keys is known from."""
-        return next((self._places[key] for key in keys if key in self._places), None)
+        """Return where a figure with these keys is known from. What only a page says comes last."""
+        known = [self._places[key] for key in keys if key in self._places]
+        return min(known, key=lambda place: place.page is not None, default=None)
 
     def private_in(self, plain: str) -> Iterator[str]:
         """Yield what results tell of other people than the user, as far as a folded text has it."""
@@ -125,6 +133,7 @@ class Evidence:
         names = {key: _name(key) for key in fields}
         beside = _codes(fields[key] for key, name in names.items() if name.is_currency)
         is_any = bool(beside) and not any(name.is_money for name in names.values())
+        page = self._page(fields)
         for key, inner in fields.items():
             name = names[key]
             inside = _Scope(
@@ -132,17 +141,25 @@ class Evidence:
                 is_money=(name.is_money or is_any or scope.is_money) and not name.is_count,
                 is_private=scope.is_private or name.is_private or key in self._origin.redact,
                 is_public=scope.is_public or key in self._origin.public,
+                page=page if key in self._origin.outside else scope.page,
             )
             there = f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._walk(inner, there, inside)
 
+    def _page(self, fields: dict[str, Any]) -> str:
+        """Return the host of the page that an object is of, which may be named."""
+        host = host_of(fields.get("url"))
+        if host and not self._origin.outside.isdisjoint(fields):
+            self._put(("link", host), "url", _Scope())
+        return host
+
     def _number(self, value: Decimal, path: str, scope: _Scope) -> None:
-        self._put(("number", abs(value)), path)
+        self._put(("number", abs(value)), path, scope)
         if scope.is_money:
             for code in sorted(scope.currencies):
-                self._put(("money", abs(value), code), path)
-            self._put(("money", abs(value), None), path)
+                self._put(("money", abs(value), code), path, scope)
+            self._put(("money", abs(value), None), path, scope)
 
     def _text(self, text: str, path: str, scope: _Scope) -> None:
         text = _beginning(text, min(self._left, _LONGEST_TEXT))
@@ -152,26 +169,30 @@ class Evidence:
         if _NUMBER.fullmatch(text):
             self._number(Decimal(text), path, scope)
         elif day := _day(text):
-            self._put(("date", day), path)
+            self._put(("date", day), path, scope)
         else:
             self._figures(text, path, scope)
 
     def _figures(self, text: str, path: str, scope: _Scope) -> None:
         if moment := _moment(text):
             local = moment.astimezone(self._now.tzinfo)
-            self._put(("date", local.date()), path)
-            self._put(("time", local.hour, local.minute), path)
+            self._put(("date", local.date()), path, scope)
+            self._put(("time", local.hour, local.minute), path, scope)
         for figure in figures(visible(text)[0]):
+            if figure.kind == "link" and scope.page is not None:
+                continue  # where a page leads is its own affair
             if scope.is_public or figure.kind not in PERSONAL:
                 for key in figure.keys:
-                    self._put(key, path)
+                    self._put(key, path, scope)
 
-    def _put(self, key: Key, path: str) -> None:
-        for implication in (key, *self._implied(key)):
-            if implication not in self._places:
-                self._places[implication] = Place(self._origin.step, path, self._origin.turn, self._origin.age_s)
+    def _put(self, key: Key, path: str, scope: _Scope) -> None:
+        origin = self._origin
+        for implication in (key, *self._implied(key, scope)):
+            known = self._places.get(implication)
+            if known is None or (known.page is not None and scope.page is None):
+                self._places[implication] = Place(origin.step, path, origin.turn, origin.age_s, scope.page)
 
-    def _implied(self, key: Key) -> tuple[Key, ...]:
+    def _implied(self, key: Key, scope: _Scope) -> tuple[Key, ...]:
         match key:
             case ("date", date() as day):
                 return implied(day)
@@ -179,7 +200,8 @@ class Evidence:
                 coming = _next(month, number, self._now.date())
                 return implied(coming) if coming else ()
             case ("money", value, str()):
-                return ("money", value, None), ("number", value)
+                # What a page calls a price is no bare number: as such it could be said without the page.
+                return ("money", value, None), *((("number", value),) if scope.page is None else ())
             case ("percent", value):
                 return (("number", value),)
         return ()

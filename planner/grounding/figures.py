@@ -4,6 +4,7 @@ In: a text, in any of some languages.  Out: where each figure stands, and the ke
 Replies and sources are read by the same rules, so that one way of writing a value finds another.
 """
 
+import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -12,6 +13,11 @@ from typing import Literal
 
 Kind = Literal["money", "number", "percent", "date", "time", "link", "email", "phone", "document", "identifier"]
 
+_ENTITY = re.compile(r"&(?:#[0-9]{1,32};?|#[xX][0-9a-fA-F]{1,32};?|[A-Za-z][A-Za-z0-9]{1,31};)")
+_DOT = re.compile(r"(?<=[^\W\u2e80-\ud7ff])[\u3002\uff61](?=[^\W\u2e80-\ud7ff])")
+"""A full stop of East Asia where no word of its scripts is beside it: in the name of a host it is a dot."""
+_CLOTHED = re.compile(r"[^\0-\u024f\u0370-\u1fff\u2e80-\u323f\u3400-\ud7ff]|[\u00b2\u00b3\u00b9]")
+"""Where other forms of ASCII characters are found: beyond the alphabets."""
 _UNSEEN = re.compile(r"[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+|(?<!\w)_+|_+(?!\w)")
 
 PERSONAL: frozenset[Kind] = frozenset({"email", "phone", "document"})
@@ -66,19 +72,51 @@ def _left(text: str, found: list[Figure]) -> str:
 
 
 def visible(text: str) -> tuple[str, list[int]]:
-    """Return a text without what no reader sees: Markdown's emphasis, marks of direction, characters without width.
+    """Return a text as its reader sees it, and the place of each of its characters in the text, and of its end.
 
-    With it the place of each of its characters in the text, and of its end.
+    HTML's entities are what they stand for, ASCII is ASCII in whatever form it is written, and what no reader sees is
+    gone: Markdown's emphasis, marks of direction, characters without width.
     """
-    if not _UNSEEN.search(text):
-        return text, list(range(len(text) + 1))
+    plain, places = text, list(range(len(text) + 1))
+    for pattern, seen in _SEEN:
+        if pattern.search(plain):
+            plain, places = _replaced(plain, places, pattern, seen)
+    return plain, places
+
+
+def _replaced(
+    text: str, places: list[int], pattern: re.Pattern[str], seen: Callable[[str], str]
+) -> tuple[str, list[int]]:
+    pieces: list[str] = []
     kept: list[int] = []
     end = 0
-    for match in _UNSEEN.finditer(text):
-        kept += range(end, match.start())
+    for match in pattern.finditer(text):
+        put = seen(match[0])
+        pieces += (text[end : match.start()], put)
+        kept += places[end : match.start()] + [places[match.start()]] * len(put)
         end = match.end()
-    kept += range(end, len(text) + 1)
-    return "".join(text[place] for place in kept[:-1]), kept
+    pieces.append(text[end:])
+    return "".join(pieces), kept + places[end:]
+
+
+def _undressed(char: str) -> str:
+    """Return the ASCII characters that a character is another form of; any other, and a blank, as it is."""
+    digit = unicodedata.digit(char, None)
+    if digit is not None:
+        return str(digit)
+    plain = unicodedata.normalize("NFKC", char)
+    is_letters = plain.isascii() and plain.isalnum() and unicodedata.category(char) != "So"
+    is_form = "\u24b6" <= char <= "\u24e9" or "\uff01" <= char <= "\uff5e"
+    return plain if is_letters or (is_form and plain.isascii()) else char
+
+
+_SEEN: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
+    (_ENTITY, html.unescape),
+    (_CLOTHED, _undressed),
+    (_DOT, lambda _: "."),
+    (_UNSEEN, lambda _: ""),
+)
+"""In this order: an entity may stand for any of the others."""
 
 
 def folded(text: str) -> tuple[str, list[int]]:
@@ -104,5 +142,5 @@ def _plain_digits(text: str) -> str:
 
 
 def _plain(char: str) -> str:
-    value = unicodedata.decimal(char, None)
+    value = unicodedata.digit(char, None)
     return char if value is None else str(value)

@@ -46,7 +46,13 @@ def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Rememb
     evidence.add_said(dict(told.user), "user")
     evidence.add_said([exchange.message for exchange in told.history], "history")
     evidence.add_authored(told.agent.persona, "persona")
+    # With dots in them, some names of tools and scopes look like those of hosts.
+    evidence.add_authored(" ".join(sorted(_names(told.tools))), "tools")
     return evidence
+
+
+def _names(tools: Registry) -> set[str]:
+    return {*tools.tools, *(scope for tool in tools.tools.values() for scope in tool.scopes)}
 
 
 def _is_evidence(tools: Registry, name: str) -> bool:
@@ -55,4 +61,6 @@ def _is_evidence(tools: Registry, name: str) -> bool:
 
 def _origin(tools: Registry, name: str, step: str, turn: str | None = None, age_s: int = 0) -> Origin:
     tool = tools.tools.get(name)
-    return Origin(step, turn, age_s, tool.public if tool else frozenset(), tool.redact if tool else frozenset())
+    if tool is None:
+        return Origin(step, turn, age_s)
+    return Origin(step, turn, age_s, tool.public, tool.redact, tool.outside)

@@ -23,6 +23,14 @@ def words() -> dict[str, Any]:
 
 
 @lru_cache
+def endings() -> dict[str, frozenset[str]]:
+    """Return the last parts of hosts' names: all `names`, those that are `files` and `hours`, too."""
+    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "endings.yaml").read_text("utf-8"))
+    names = frozenset([*loaded["names"].split(), *loaded["reserved"]])
+    return {"names": names, "files": frozenset(loaded["files"]), "hours": frozenset(loaded["hours"])}
+
+
+@lru_cache
 def months() -> dict[str, frozenset[int]]:
     """Return the months that a name in small letters may mean, 1 to 12."""
     unlike = set(words()["not_months"])

@@ -75,6 +75,20 @@ def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, write
     assert writer.asked == 0
 
 
+@pytest.mark.parametrize(
+    "link", ["evil.xyz/pay?card=1", "bit.ly/abc", "t.me/x", "//evil.xyz", "https:/x.y", "[here](javascript:alert)"]
+)
+def test_no_link_of_the_models_own_is_sent(asking: httpx2.Client, writer: Writer, link: str) -> None:
+    """A reply that leads where no result does is not sent; the next one is."""
+    writer.plan, writer.replies, writer.asked = written(QUOTE), [f"The room is ₪940. Book at {link} now.", TRUE], 0
+
+    turn = finished(asking, post(asking, "What does the room cost?", agent="generic")["turn_id"])
+
+    assert turn["reply"]["text"] == TRUE
+    assert writer.asked == 2
+    assert not any(link in str(data) for kind, data in events_of(asking, turn["turn_id"]) if kind == "reply.delta")
+
+
 @pytest.mark.parametrize("word", ["one", "cent", "מאה"])
 def test_a_row_of_numerals_holds_up_nobody(asking: httpx2.Client, writer: Writer, word: str) -> None:
     """A message of numerals only, as long as a message may be, is answered, and so is whoever asks beside it."""

@@ -81,6 +81,7 @@ def _page_seen(page: FetchedPage) -> Iterator[Finding]:
     cache_s=300,
     per_user="30/minute",
     facts=_page_seen,
+    outside=frozenset({"title", "text"}),
     errors=("VALIDATION_ERROR", "NOT_FOUND", "UNAUTHORIZED", "UPSTREAM_4XX", "UPSTREAM_5XX", "RATE_LIMITED"),
 )
 def fetch(query: FetchQuery, context: ToolContext) -> FetchedPage:
