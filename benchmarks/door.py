@@ -28,6 +28,7 @@ from benchmarks.processes import running, stop
 from models.contracts.turn import FINAL_TURN_STATUSES
 from models.ids import new_id
 from workers.embedded import Stack
+from workers.embedded.process import Process
 from workers.embedded.servers import free_port
 
 Message = Mapping[str, object]
@@ -114,7 +115,8 @@ def run(_: Stack, short: bool) -> Table:
                 measured.append(_turns(ours, way, size, turns_each[size]))
                 progress(f"door {number + 1} of {rounds}: {size} by {way}: {measured[-1].per_s:.1f} turns/s")
         refuse_failures(ours)
-        stop(process for name, process in ours.processes.items() if name != "web")
+        webs = _webs(ours)
+        stop(process for process in ours.processes.values() if process not in webs)
         alone, beside = asyncio.run(_beside_a_crowd(ours, crowd, seconds))
     ratios = {key: _ratios(found[key], found[key[0], "stream"]) for key in found}
     errors = [error for measured in found.values() for each in measured for error in each.errors]
@@ -169,9 +171,13 @@ def _asking_stack() -> Iterator[Stack]:
         yield ours
 
 
+def _webs(of: Stack) -> list[Process]:
+    return [process for name, process in of.processes.items() if name.startswith("web")]
+
+
 def _turns(of: Stack, way: str, clients: int, each: int) -> _Round:
     """Have so many clients take so many turns each, one after the other."""
-    measured, meter = _Round(), CpuMeter({"web": [of.processes["web"]]})
+    measured, meter = _Round(), CpuMeter({"web": _webs(of)})
 
     async def take_turns() -> None:
         async with asyncio.timeout(_PATIENCE_S):
