@@ -38,6 +38,8 @@ class OpenStep:
     """None: it does not wait for its time."""
     error: Mapping[str, str] | None = None
     """`{code, message}` of the failure for which it does."""
+    unsure: bool = False
+    """Its backend is still to be asked what became of its call."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +247,7 @@ def _parked(step: OpenStep) -> tuple[Cause, str]:
         return "rate_limit", f"came upon a limit ({said})"
     if error.get("code") == "CIRCUIT_OPEN":
         return "circuit_open", f"waits to ask what became of its call ({said})"
-    return "retry_at", "failed in passing"
+    return "retry_at", f"waits to ask what became of its call ({said})" if step.unsure else "failed in passing"
 
 
 def _urgency(case: _Case, step: OpenStep) -> int:

@@ -20,6 +20,7 @@ from models.tables.turns import TurnRow
 _COLUMNS = (
     StepRow.id, StepRow.tool, StepRow.queue, StepRow.needs, StepRow.status, StepRow.worker, StepRow.started_at,
     StepRow.finished_at, StepRow.lease_until, StepRow.not_before, StepRow.lapses_at, StepRow.approval, StepRow.error,
+    StepRow.unsure,
 )  # fmt: skip
 
 
@@ -115,8 +116,8 @@ def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:
             asked_at = datetime.fromisoformat(row.approval["asked_at"])
             found.append(OpenStep(row.id, row.tool, row.queue, asked_at, lapses_at=row.lapses_at))
         elif row.not_before and row.not_before > at:
-            since = row.started_at
-            found.append(OpenStep(row.id, row.tool, row.queue, since, not_before=row.not_before, error=row.error))
+            why = {"not_before": row.not_before, "error": row.error, "unsure": row.unsure}
+            found.append(OpenStep(row.id, row.tool, row.queue, row.started_at, **why))
         elif row.id not in ended and row.id not in held and is_ready:
             ready_at = max([turn.compiled_at, *(ended[need] for need in row.needs)])
             found.append(OpenStep(row.id, row.tool, row.queue, ready_at))

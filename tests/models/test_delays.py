@@ -198,11 +198,14 @@ def test_a_write_is_asked_about_again_and_again() -> None:
     for attempt in range(1, 6):
         claimed = claim(turn.id, "w")
         pauses.append(ask_later(turn.id, attempt))
+        told_before = why(turn.id).message
         let_its_time_come()
 
     assert pauses == [2_000, 5_000, 15_000, 15_000, 15_000]
     assert claimed.lanes[0].step is not None
     assert claimed.lanes[0].step.unsure
+    assert "tried again" in told_before
+    assert "what became of its call (out)" in told_before
     assert ask_later(turn.id, 5) is None
     assert (row(turn.id).attempt - row(turn.id).parked, reclaim(turn.id).steps[0].is_pinned) == (0, False)
 
