@@ -8,13 +8,15 @@ from datetime import datetime
 
 _RANDOM_BITS = 74
 _STEP_BITS = 32
+_FOLLOWED_MS = 10_000
+"""How far the clock may go back without being believed. After more than that it was wrong before."""
 
 
 class _Sequence:
     """The numbers that this process makes ids from: 48 bits of Unix milliseconds, then 74 random bits.
 
-    Each is greater than the one before, also within a millisecond or when the clock goes back: then it is the last one
-    plus a random step (RFC 9562, section 6.2, method 2).
+    Each is greater than the one before, also within a millisecond or when the clock goes back by less than ten seconds:
+    then it is the last one plus a random step (RFC 9562, section 6.2, method 2).
     """
 
     def __init__(self) -> None:
@@ -31,7 +33,8 @@ class _Sequence:
         step = random >> _RANDOM_BITS
         with self._lock:
             fresh = ((time.time_ns() // 1_000_000) << _RANDOM_BITS) | (random & ((1 << _RANDOM_BITS) - 1))
-            self._last = max(fresh, self._last + 1 + step)
+            is_far_back = self._last - fresh > _FOLLOWED_MS << _RANDOM_BITS
+            self._last = fresh if is_far_back else max(fresh, self._last + 1 + step)
             return self._last
 
 

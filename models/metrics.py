@@ -52,7 +52,7 @@ COUNTED = {
         "histogram", "Time of calls that were made, tries and pauses included.", ("tool",)
     ),
     "turnloom_news_malformed_total": Metric(
-        "counter", "Messages on the channel of live news that were none of ours, and were passed over.", ()
+        "counter", "Messages on the channel of live news that could not be read, and were passed over.", ()
     ),
     "turnloom_connections_dropped_total": Metric(
         "counter",

@@ -1,7 +1,7 @@
 """The application as beat sees it: the schedule, no task and no results, so that it starts at once and stays small."""
 
-import socket
 from contextlib import suppress
+from socket import gethostname
 from typing import Any
 
 from celery import beat
@@ -34,5 +34,5 @@ class Scheduler(beat.Scheduler):
 
 @beat_init.connect
 def _start(**_: Any) -> None:
-    Pulse("beat", f"beat@{socket.gethostname()}").start()
+    Pulse("beat", f"beat@{gethostname()}").start()
     watchdog.start()

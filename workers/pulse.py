@@ -5,10 +5,10 @@ restarts workers because a server is out only delays their work after it.
 """
 
 import os
-import socket
 import tempfile
 import time
 from pathlib import Path
+from socket import gethostname
 from typing import Literal
 
 from models.daemon import Daemon
@@ -57,7 +57,7 @@ def check(kind: Kind, name: str | None = None) -> int:
         Unavailable: there is none, or one has missed three pulses.
     """
     folder = _folder()
-    files = [folder / f"{name}@{socket.gethostname()}.{kind}"] if name else sorted(folder.glob(f"*.{kind}"))
+    files = [folder / f"{name}@{gethostname()}.{kind}"] if name else sorted(folder.glob(f"*.{kind}"))
     if not files:
         raise Unavailable(f"no {kind} has started here: {folder} (TURNLOOM_RUN_DIR) holds no file of one")
     for file in files:

@@ -44,13 +44,22 @@ def test_no_move_of_the_clock_changes_the_order(moves: list[int]) -> None:
 
 
 def test_an_id_tells_when_it_was_made() -> None:
-    """To the millisecond, so that the ids of a span of time are a range; soon again after a clock that was ahead."""
+    """To the millisecond, so that the ids of a span of time are a range."""
 
     def is_of_now() -> bool:
         before, made, after = datetime.now(UTC), new_id(), datetime.now(UTC) + timedelta(milliseconds=1)
         return first_id(before) <= made < first_id(after)
 
     wait_for(is_of_now)
+
+
+def test_a_clock_that_was_far_ahead_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it has been put right, ids tell the right time again."""
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda real=time.time_ns: real() + 3_600 * 10**9)
+        new_id()
+
+    assert new_id() < first_id(datetime.now(UTC) + timedelta(minutes=1))
 
 
 _FORKING = """

@@ -19,7 +19,7 @@ def make_context() -> Callable[..., ToolContext]:
     """Make a context of a step of some turn; `time_s` is the time left."""
     turn_id = new_id()
 
-    def make(*, time_s: float = 5.0, **changes: Any) -> ToolContext:
+    def make(*, time_s: float = 15.0, **changes: Any) -> ToolContext:
         given: dict[str, Any] = {
             "tenant_id": TENANT,
             "conversation_id": "c1",
