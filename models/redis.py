@@ -26,6 +26,7 @@ from models.contracts.event import EVENT_ID, Event
 from models.errors import Unavailable
 from models.gathering import Gatherer
 from models.logging import log
+from models.redis_connections import breaking
 from models.settings import settings
 
 Failed = RedisError
@@ -49,9 +50,11 @@ _SCRIPTS = Path(__file__).parent / "scripts"
 @lru_cache
 def redis() -> "Redis":
     """Return this process's client for short commands; it gives up after two seconds instead of blocking its caller."""
-    return Redis.from_url(
+    made = Redis.from_url(
         settings().redis_url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 1)
     )
+    made.connection_pool.connection_class = breaking(made.connection_pool.connection_class)
+    return made
 
 
 def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:

@@ -1,7 +1,8 @@
 """kombu's transport for Redis, with less work for a message.
 
 kombu 5.7 makes a client for each command, and redis-py 8 spends a third of what publishing costs on making one. And it
-reads JSON with a hook in Python for every object, where a task's message holds nothing but plain values.
+reads JSON with a hook in Python for every object, where a task's message holds nothing but plain values. And to both an
+answer such as READONLY is no lost connection, so that a failover would end every worker.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from kombu.exceptions import DecodeError
 from kombu.transport import redis, virtual
 
 from models.logging import log
+from models.redis_connections import breaking
 
 
 class _Unreadable(Exception):
@@ -39,6 +41,8 @@ class _Message(virtual.Message):
 
 class _Channel(redis.Channel):
     Message = _Message
+    connection_class = breaking(redis.Channel.connection_class)  # type: ignore[arg-type]  # None without redis-py
+    connection_class_ssl = breaking(redis.Channel.connection_class_ssl)  # type: ignore[arg-type]  # the same
 
     @cached_property
     def _short_commands(self) -> Any:
