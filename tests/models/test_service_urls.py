@@ -1,5 +1,7 @@
 """A URL with a password is read in one way, or refused without a word of it."""
 
+import re
+
 import pytest
 from pydantic import ValidationError
 
@@ -29,13 +31,13 @@ MALFORMED = [
 @pytest.mark.parametrize("name", ["database_url", "owner_database_url", "redis_url", "openai_base_url", "api_url"])
 def test_a_malformed_url_is_refused_and_not_quoted(name: str, url: str) -> None:
     """Neither its text nor that of the error's parts has the password."""
-    if name in ("redis_url", "openai_base_url", "api_url") and url.startswith("postgres+"):
+    if name in ("openai_base_url", "api_url") and url.startswith("postgres+"):
         pytest.skip("any scheme will do for these")
     with pytest.raises(ValidationError) as refused:
         Settings.model_validate({name: url})
 
     assert NEEDLE not in f"{refused.value} {refused.value!r}"
-    assert "the URL" in str(refused.value)
+    assert re.search("the URL (must begin with|cannot be read)|the broker must be Redis", str(refused.value))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ Connect = Callable[[], socket.socket]
 def served(**settings: object) -> Iterator[Connect]:
     """Run the application as the API is run; yield what connects to it."""
     port = free_port()
-    command = web_command(host="127.0.0.1", port=port, processes=1)
+    command = web_command(bind=f"127.0.0.1:{port}", processes=1)
     command[command.index("web.app:create_app()")] = "tests.web.slow_app:app"
     command[command.index("--worker-connections") + 1] = str(PLACES)
     times = {"HEADER_TIMEOUT_S": HEADER_S, "BODY_TIMEOUT_S": BODY_S, "IDLE_TIMEOUT_S": IDLE_S}
