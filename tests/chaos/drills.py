@@ -116,10 +116,13 @@ def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) ->
     crash_at.touch()
     settings.cache_clear()
     own = {"TURNLOOM_SIM_LOG": str(log), "TURNLOOM_CRASH_AT": str(crash_at), **environment}
-    with Stack(StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)) as stack:
-        headers = {"Authorization": f"Bearer {stack.dev_key}"}
-        with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as api:
-            yield Ground(stack, api, log, crash_at)
+    try:
+        with Stack(StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)) as stack:
+            headers = {"Authorization": f"Bearer {stack.dev_key}"}
+            with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as api:
+                yield Ground(stack, api, log, crash_at)
+    finally:
+        settings.cache_clear()  # a drill that names servers of its own ends them
 
 
 def drill(

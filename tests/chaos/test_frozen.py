@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
+from models.settings import settings
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.stacks import client_of
@@ -24,6 +25,7 @@ PROMISED_S = 10.0
 @pytest.fixture(scope="module")
 def stack(clean_environment: None) -> Iterator[Stack]:
     """A stack with two web servers and two planners."""
+    settings.cache_clear()
     with Stack(StackOptions(data_dir=None, port=0, webs=2, planners=2, tool_workers=1)) as started:
         yield started
 
