@@ -118,7 +118,8 @@ def _without_window() -> Iterator[Stack]:
 def _key(stack: Stack) -> str:
     """Make a key of the quiet tenant. The noisy one is the development key's."""
     _turnloom(stack, "tenant", "create", _QUIET)
-    made = _turnloom(stack, "key", "create", "--json", "--tenant", _QUIET, "--scopes", "turns:write,plans:submit")
+    scopes = "turns:write,turns:read,plans:submit"
+    made = _turnloom(stack, "key", "create", "--json", "--tenant", _QUIET, "--scopes", scopes)
     return str(orjson.loads(made)["key"])
 
 
