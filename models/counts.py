@@ -17,7 +17,7 @@ Series = tuple[str, ...]
 
 
 class Counts:
-    """What this process has counted and not handed on yet. For any number of threads."""
+    """The counts of this process that have not been handed on yet. For any number of threads."""
 
     def __init__(self) -> None:
         # Appending needs no lock and is all that a call pays for; who hands on adds up.

@@ -43,7 +43,7 @@ Statement = psycopg.Connection
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What a session of this process is like."""
+    """The properties of a session, as this process finds them."""
 
     is_pooled: bool
     """Whether something between this process and Postgres hands out the server's connections."""

@@ -27,7 +27,7 @@ _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is asked of clients. Times are those that they let us wait."""
+    """The bounds for clients. Times are those that they let us wait."""
 
     header_s: float
     """For a request's header, and for the first byte of a new connection."""

@@ -20,7 +20,7 @@ blueprint = APIBlueprint("health", __name__, tag="Health")
 
 
 class HealthQuery(Contract):
-    """How deep to look."""
+    """The depth of the look."""
 
     deep: bool = False
     """Whether workers and beat are asked after, too."""

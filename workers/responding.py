@@ -104,7 +104,7 @@ def _answer(turn_id: UUID, attempt: int, material: Material, bound: Bound | None
 
 
 class _Ended(NamedTuple):
-    """How a turn ends."""
+    """The end of a turn."""
 
     ending: Ending
     missed: Unavailable | None = None

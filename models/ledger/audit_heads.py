@@ -76,7 +76,7 @@ class Head:
 
 
 class Anchor(NamedTuple):
-    """What is compared of a head that was kept elsewhere."""
+    """The parts of a head, kept elsewhere, that are compared."""
 
     tenant_id: UUID
     number: int

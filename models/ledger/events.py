@@ -18,7 +18,7 @@ from models.tables.turns import TurnRow
 
 
 class Stand(NamedTuple):
-    """How far a turn is."""
+    """The progress of a turn."""
 
     tenant_id: UUID
     last_event: int

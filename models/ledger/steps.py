@@ -117,7 +117,7 @@ class BegunStep:
 
 @dataclass(frozen=True)
 class BegunEffect:
-    """What the ledger says to a call with an effect that is about to be made."""
+    """The ledger's answer to a call with an effect that is about to be made."""
 
     is_ours: bool
     """Whether the claim still holds."""

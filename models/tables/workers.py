@@ -29,6 +29,6 @@ class LeaderRow(Row):
     __table_args__ = (HOT,)
 
     name: Mapped[str] = mapped_column(primary_key=True)
-    """What it leads."""
+    """The work that it leads."""
     holder: Mapped[str]
     lease_until: Mapped[datetime]

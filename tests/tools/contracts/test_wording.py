@@ -1,8 +1,7 @@
 """Whatever a shipped tool returns can be put into words, by every template that knows the tool."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,10 +13,8 @@ from planner.llm.offline.rules import Domain, load_rules
 from planner.llm.offline.writing import write
 from planner.prompts import Prompts, prompts_in
 from planner.samples import leaked, samples
-from tests.tools.contracts.cases import Case, Valid, World
-from tests.tools.contracts.test_contracts import CONTRACTS, MODULES, REGISTRY, resolved
-from tools.context import ToolContext
-from tools.runner import run
+from tests.tools.contracts.cases import Case, Valid
+from tests.tools.contracts.test_contracts import CONTRACTS, MakeContext, called
 
 CASES = [
     pytest.param(pack, name, case, id=f"{pack}-{name}-{number}")
@@ -47,17 +44,12 @@ def test_each_result_can_be_said(
     pack: str,
     name: str,
     case: Case,
-    make_context: Callable[..., ToolContext],
+    make_context: MakeContext,
     request: pytest.FixtureRequest,
     prompts: Prompts,
 ) -> None:
     """The offline report and each reply template that names the tool become text, without Python and without JSON."""
-    if name not in getattr(MODULES[pack], "WITHOUT_DATABASE", ()):
-        request.getfixturevalue("emptied")
-    world: World = getattr(MODULES[pack], "world", nullcontext)
-    with world(), case.given() as given:
-        context = make_context(**resolved(case.context, given))
-        result = run(REGISTRY.get(name), dict(resolved(case.args, given)), context).data
+    result = called(pack, name, case, make_context, request).data
 
     texts = dict(_written(prompts, name, result))
     assert "offline/report" in texts
