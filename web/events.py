@@ -6,7 +6,7 @@ passed on if it follows the position directly; any gap is filled from the ledger
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 import orjson
@@ -15,9 +15,11 @@ from flask import Response, request
 from pydantic import Field
 
 from models.contracts.base import Contract
-from models.contracts.event import EVENT_ID
+from models.contracts.event import EVENT_ID, Event
+from models.database import transaction
 from models.errors import Malformed, Unavailable
 from models.ledger import events
+from models.ledger.events import Stand
 from models.redis import Item, deltas
 from web.auth import caller, requires
 from web.live import FINAL_EVENTS, hub
@@ -52,7 +54,7 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
     """
     position = _position(request.headers.get("Last-Event-ID") or query_data.last_event_id)
     known = turn_id_of(turn_id)
-    stand = read(events.stands, known)
+    stand = read(_stands, known)
     if stand is None or stand.tenant_id != caller().tenant_id:
         raise no_turn()
     if position[0] > stand.last_event:
@@ -86,7 +88,7 @@ def stream(turn_id: UUID, position: Position) -> Iterator[bytes]:
 def _missed(turn_id: UUID, position: Position) -> list[Item]:
     """Read what follows a position from the record: events from the ledger, deltas as far as Redis has them."""
     try:
-        missed = read(events.after_each, (turn_id, position[0])) or ()
+        missed = read(_after_each, (turn_id, position[0])) or ()
         recorded = [(str(event.seq), event.type, event.data) for event in missed]
     except Unavailable:
         # The stream outlives a restart of Postgres, and a crowd of readers; it looks again soon.
@@ -98,6 +100,16 @@ def _missed(turn_id: UUID, position: Position) -> list[Item]:
         if position < place and place[0] <= last:
             items.setdefault(place, item)
     return [items[place] for place in sorted(items)]
+
+
+def _stands(turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
+    with transaction() as db:
+        return events.stands(db, turn_ids)
+
+
+def _after_each(places: Sequence[tuple[UUID, int]]) -> Mapping[tuple[UUID, int], Sequence[Event]]:
+    with transaction() as db:
+        return events.after_each(db, places)
 
 
 def _new(heard: list[Item], turn_id: UUID, position: Position) -> list[Item]:

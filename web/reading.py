@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
 
-from models.database import Transaction, transaction
 from models.errors import NotFound, Unavailable
 from models.gathering import Gatherer
 from web import gate
@@ -23,7 +22,7 @@ Found = TypeVar("Found")
 _PATIENCE_S = 20.0
 
 
-def read(reader: Callable[[Transaction, Sequence[Key]], Mapping[Key, Found]], key: Key) -> Found | None:
+def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Found | None:
     """Return what a reader, which reads for many keys at a time, finds of this one; None where it finds nothing.
 
     Raises:
@@ -60,7 +59,7 @@ def no_turn() -> NotFound:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    reader: Callable[[Transaction, Sequence[Any]], Mapping[Any, Any]]
+    reader: Callable[[Sequence[Any]], Mapping[Any, Any]]
     key: Any
     found: "Future[Any]" = field(default_factory=Future)
 
@@ -80,8 +79,7 @@ def _answer(put: Sequence[_Asked]) -> None:
     began = time.monotonic()
     keys = {each.reader: list({other.key for other in asked if other.reader == each.reader}) for each in asked}
     try:
-        with transaction() as db:
-            found = {reader: reader(db, of) for reader, of in keys.items()}
+        found = {reader: reader(of) for reader, of in keys.items()}
     except BaseException as error:
         for each in asked:
             each.found.set_exception(error)

@@ -5,6 +5,7 @@ Receiving is the cheap door: one statement records the turn, one message dispatc
 
 import math
 import time
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from apiflask import APIBlueprint
@@ -18,8 +19,9 @@ from models.crash_points import reach
 from models.database import snapshot, statement, transaction
 from models.errors import Conflict, Unavailable
 from models.explaining import explain
-from models.ledger import control, explanation, steps, turns, whole_turns
+from models.ledger import control, explanation, turns, whole_turns
 from models.ledger.turns import NewTurn, OpenedTurn
+from models.ledger.whole_turns import WholeTurn
 from models.logging import log
 from models.redis import queue_lengths
 from web import backlog
@@ -144,14 +146,12 @@ def cancel(turn_id: str) -> Response:
 
 
 @blueprint.get("/<turn_id>/graph.mmd")
-@requires("turns:read")
+@requires("turns:read", reads=False)
 @blueprint.output({}, content_type="text/plain", description="A Mermaid flowchart")
 @blueprint.doc(operation_id="get_turn_graph")
 def graph(turn_id: str) -> Response:
     """Draw a turn's steps with their statuses, as Mermaid source."""
-    with transaction() as db:
-        turn = turns.of_tenant(db, caller().tenant_id, turn_id)
-        drawn = turn_graph(turn, steps.of_turn(db, turn.id))
+    drawn = turn_graph(_whole_turn(turn_id))
     return Response(drawn, content_type="text/plain; charset=utf-8")
 
 
@@ -194,8 +194,16 @@ def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
 
 
 def _view(turn_id: str) -> TurnView:
-    agents = catalogue().agents
-    found = read(whole_turns.read, turn_id_of(turn_id))
-    if found is None or found.turn.tenant_id != caller().tenant_id:
+    return turn_view(_whole_turn(turn_id), catalogue().agents)
+
+
+def _whole_turn(turn_id: str) -> WholeTurn:
+    found = read(_whole_turns, turn_id_of(turn_id))
+    if found is None or found.tenant_id != caller().tenant_id:
         raise no_turn()
-    return turn_view(found.turn, found.plans, found.steps, found.reply, agents)
+    return found
+
+
+def _whole_turns(turn_ids: Sequence[UUID]) -> Mapping[UUID, WholeTurn]:
+    with statement() as db:
+        return whole_turns.read(db, turn_ids)

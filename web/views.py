@@ -9,10 +9,10 @@ from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import Reply, StepView, Timings, TurnView
 from models.ledger.approvals import read_approval
 from models.ledger.usage import read_usage
+from models.ledger.whole_turns import WholeStep, WholeTurn
 from models.tables.audit import AuditRow
 from models.tables.conversations import ConversationRow
 from models.tables.memory import MemoryRow
-from models.tables.plans import PlanRow
 from models.tables.replies import ReplyRow
 from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
@@ -21,12 +21,10 @@ from planner.graph import critical_path, mermaid
 from planner.settling import shown
 
 
-def turn_view(
-    turn: TurnRow, plans: Sequence[PlanRow], steps: Sequence[StepRow], reply: ReplyRow | None, agents: Agents
-) -> TurnView:
+def turn_view(turn: WholeTurn, agents: Agents) -> TurnView:
     """Return everything there is to say about a turn."""
     agent = agents.profiles.get(turn.agent)
-    ran = sorted((step for step in steps if step.started_at), key=lambda step: (step.started_at, step.position))
+    ran = sorted((step for step in turn.steps if step.started_at), key=lambda step: (step.started_at, step.position))
     return TurnView.model_validate(
         {
             "turn_id": str(turn.id),
@@ -37,14 +35,14 @@ def turn_view(
             "status": turn.status,
             "superseded_by": str(turn.superseded_by) if turn.superseded_by else None,
             "action": turn.action,
-            "plans": [{"revision": plan.revision, **plan.document} for plan in plans],
-            "steps": [_step_view(step, status) for step, status in _with_status(turn, steps)],
+            "plans": turn.plans,
+            "steps": [_step_view(step, status) for step, status in _with_status(turn)],
             "executed_order": [step.id for step in ran],
             "output": turn.output,
             "synthesis_hint": turn.synthesis_hint,
-            "reply": reply_view(reply),
+            "reply": turn.reply,
             "usage": read_usage(turn.usage),
-            "timings": _timings(turn, steps),
+            "timings": _timings(turn),
             "error": turn.error,
             "metadata": turn.extra,
             "created_at": turn.created_at,
@@ -53,10 +51,10 @@ def turn_view(
     )
 
 
-def turn_graph(turn: TurnRow, steps: Sequence[StepRow]) -> str:
+def turn_graph(turn: WholeTurn) -> str:
     """Return the steps of a turn as a Mermaid flowchart, each with its status."""
-    labels = {step.id: f"{step.id}: {step.tool} ({status})" for step, status in _with_status(turn, steps)}
-    return mermaid({step.id: step.needs for step in steps}, labels)
+    labels = {step.id: f"{step.id}: {step.tool} ({status})" for step, status in _with_status(turn)}
+    return mermaid({step.id: step.needs for step in turn.steps}, labels)
 
 
 def turn_summary(turn: TurnRow, reply: ReplyRow | None) -> TurnSummary:
@@ -141,16 +139,17 @@ def audit_view(row: AuditRow) -> AuditView:
     )
 
 
-def step_cache(step: StepRow) -> str | None:
+def step_cache(step: StepRow | WholeStep) -> str | None:
     """Return what spared the call of a step: another one of its plan, or what it was recorded with."""
     return "plan" if step.copy_of and step.status == "succeeded" else step.cache
 
 
-def _with_status(turn: TurnRow, steps: Sequence[StepRow]) -> list[tuple[StepRow, str]]:
+def _with_status(turn: WholeTurn) -> list[tuple[WholeStep, str]]:
     """Tell steps that wait for a worker (`queued`) from those that wait for other steps, or their time (`pending`).
 
     The latter may be a worker's already, which begins them when the others have ended.
     """
+    steps = turn.steps
     final = {step.id for step in steps if step.status in FINAL_STEP_STATUSES}
     waiting = "pending" if turn.status in ("planning", "running") else None
     # Of the steps that wait, only those that are tried again later have an error.
@@ -159,7 +158,7 @@ def _with_status(turn: TurnRow, steps: Sequence[StepRow]) -> list[tuple[StepRow,
     return [(step, "queued" if step.id in ready else "pending" if step.id in held else step.status) for step in steps]
 
 
-def _step_view(step: StepRow, status: str) -> StepView:
+def _step_view(step: WholeStep, status: str) -> StepView:
     return StepView.model_validate(
         {
             "id": step.id,
@@ -183,11 +182,11 @@ def _step_view(step: StepRow, status: str) -> StepView:
     )
 
 
-def _timings(turn: TurnRow, steps: Sequence[StepRow]) -> Timings:
-    durations = {step.id: _between(step.started_at, step.finished_at) or 0.0 for step in steps}
-    started = min((step.started_at for step in steps if step.started_at), default=None)
-    ended = max((step.finished_at for step in steps if step.started_at and step.finished_at), default=None)
-    path = critical_path({step.id: step.needs for step in steps}, durations) if started else None
+def _timings(turn: WholeTurn) -> Timings:
+    durations = {step.id: _between(step.started_at, step.finished_at) or 0.0 for step in turn.steps}
+    started = min((step.started_at for step in turn.steps if step.started_at), default=None)
+    ended = max((step.finished_at for step in turn.steps if step.started_at and step.finished_at), default=None)
+    path = critical_path({step.id: step.needs for step in turn.steps}, durations) if started else None
     return Timings(
         queued_ms=_between(turn.created_at, turn.begun_at),
         planning_ms=round(turn.planning_ms, 3) if turn.planned_at else None,

@@ -1,41 +1,106 @@
 """Whole turns: what is shown of a turn, read for many at a time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session
+import psycopg
+from psycopg.rows import dict_row
 
 from models.contracts.turn import FINAL_TURN_STATUSES
-from models.tables.plans import PlanRow
-from models.tables.replies import ReplyRow
-from models.tables.steps import StepRow
-from models.tables.turns import TurnRow
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class WholeStep:
+    """What is shown of a step; the fields mean what the columns of its table mean."""
+
+    id: str
+    tool: str
+    args: dict[str, Any]
+    needs: list[str]
+    effect: str
+    position: int
+    copy_of: str | None
+    status: str
+    attempt: int
+    approval: dict[str, Any] | None
+    worker: str | None
+    cache: str | None
+    ready_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    result: Any
+    error: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
 class WholeTurn:
-    """A turn with all that belongs to it."""
+    """A turn with all that belongs to it; the fields mean what the columns of its table mean."""
 
-    turn: TurnRow
-    plans: list[PlanRow] = field(default_factory=list)
-    """Its revisions, oldest first."""
-    steps: list[StepRow] = field(default_factory=list)
+    id: UUID
+    tenant_id: UUID
+    conversation_id: str
+    seq: int
+    agent: str
+    mode: str | None
+    status: str
+    superseded_by: UUID | None
+    action: str | None
+    output: Any
+    synthesis_hint: str | None
+    usage: dict[str, Any]
+    error: dict[str, Any] | None
+    extra: dict[str, Any]
+    created_at: datetime
+    begun_at: datetime | None
+    planning_ms: float
+    planned_at: datetime | None
+    responding_at: datetime | None
+    finished_at: datetime | None
+    plans: list[dict[str, Any]]
+    """The documents of its revisions with their numbers, oldest first."""
+    steps: list[WholeStep]
     """In the order of its plans."""
-    reply: ReplyRow | None = None
+    reply: dict[str, Any] | None
+    """The columns of its reply that are shown."""
 
 
-def read(db: Session, turn_ids: Sequence[UUID]) -> Mapping[UUID, WholeTurn]:
-    """Return those of the turns that there are, of whichever tenant; four statements at most, however many they are."""
-    found = {row.id: WholeTurn(row) for row in db.scalars(select(TurnRow).where(TurnRow.id.in_(turn_ids)))}
-    if begun := [each.turn.id for each in found.values() if each.turn.begun_at]:
-        for plan in db.scalars(select(PlanRow).where(PlanRow.turn_id.in_(begun)).order_by(PlanRow.revision)):
-            found[plan.turn_id].plans.append(plan)
-        steps = select(StepRow).where(StepRow.turn_id.in_(begun)).order_by(StepRow.revision, StepRow.position)
-        for step in db.scalars(steps):
-            found[step.turn_id].steps.append(step)
-    if final := [each.turn.id for each in found.values() if each.turn.status in FINAL_TURN_STATUSES]:
-        for reply in db.scalars(select(ReplyRow).where(ReplyRow.turn_id.in_(final))):
-            found[reply.turn_id].reply = reply
-    return found
+_TURN = ", ".join(name for name in WholeTurn.__dataclass_fields__ if name not in ("plans", "steps", "reply"))
+_STEP = ", ".join(WholeStep.__dataclass_fields__)
+_TIMES = ("ready_at", "started_at", "finished_at")
+
+# Of a turn that nobody has begun, and of one that is not final, the rest is not looked for.
+_QUERY = f"""
+SELECT {_TURN},
+  CASE WHEN begun_at IS NOT NULL THEN (
+    SELECT json_agg(json_build_object('revision', p.revision, 'document', p.document) ORDER BY p.revision)
+    FROM plans p WHERE p.turn_id = t.id AND p.tenant_id = t.tenant_id) END AS plans,
+  CASE WHEN begun_at IS NOT NULL THEN (
+    SELECT json_agg(shown) FROM (
+      SELECT {_STEP} FROM steps s WHERE s.turn_id = t.id AND s.tenant_id = t.tenant_id
+      ORDER BY s.revision, s.position) AS shown) END AS steps,
+  CASE WHEN status = ANY(%s) THEN (
+    SELECT json_build_object('text', r.text, 'artifacts', r.artifacts, 'question', r.question,
+                             'grounded', r.grounded, 'sources', r.sources)
+    FROM replies r WHERE r.turn_id = t.id AND r.tenant_id = t.tenant_id) END AS reply
+FROM turns t WHERE t.id = ANY(%s)
+"""  # noqa: S608 - names of our own fields
+
+
+def read(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, WholeTurn]:
+    """Return those of the turns that there are, of whichever tenant, as they stand at one moment: in one statement."""
+    with db.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(_QUERY, (list(FINAL_TURN_STATUSES), list(turn_ids)), prepare=True)
+        return {row["id"]: _whole(row) for row in cursor}
+
+
+def _whole(row: dict[str, Any]) -> WholeTurn:
+    plans = [{"revision": plan["revision"], **plan["document"]} for plan in row.pop("plans") or ()]
+    return WholeTurn(plans=plans, steps=[_step(step) for step in row.pop("steps") or ()], **row)
+
+
+def _step(found: dict[str, Any]) -> WholeStep:
+    times = {name: datetime.fromisoformat(found[name]) for name in _TIMES if found[name]}
+    return WholeStep(**(found | times))

@@ -10,7 +10,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from models.database import transaction
+from models.database import statement, transaction
 from models.ids import new_id
 from models.ledger import events, whole_turns
 from tests.factories import finish_turn, make_tenant, open_turn, running_turn, step
@@ -97,11 +97,11 @@ def test_a_whole_turn_has_what_belongs_to_it(database: str) -> None:
         db.execute("UPDATE turns SET status = 'responding' WHERE id = %s", (finished.id,))
     finish_turn(finished)
 
-    with transaction() as db:
-        found = whole_turns.read(db, [planned.id, finished.id, queued, new_id()])
+    with statement() as connection:
+        found = whole_turns.read(connection, [planned.id, finished.id, queued, new_id()])
 
     shown = {
-        turn_id: (len(each.plans), [row.id for row in each.steps], each.reply and each.reply.text)
+        turn_id: (len(each.plans), [row.id for row in each.steps], each.reply and each.reply["text"])
         for turn_id, each in found.items()
     }
     assert shown == {planned.id: (1, ["b", "a"], None), finished.id: (1, ["a"], "done"), queued: (0, [], None)}
