@@ -58,9 +58,11 @@ def redis() -> "Redis":
 
 
 def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
-    """Tell live readers soon what has been committed. A lost announcement costs smoothness, no event."""
+    """Tell live readers soon what has been committed, of a turn's end at once. A lost announcement costs no event."""
     if events:
-        _announcer().put(_News(str(turn_id), [(str(event.seq), event.type, event.data) for event in events]))
+        items: list[Item] = [(str(event.seq), event.type, event.data) for event in events]
+        is_urgent = events[-1].type.startswith("turn.")
+        _announcer().put(_News(str(turn_id), items), urgent_for=str(turn_id) if is_urgent else None)
 
 
 def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> None:
@@ -68,9 +70,9 @@ def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> Non
     _announcer().put(_News(str(turn_id), [(f"{after}.{number}", "reply.delta", {"text": text})], is_delta=True))
 
 
-def settle_deltas() -> None:
-    """Return when the deltas appended before can be read: so that no reader sees what comes after them first."""
-    _announcer().settle(_TIMEOUT_S)
+def settle_deltas(turn_id: UUID | str) -> None:
+    """Return when a turn's deltas appended before can be read: so that no reader sees what comes after them first."""
+    _announcer().settle(_TIMEOUT_S, urgent_for=str(turn_id))
 
 
 def deltas(turn_id: UUID | str) -> list[Item]:

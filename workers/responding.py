@@ -259,7 +259,7 @@ class Deltas:
     def settle(self) -> None:
         """Return when live readers can have all the pieces: call it before the event that comes after them."""
         if self._number:
-            settle_deltas()
+            settle_deltas(self._turn_id)
 
 
 def _status(material: Material) -> tuple[FinalStatus, dict[str, str] | None]:

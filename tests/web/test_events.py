@@ -64,7 +64,7 @@ def _work(turn_id: UUID, deltas: int = 3) -> Iterator[None]:
     for number in range(1, deltas + 1):
         append_delta(turn_id, last, number, f"word{number} ")
         yield
-    settle_deltas()
+    settle_deltas(turn_id)
     with statement() as db:
         done = turns.finish(db, turn_id, attempt, Ending("succeeded", Reply(text="word"), {}))
     assert done is not None
