@@ -36,6 +36,8 @@ class Remembered:
     step: str
     age_s: int
     """Seconds since the call."""
+    holds: bool = True
+    """Whether a plan may build on it: no call with an effect has ended since."""
 
     def shown(self) -> dict[str, Any]:
         """Return it as prompts and readers see it."""

@@ -9,7 +9,9 @@ from models.contracts.turn import Reply, TurnRequest
 from models.contracts.usage import LlmCall
 from models.database import statement, transaction
 from models.ids import new_id
-from models.ledger import memory, plans, tenants, turns
+from models.ledger import plans, tenants, turns
+from models.ledger.llm_room import Crowded
+from models.ledger.memory import Recalled
 from models.ledger.plans import NewPlan
 from models.ledger.steps import Holder, Wanted
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
@@ -64,7 +66,9 @@ def open_turn(
 def claim_turn(turn_id: UUID | None, lease_ms: int = 60_000) -> ClaimedTurn | None:
     assert turn_id is not None
     with statement() as db:
-        return turns.claim(db, turn_id, lease_ms)
+        claimed = turns.claim(db, turn_id, lease_ms)
+    assert not isinstance(claimed, Crowded)
+    return claimed
 
 
 def step(name: str, *needs: str, tool: str = "sim.wait", **fields: Any) -> dict[str, Any]:
@@ -120,12 +124,17 @@ def finish_turn(turn: ClaimedTurn, attempt: int | None = None, text: str = "done
         return turns.finish(db, turn.id, attempt or turn.attempt, Ending("succeeded", Reply(text=text), {}))
 
 
+def recall(turn: ClaimedTurn, most: int = 24) -> Recalled:
+    """Return what a turn's planner would be told now of its conversation."""
+    with statement() as db:
+        row = db.execute("SELECT hot.recall(t, %s, 20) FROM turns t WHERE t.id = %s", (most, turn.id)).fetchone()
+    assert row is not None
+    return Recalled(**row[0])
+
+
 def heard(turn: ClaimedTurn, most: int = 24) -> list[tuple[str, str]]:
     """Return the exchanges that a turn's planner is told of, word by word."""
-    with statement() as db:
-        recalled = memory.recall(db, turn.id, most, 20)
-    assert recalled is not None
-    return [(exchange["message"], exchange["reply"]) for exchange in recalled.history]
+    return [(exchange["message"], exchange["reply"]) for exchange in recall(turn, most).history]
 
 
 def work(turn_id: UUID | None) -> list[UUID]:

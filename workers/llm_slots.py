@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from models.ledger.llm_room import LlmRoom
 from models.settings import settings
 
 
@@ -25,14 +26,43 @@ class _Waiting(NamedTuple):
     """What is held while it waits."""
 
 
+class Claiming:
+    """A turn that is being claimed: only the ledger's answer says whose it is, and whether it wants a slot."""
+
+    def __init__(self, room: LlmRoom, end: Callable[[UUID | None], None], wait: Callable[[UUID], None]) -> None:
+        self.room = room
+        """The slots that it may have, whoever's it is."""
+        self._end = end
+        self._wait = wait
+        self._is_open = True
+
+    def take(self, tenant_id: UUID | None) -> None:
+        """Say whose slot the turn takes; None: it wants none."""
+        self._is_open = False
+        self._end(tenant_id)
+
+    def wait(self, tenant_id: UUID) -> None:
+        """Let the turn wait for a slot of this tenant."""
+        self._wait(tenant_id)
+
+    def close(self) -> None:
+        """Take no slot, unless that has been said before."""
+        if self._is_open:
+            self.take(None)
+
+
 class LlmSlots:
-    """The slots of one process, and the turns that wait for one, in order."""
+    """The slots of one process, and the turns that wait for one, in order.
+
+    A turn that is being claimed may become anybody's, so until that is known it counts against every tenant.
+    """
 
     def __init__(self, total: int, per_tenant: int) -> None:
         self._total = total
         self._per_tenant = per_tenant
         self._lock = threading.Lock()
         self._taken: Counter[UUID] = Counter()
+        self._claiming = 0
         self._waiting: dict[UUID, _Waiting] = {}
 
     @contextmanager
@@ -59,8 +89,44 @@ class LlmSlots:
             if is_free:
                 self._give_back(tenant_id)
 
+    @contextmanager
+    def claiming(self, turn_id: UUID, send: Callable[[], None]) -> Iterator[Claiming]:
+        """Have the slot that a turn takes when it is claimed, while the block runs; `send` as with `slot`."""
+        taken: list[UUID] = []
+
+        def end(tenant_id: UUID | None) -> None:
+            with self._lock:
+                self._claiming -= 1
+                if tenant_id is not None:
+                    self._taken[tenant_id] += 1
+                    taken.append(tenant_id)
+            self._send_waiting()
+
+        def wait(tenant_id: UUID) -> None:
+            with self._lock:
+                self._wait(turn_id, _Waiting(tenant_id, send, ExitStack()), nullcontext())
+
+        with self._lock:
+            crowded = tuple(each for each in self._taken if not self._is_free(each))
+            room = LlmRoom(self._has_room(self._taken), crowded)
+            self._claiming += 1
+        claiming = Claiming(room, end, wait)
+        try:
+            yield claiming
+        finally:
+            claiming.close()
+            for tenant_id in taken:
+                self._give_back(tenant_id)
+
     def _is_free(self, tenant_id: UUID) -> bool:
-        return self._taken.total() < self._total and self._taken[tenant_id] < self._per_tenant
+        return self._fits(tenant_id, self._taken)
+
+    def _fits(self, tenant_id: UUID, taken: Counter[UUID]) -> bool:
+        return self._has_room(taken) and taken[tenant_id] + self._claiming < self._per_tenant
+
+    def _has_room(self, taken: Counter[UUID]) -> bool:
+        """Tell whether a tenant that has no slot may take one."""
+        return taken.total() + self._claiming < self._total and self._claiming < self._per_tenant
 
     def _wait(self, turn_id: UUID, waiting: _Waiting, meanwhile: AbstractContextManager[None]) -> None:
         if known := self._waiting.get(turn_id):
@@ -70,7 +136,11 @@ class LlmSlots:
 
     def _give_back(self, tenant_id: UUID) -> None:
         with self._lock:
-            self._taken[tenant_id] -= 1
+            self._taken -= Counter([tenant_id])
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        with self._lock:
             following = [self._waiting.pop(turn_id) for turn_id in self._that_fit()]
         for each in following:
             each.held.close()
@@ -81,7 +151,7 @@ class LlmSlots:
         taken = Counter(self._taken)
         fitting = []
         for turn_id, each in self._waiting.items():
-            if taken.total() < self._total and taken[each.tenant_id] < self._per_tenant:
+            if self._fits(each.tenant_id, taken):
                 taken[each.tenant_id] += 1
                 fitting.append(turn_id)
         return fitting

@@ -15,6 +15,7 @@ from models.crash_points import reach
 from models.database import statement
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
+from models.ledger.llm_room import Crowded
 from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
 from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
@@ -41,7 +42,7 @@ from workers.dispatch import dispatch_turns
 from workers.execution import Executor, current_holder
 from workers.heartbeat import leases
 from workers.knowing import know
-from workers.llm_slots import llm_slots
+from workers.llm_slots import Claiming, llm_slots
 from workers.offering import offer
 from workers.parts import registry, tailored, warm_up
 from workers.postponement import postpone
@@ -68,22 +69,31 @@ def _warm_up(sender: Any, **_: Any) -> None:
 def plan_turn(turn_id: str) -> None:
     """Plan a turn. A copy of the message that comes too late or too early is ignored."""
     wanted = UUID(turn_id)
-    with statement() as db:
-        tenant_id = plans.drafted_for(db, wanted)
-    if tenant_id is None:
-        own = _claim_and_plan(wanted)
-    else:
-        with llm_slots().slot(tenant_id, wanted, partial(dispatch_turns, [wanted])) as is_mine:
-            own = _claim_and_plan(wanted) if is_mine else None
+    with llm_slots().claiming(wanted, partial(dispatch_turns, [wanted])) as claiming:
+        turn = _claimed(wanted, claiming)
+        own = _plan_claimed(turn) if turn else None
     if own is not None:
         own.executor.run(own.lanes, own.slots, own.at)
 
 
-def _claim_and_plan(turn_id: UUID) -> "_Own | None":
+def _claimed(turn_id: UUID, claiming: Claiming) -> ClaimedTurn | None:
+    """Claim a turn with the slot that it wants. None: it waits for one.
+
+    Raises:
+        Ignore: it is not ours to plan.
+    """
     with statement() as db:
-        turn = turns.claim(db, turn_id, LEASE_MS)
-    if turn is None:
+        found = turns.claim(db, turn_id, LEASE_MS, claiming.room)
+    if found is None:
         raise Ignore
+    if isinstance(found, Crowded):
+        claiming.wait(found.tenant_id)
+        return None
+    claiming.take(None if found.submitted_plan is not None else found.tenant_id)
+    return found
+
+
+def _plan_claimed(turn: ClaimedTurn) -> "_Own | None":
     reach("turn.claimed")
     announce(turn.id, turn.events)
     try:
@@ -92,14 +102,14 @@ def _claim_and_plan(turn_id: UUID) -> "_Own | None":
     except Unavailable:
         raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
     except (InvalidPlan, NotFound) as error:
-        log.warning("plan.refused", turn_id=str(turn_id), error=error.code)
+        log.warning("plan.refused", turn_id=str(turn.id), error=error.code)
         if turn.revision:
             respond(turn.id, turn.attempt, may_plan_again=False)
         else:
             _apologise(turn, "invalid_plan", error)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
-        log.exception("plan.broken", turn_id=str(turn_id))
-        finish(turn.id, turn.attempt, broken(error, str(turn_id)))
+        log.exception("plan.broken", turn_id=str(turn.id))
+        finish(turn.id, turn.attempt, broken(error, str(turn.id)))
     return None
 
 

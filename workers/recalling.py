@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from models.contracts.turn import Mode
 from models.database import statement
-from models.ledger import memory, replies
+from models.ledger import replies
 from models.ledger.turns import ClaimedTurn
 from planner.agents import AgentProfile
 from planner.context import Exchange, PlanningContext
@@ -20,10 +20,6 @@ from workers.parts import tailored
 
 _PLANNING_S = 120.0
 """Time for a draft, its repair and their retries."""
-_EXCHANGES = 24
-"""Earlier turns that are read word by word, at most; packing chooses from them."""
-_RESULTS = 20
-"""Results of earlier turns that are read, at most."""
 
 
 def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
@@ -32,9 +28,8 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
     Raises:
         Unavailable: Postgres does not answer.
     """
-    with statement() as db:
-        recalled = memory.recall(db, turn.id, _EXCHANGES, _RESULTS)
-    assert recalled is not None  # the turn is ours
+    recalled = turn.recalled
+    assert recalled is not None  # its caller has posted no plan
     history = [Exchange(**exchange) for exchange in recalled.history]
     if wants_summary(history, agent):
         send("summarise", turn.id, queue="plan")
@@ -54,7 +49,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
         summary=recalled.summary,
         slots=turn.slots,
         asked=recalled.asked,
-        memory=[Remembered(**entry) for entry in recalled.memory],
+        memory=[entry for entry in (Remembered(**found) for found in recalled.memory) if entry.holds],
         revision=turn.revision,
         again=turn.again,
         done=_done(turn),

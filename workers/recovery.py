@@ -23,7 +23,7 @@ from models.crash_points import reach
 from models.daemon import Daemon
 from models.database import Transaction, statement, transaction
 from models.errors import Unavailable
-from models.ledger import approvals, control, recovery, turns, workers
+from models.ledger import approvals, control, recovery, workers
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenStep
 from models.logging import log
 from models.redis import announce, queue_lengths
@@ -45,7 +45,7 @@ def sweep() -> None:
         return
     grace = timedelta(seconds=settings().sweep_grace_s)
     with transaction() as db:
-        unsent = turns.take_unsent(db, grace, _BATCH)
+        unsent = recovery.take_unsent(db, grace, _BATCH)
     if unsent:
         reach("turns.taken")
     dispatch_turns(unsent)

@@ -15,7 +15,7 @@ from models.contracts.turn import Again, Bound
 from models.crash_points import reach
 from models.database import statement
 from models.errors import Unavailable
-from models.ledger import memory, replies, turns
+from models.ledger import replies, turns
 from models.ledger.replies import Material
 from models.ledger.turns import Ending, FinalStatus
 from models.logging import log
@@ -32,7 +32,6 @@ from planner.prompts import shipped
 from planner.responder import asks_llm, compose
 from planner.results import Remembered, StepOutcome
 from planner.settling import settled, shown
-from planner.wording import template_for
 from tools.context import ToolContext
 from tools.runner import run
 from workers.accounting import metered
@@ -44,8 +43,6 @@ from workers.outcomes import step_outcome
 from workers.parts import registry, tailored
 from workers.postponement import postpone
 
-_EXCHANGES = 6
-"""Earlier turns that the language model is shown when it writes a reply, at most."""
 _AGGREGATION_S = 1.0
 """Time for a formatter: it is pure, and runs after the deadline, too."""
 
@@ -178,7 +175,7 @@ def _ended(
     turn_id: UUID, material: Material, outcome: Outcome, slots: dict[str, Any] | None, meter: Meter
 ) -> _Ended:
     deltas = Deltas(turn_id, material.last_event)
-    composed = compose(_with_history(outcome, turn_id), meter, deltas)
+    composed = compose(outcome, meter, deltas)
     deltas.settle()
     status, error = _status(material)
     trace = {"agent": outcome.agent.source, **composed.trace()}
@@ -206,6 +203,7 @@ def _outcome(
         steps=steps,
         slots=slots,
         remembered=[Remembered(**entry) for entry in material.memory],
+        history=[Exchange(**exchange) for exchange in material.history],
         tools=registry(),
         user=material.person,
         now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),
@@ -233,15 +231,6 @@ def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:
         log.warning("aggregation.failed", turn_id=str(turn_id), tool=call.tool.name, error=envelope.error)
         return outcome
     return replace(outcome, steps=[*outcome.steps, aggregated(call, envelope.data)])
-
-
-def _with_history(outcome: Outcome, turn_id: UUID) -> Outcome:
-    """Add the last exchanges, where the language model may write: what templates say needs none."""
-    if template_for(outcome) is not None and not outcome.reply:
-        return outcome
-    with statement() as db:
-        recalled = memory.recall(db, turn_id, _EXCHANGES, 0)
-    return replace(outcome, history=[Exchange(**exchange) for exchange in recalled.history] if recalled else ())
 
 
 class Deltas:

@@ -23,7 +23,7 @@ class Recalled:
     asked: list[dict[str, Any]]
     """`{tool, args, needs}` of the calls for which the turn before asked the user something."""
     memory: list[dict[str, Any]]
-    """Results that still hold, newest first: the fields of `planner.results.Remembered`."""
+    """Results that have not run out, newest first: the fields of `planner.results.Remembered`."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,6 @@ class Unsummarised:
     """The last turn that the summary covers."""
     history: list[dict[str, Any]]
     """`{seq, message, reply}`, oldest first."""
-
-
-def recall(db: psycopg.Connection, turn_id: UUID, exchanges: int, results: int) -> Recalled | None:
-    """Return what a turn is planned with. None: there is no such turn."""
-    row = db.execute("SELECT hot.recall(%s, %s, %s)", (turn_id, exchanges, results), prepare=True).fetchone()
-    return Recalled(**row[0]) if row and row[0] is not None else None
 
 
 def find(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, tool: str, input_hash: str) -> Any:

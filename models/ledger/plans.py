@@ -136,13 +136,6 @@ def record(
     )
 
 
-def drafted_for(db: psycopg.Connection, turn_id: UUID) -> UUID | None:
-    """Return the tenant of a turn whose plan the language model drafts; None where its caller has posted one."""
-    query = "SELECT tenant_id FROM turns WHERE id = %s AND submitted_plan IS NULL"
-    row = db.execute(query, (turn_id,), prepare=True).fetchone()
-    return row[0] if row else None
-
-
 def of_turn(db: Session, turn_id: UUID) -> list[PlanRow]:
     """Return the revisions of a turn's plan, oldest first."""
     return list(db.scalars(select(PlanRow).where(PlanRow.turn_id == turn_id).order_by(PlanRow.revision)))

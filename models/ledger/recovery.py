@@ -8,10 +8,11 @@ from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import text
+from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
+from models.tables.turns import TurnRow
 
 LEASE_MS = 6_000
 """How long a claim holds that nobody renews: three beats of a worker's heart."""
@@ -85,6 +86,26 @@ def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: 
     query = text("SELECT turn_id, kind FROM hot.find_lost(:grace, :busy, :most)")
     arguments = {"grace": round(grace.total_seconds() * 1000), "busy": list(busy_queues), "most": limit}
     return [LostTurn(turn_id, kind) for turn_id, kind in db.execute(query, arguments)]
+
+
+def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
+    """Take the active queued turns that no planner took within the grace, which doubles with each time."""
+    waited = grace * func.power(2, func.least(TurnRow.recoveries, 8))
+    overdue = (
+        select(TurnRow.id, TurnRow.tenant_id)
+        .where(TurnRow.status == "queued", TurnRow.sent_at < func.clock_timestamp() - waited)
+        .order_by(TurnRow.sent_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+        .cte()
+    )
+    query = (
+        update(TurnRow)
+        .where(TurnRow.id == overdue.c.id, TurnRow.tenant_id == overdue.c.tenant_id)
+        .values(sent_at=func.clock_timestamp(), recoveries=TurnRow.recoveries + 1)
+        .returning(TurnRow.id)
+    )
+    return list(db.scalars(query, execution_options={"synchronize_session": False}))
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ class Material:
     """What the conversation has settled, with what the turn's message said."""
     memory: list[dict[str, Any]]
     """Results of earlier turns that have not run out: the fields of `planner.results.Remembered`."""
+    history: list[dict[str, str]]
+    """`{message, reply}` of the last six exchanges that the conversation's summary does not cover, oldest first."""
     usage: Usage
     allowances: list[Allowance]
     """What the tenant's budget bounds the language model's calls by."""

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import func, select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
@@ -17,6 +16,8 @@ from models.contracts.turn import Again, Bound, Reply, TurnRequest, Usage
 from models.contracts.usage import Allowance, LlmCall
 from models.errors import NotFound
 from models.ledger.control import ClosedTurn, read_closed
+from models.ledger.llm_room import EMPTY, Crowded, LlmRoom
+from models.ledger.memory import Recalled
 from models.ledger.recovery import LEASE_MS
 from models.ledger.usage import read_allowances, read_usage, write_calls
 from models.settings import settings
@@ -25,6 +26,10 @@ from models.tables.turns import TurnRow
 
 FinalStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
 Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
+_EXCHANGES = 24
+"""Earlier turns that are recalled word by word, at most; packing chooses from them."""
+_RESULTS = 20
+"""Results of earlier turns that are recalled, at most."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,10 @@ class ClaimedTurn:
     """What its tenant's budget bounds these by."""
     left_ms: int
     """Time until its deadline."""
+    at: float
+    """The ledger's time, in seconds since 1970."""
+    recalled: Recalled | None
+    """What its planner is told of its conversation; None where the caller has posted the plan."""
     events: list[Event]
 
 
@@ -175,12 +184,20 @@ def _fields(new: NewTurn) -> dict[str, Any]:
     }
 
 
-def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn | None:
-    """Claim the planning of a turn. None: it is somebody else's, done, or not sent yet."""
-    row = db.execute("SELECT hot.claim_turn(%s, %s)", (turn_id, lease_ms), prepare=True).fetchone()
+def claim(
+    db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = EMPTY
+) -> ClaimedTurn | Crowded | None:
+    """Claim the planning of a turn, and recall its conversation. None: it is somebody else's, done, or not sent yet."""
+    row = db.execute(
+        "SELECT hot.claim_turn(%s, %s, %s, %s, %s, %s)",
+        (turn_id, lease_ms, room.may_draft, list(room.crowded), _EXCHANGES, _RESULTS),
+        prepare=True,
+    ).fetchone()
     found = row[0] if row else None
     if found is None:
         return None
+    if "crowded" in found:
+        return Crowded(UUID(found["crowded"]))
     return ClaimedTurn(
         id=turn_id,
         tenant_id=UUID(found["tenant_id"]),
@@ -200,6 +217,8 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> ClaimedTurn |
         usage=read_usage(found["usage"]),
         allowances=read_allowances(found["allowances"]),
         left_ms=found["left_ms"],
+        at=found["at"],
+        recalled=Recalled(**found["recalled"]) if found["recalled"] else None,
         events=read_events(found["events"]),
     )
 
@@ -278,23 +297,3 @@ def of_conversation(
         .limit(limit)
     )
     return [(turn, reply) for turn, reply in db.execute(query)]
-
-
-def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
-    """Take the active queued turns that no planner took within the grace, which doubles with each time."""
-    waited = grace * func.power(2, func.least(TurnRow.recoveries, 8))
-    overdue = (
-        select(TurnRow.id, TurnRow.tenant_id)
-        .where(TurnRow.status == "queued", TurnRow.sent_at < func.clock_timestamp() - waited)
-        .order_by(TurnRow.sent_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-        .cte()
-    )
-    query = (
-        update(TurnRow)
-        .where(TurnRow.id == overdue.c.id, TurnRow.tenant_id == overdue.c.tenant_id)
-        .values(sent_at=func.clock_timestamp(), recoveries=TurnRow.recoveries + 1)
-        .returning(TurnRow.id)
-    )
-    return list(db.scalars(query, execution_options={"synchronize_session": False}))

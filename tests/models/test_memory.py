@@ -10,11 +10,10 @@ from models.contracts.plan import Plan
 from models.contracts.turn import Reply
 from models.database import statement, transaction
 from models.ledger import conversations, memory, plans, replies, steps, turns
-from models.ledger.memory import Recalled
 from models.ledger.plans import NewPlan
 from models.ledger.steps import FinishedStep, Holder, Wanted
 from models.ledger.turns import ClaimedTurn, Ending
-from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, finish_turn, make_tenant, open_turn, step
+from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, finish_turn, make_tenant, open_turn, recall, step
 from tests.models.stopping import end
 from workers.compiling import compile_plan, fragment_rows
 
@@ -48,13 +47,6 @@ def _find(turn: ClaimedTurn, name: str = "a", result: Any = "sunny", call: dict[
         assert claimed is not None
         found = FinishedStep(name, claimed.attempt, "succeeded", result, input_hash="h", remember=call)
         steps.advance(db, turn.id, turn.generation, [found], Wanted([], "tools.io", 0, mixed=False), holder)
-
-
-def _recalled(turn: ClaimedTurn) -> Recalled:
-    with statement() as db:
-        recalled = memory.recall(db, turn.id, 24, 20)
-    assert recalled is not None
-    return recalled
 
 
 def _known(turn: ClaimedTurn) -> Any:
@@ -121,14 +113,15 @@ def test_the_conversations_next_turn_is_told_what_was_found() -> None:
     _plan(first)
     _find(first)
     _find(first, "b", call=None)
-    own = _recalled(first).memory
+    own = recall(first).memory
     _answer(first)
     second = _turn(tenant)
-    (entry,) = _recalled(second).memory
+    (entry,) = recall(second).memory
 
     assert own == []
     assert {**entry, "age_s": 0} == {
         "tool": "a.look", "args": {"city": "Rome"}, "result": "sunny", "turn": str(first.id), "step": "a", "age_s": 0,
+        "holds": True,
     }  # fmt: skip
     assert _known(second) == "sunny"
     assert _known(_turn(tenant, conversation_id="c2")) is None
@@ -167,7 +160,7 @@ def test_after_a_write_nothing_found_before_it_holds() -> None:
     with statement() as db:
         material = replies.gather(db, second.id)
     assert material is not None
-    assert (before, _known(second), _recalled(second).memory) == ("sunny", None, [])
+    assert (before, _known(second), [entry["holds"] for entry in recall(second).memory]) == ("sunny", None, [False])
     assert [entry["result"] for entry in material.memory] == ["sunny"]
 
 
@@ -249,5 +242,5 @@ def test_only_final_turns_are_summed_up_and_once() -> None:
     assert [each["message"] for each in one.history] == ["m0", "m1", "m2"]
     assert [each["message"] for each in other.history] == ["m0", "m1", "m2", "m3"]
     assert kept == (True, False)
-    told = _recalled(current)
+    told = recall(current)
     assert (told.summary, [each["message"] for each in told.history]) == ("first", ["m2", "m3"])

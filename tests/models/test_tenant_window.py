@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from models.database import transaction
-from models.ledger import backlog, turns
+from models.ledger import backlog, recovery
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, released, work
 from tests.models.parking import APPROVED, ask
@@ -116,7 +116,7 @@ def test_what_was_released_and_not_sent_is_found_by_the_sweep() -> None:
     work(first)
 
     with transaction() as db:
-        taken = turns.take_unsent(db, timedelta(), 10)
+        taken = recovery.take_unsent(db, timedelta(), 10)
 
     assert third in taken
 

@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 
 from models.database import statement, transaction
-from models.ledger import audit, conversations, events, turns
+from models.ledger import audit, conversations, events, recovery, turns
+from models.ledger.llm_room import Crowded, LlmRoom
+from models.ledger.turns import ClaimedTurn
 from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, step
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -172,14 +174,14 @@ def test_unsent_turns_are_taken_after_a_grace_that_doubles() -> None:
     claim_turn(open_turn(tenant, conversation_id="c2").turn_id)
 
     with transaction() as db:
-        none = turns.take_unsent(db, timedelta(minutes=1), 10)
-        first = turns.take_unsent(db, timedelta(0), 10)
+        none = recovery.take_unsent(db, timedelta(minutes=1), 10)
+        first = recovery.take_unsent(db, timedelta(0), 10)
         row = turns.get(db, opened.turn_id) if opened.turn_id else None
         assert row is not None
         row.sent_at -= timedelta(seconds=15)
         db.flush()
-        soon = turns.take_unsent(db, timedelta(seconds=10), 10)
-        later = turns.take_unsent(db, timedelta(seconds=7), 10)
+        soon = recovery.take_unsent(db, timedelta(seconds=10), 10)
+        later = recovery.take_unsent(db, timedelta(seconds=7), 10)
 
     assert (none, first, soon, later) == ([], [opened.turn_id], [], [opened.turn_id])
 
@@ -220,3 +222,23 @@ def test_a_second_plan_under_the_same_fence_is_refused() -> None:
 
     with pytest.raises(AssertionError):
         record_plan(turn, step("a"))
+
+
+def test_a_turn_whose_tenant_has_all_its_slots_is_not_claimed() -> None:
+    """Its planner hears whose it is; a turn whose caller has posted the plan needs no slot."""
+    tenant = make_tenant()
+    drafted = open_turn(tenant)
+    posted = open_turn(tenant, conversation_id="c2", plan={"steps": [step("a")]})
+    assert drafted.turn_id is not None
+    assert posted.turn_id is not None
+    with statement() as db:
+        rooms = [LlmRoom(may_draft=False), LlmRoom(crowded=(tenant,))]
+        refused = [turns.claim(db, drafted.turn_id, 60_000, room) for room in rooms]
+        own = turns.claim(db, posted.turn_id, 60_000, LlmRoom(may_draft=False, crowded=(tenant,)))
+        claimed = turns.claim(db, drafted.turn_id, 60_000)
+        taken = turns.claim(db, drafted.turn_id, 60_000, LlmRoom(crowded=(tenant,)))
+
+    assert refused == [Crowded(tenant), Crowded(tenant)]
+    assert isinstance(own, ClaimedTurn)
+    assert isinstance(claimed, ClaimedTurn)
+    assert (own.recalled, claimed.attempt, taken) == (None, 1, None)

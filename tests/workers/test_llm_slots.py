@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
 from models.ids import new_id
+from models.ledger.llm_room import LlmRoom
 from workers.llm_slots import LlmSlots
 
 ONE, OTHER = new_id(), new_id()
@@ -75,3 +76,34 @@ def test_what_may_be_left_out_does_not_wait() -> None:
     slots = LlmSlots(total=1, per_tenant=1)
     with slots.slot(ONE, new_id(), None) as has, slots.slot(ONE, new_id(), None) as has_too:
         assert (has, has_too) == (True, False)
+
+
+def test_a_turn_that_is_claimed_may_become_anybodys() -> None:
+    """Until its claim has said whose it is, it counts against each tenant, so that none gets more than its slots."""
+    slots = LlmSlots(total=3, per_tenant=2)
+    sent: list[UUID] = []
+    first, second, third = new_id(), new_id(), new_id()
+    with (
+        slots.claiming(first, lambda: sent.append(first)) as one,
+        slots.claiming(second, lambda: sent.append(second)) as two,
+    ):
+        one.take(ONE)
+        with slots.claiming(third, lambda: sent.append(third)) as three:
+            rooms = [each.room for each in (one, two, three)]
+            three.wait(ONE)
+        before = list(sent)
+        two.take(OTHER)
+
+        assert rooms == [LlmRoom(), LlmRoom(), LlmRoom(crowded=(ONE,))]
+        assert (before, sent) == ([], [third])
+
+
+def test_all_slots_may_be_taken() -> None:
+    """Then only turns that need none are claimed."""
+    turns = Turns(total=1, per_tenant=1)
+    running = turns.begin(ONE, new_id())
+    with turns.slots.claiming(new_id(), lambda: None) as claiming:
+        room = claiming.room
+
+    assert running is not None
+    assert room == LlmRoom(may_draft=False, crowded=(ONE,))

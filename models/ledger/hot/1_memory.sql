@@ -49,52 +49,52 @@ begin
   delete from memory m where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.turn_id = p_turn.id;
 end $$;
 
--- What of a conversation's memory has not run out, but for what a turn has found itself: the newest p_most, newest first. With
--- p_in_doubt also what a call with an effect may have changed since.
-create function hot.fresh_memory(p_tenant uuid, p_conversation text, p_without uuid, p_most int, p_in_doubt boolean) returns jsonb language plpgsql stable as $$
+-- What of a conversation's memory has not run out, but for what a turn has found itself: the newest p_most, newest first. What does
+-- not hold may have been changed since by a call with an effect: a plan cannot build on it, but a reply may still speak of it.
+create function hot.fresh_memory(p_tenant uuid, p_conversation text, p_without uuid, p_most int) returns jsonb language plpgsql stable as $$
 begin
   return (
     select coalesce(jsonb_agg(jsonb_build_object(
-             'tool', m.tool, 'args', m.args, 'result', m.result, 'turn', m.turn_id, 'step', m.step_id,
+             'tool', m.tool, 'args', m.args, 'result', m.result, 'turn', m.turn_id, 'step', m.step_id, 'holds', m.holds,
              'age_s', greatest(0, floor(extract(epoch from clock_timestamp() - m.at)))) order by m.at desc, m.tool, m.input_hash), '[]')
       from (select * from memory x
              where x.tenant_id = p_tenant and x.conversation_id = p_conversation and x.turn_id is distinct from p_without
-               and x.expires_at > clock_timestamp() and (x.holds or p_in_doubt)
+               and x.expires_at > clock_timestamp()
              order by x.at desc, x.tool, x.input_hash limit p_most) m);
 end $$;
 
--- What the planner of a turn is told of its conversation, in one round trip. The history are the last p_most answered exchanges
--- that the summary does not cover, oldest first. What came later and was planned was written before the turn; what came later and
--- was only stopped is none of its past, nor what was rolled back.
--- Null: there is no such turn. Out: {summary, history: [{message, reply}], memory,
--- asked: [{tool, args, needs}]}.
-create function hot.recall(p_turn uuid, p_most int, p_results int) returns jsonb language plpgsql stable as $$
+-- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message, reply}].
+-- What came later and was planned was written before the turn; what came later and was only stopped is none of its past, nor what
+-- was rolled back.
+create function hot.history(p_turn turns, p_summary_seq int, p_most int) returns jsonb language plpgsql stable as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text) order by e.finished_at), '[]')
+      from (select x.message, r.text, x.finished_at
+              from turns x join replies r on r.turn_id = x.id
+             where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
+               and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most and (x.seq < p_turn.seq or x.planning_at is not null)
+               and not hot.is_rolled_back(x.superseded_by)
+             order by x.seq desc limit p_most) e);
+end $$;
+
+-- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply}], asked: [{tool, args, needs}],
+-- memory, with what may be in doubt}.
+create function hot.recall(p_turn turns, p_most int, p_results int) returns jsonb language plpgsql stable as $$
 declare
-  t turns;
   c conversations;
 begin
-  select * into t from turns where id = p_turn;
-  select * into c from conversations where tenant_id = t.tenant_id and id = t.conversation_id;
-  if not found then
-    return null;
-  end if;
+  select * into c from conversations where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id;
   return jsonb_build_object(
     'summary', c.summary,
-    'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, p_results, false),
+    'memory', hot.fresh_memory(p_turn.tenant_id, p_turn.conversation_id, p_turn.id, p_results),
     'asked', (
       select coalesce(jsonb_agg(jsonb_build_object('tool', s.tool, 'args', s.args, 'needs', s.result -> 'needs')
                                 order by s.revision, s.position), '[]')
         from steps s join turns x on x.id = s.turn_id
-       where x.tenant_id = t.tenant_id and x.conversation_id = t.conversation_id and x.seq = t.seq - 1
+       where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id and x.seq = p_turn.seq - 1
          and x.status = 'succeeded' and s.status = 'needs_input'),
-    'history', (
-      select coalesce(jsonb_agg(jsonb_build_object('message', e.message, 'reply', e.text) order by e.finished_at), '[]')
-        from (select x.message, r.text, x.finished_at
-                from turns x join replies r on r.turn_id = x.id
-               where x.tenant_id = t.tenant_id and x.conversation_id = t.conversation_id
-                 and x.seq > c.summary_seq and x.seq >= t.seq - p_most and (x.seq < t.seq or x.planning_at is not null)
-                 and not hot.is_rolled_back(x.superseded_by)
-               order by x.seq desc limit p_most) e));
+    'history', hot.history(p_turn, c.summary_seq, p_most));
 end $$;
 
 -- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not final.

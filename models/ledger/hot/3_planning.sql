@@ -1,9 +1,16 @@
 -- Planning: a claimed turn gets its steps, some of them before the plan is whole.
 
+-- Whether a planner may claim a turn: it is queued and was handed over, or nobody holds it any more.
+create function hot.is_to_be_planned(p_turn turns) returns boolean language sql stable as $$
+  select (p_turn.status = 'queued' and p_turn.sent_at is not null)
+      or (p_turn.status = 'planning' and coalesce(p_turn.lease_until < clock_timestamp(), true))
+$$;
+
 -- Claims the planning of a turn that was handed to the planners, for the first time or again, or whose planner's lease has run
 -- out. What a planner before us had started early is cancelled, and the new generation keeps messages about it from starting
--- anything. Null: not ours to plan.
-create function hot.claim_turn(p_turn uuid, p_lease_ms int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+-- anything. A turn whose plan the language model drafts is claimed only where `p_may_draft`, and not for the tenants `p_crowded`.
+-- Null: not ours to plan. {crowded: its tenant}: it is to be planned, but not so. Otherwise the turn, with what its planner is told.
+create function hot.claim_turn(p_turn uuid, p_lease_ms int, p_may_draft boolean, p_crowded uuid[], p_exchanges int, p_results int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
@@ -12,11 +19,13 @@ begin
   update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1, planning_at = clock_timestamp(),
          begun_at = coalesce(x.begun_at, clock_timestamp()), tries = x.tries + 1,
          last_event = x.last_event + 1, lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
-   where x.id = p_turn and ((x.status = 'queued' and x.sent_at is not null)
-                            or (x.status = 'planning' and coalesce(x.lease_until < clock_timestamp(), true)))
+   where x.id = p_turn and hot.is_to_be_planned(x)
+     and (x.submitted_plan is not null or (p_may_draft and x.tenant_id <> all (p_crowded)))
   returning x.* into t;
   if not found then
-    return null;
+    return (select jsonb_build_object('crowded', x.tenant_id) from turns x
+             where x.id = p_turn and hot.is_to_be_planned(x) and x.submitted_plan is null
+               and not (p_may_draft and x.tenant_id <> all (p_crowded)));
   end if;
   v_at := t.planning_at;
   t.last_event := t.last_event - 1;  -- the event of this claim, which most often is the only one
@@ -27,7 +36,8 @@ begin
   end if;
   return (to_jsonb(t) - 'body_hash') || jsonb_build_object(
     'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
-    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)), 'allowances', hot.allowances(t));
+    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)), 'allowances', hot.allowances(t),
+    'at', extract(epoch from v_at), 'recalled', case when t.submitted_plan is null then hot.recall(t, p_exchanges, p_results) end);
 end $$;
 
 -- Stores steps as pending. One that was started early and cancelled may come again under its id, with another call: it keeps its

@@ -60,7 +60,8 @@ create function hot.reply_material(p_turn uuid) returns jsonb language sql stabl
     'submitted', coalesce(p.source = 'caller', false), 'stood_in', coalesce(p.source = 'playbook', false),
     'confidence', (p.document ->> 'confidence')::float,
     'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
-    'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, 20, true),
+    'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, 20),
+    'history', (select hot.history(t, c.summary_seq, 6) from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id),
     'reply', case when p.document -> 'steps' = '[]' then p.document ->> 'reply' end,
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
                        'id', s.id, 'tool', s.tool, 'args', s.args, 'effect', s.effect, 'needs', s.needs, 'status', s.status,
