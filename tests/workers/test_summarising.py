@@ -1,6 +1,7 @@
 """Summarising: a long conversation's older messages become a few lines, once, and nobody waits for it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from models.settings import Settings, settings
 from planner.agents import load_agents
 from planner.llm.openai import OpenAIModel, connect
 from planner.packing import packed
+from tests import factories
 from tests.factories import claim_turn, make_tenant, open_turn
 from tests.planner.llm.scripted import Script, fails, says, scripted_server
 from tools.registry import Registry
@@ -49,7 +51,7 @@ def _conversation(exchanges: int, reply: str = "Fine.") -> ClaimedTurn:
 
 
 def _told(turn: ClaimedTurn) -> tuple[str | None, list[str]]:
-    context = packed(recall(turn, AGENT, Registry()))
+    context = packed(recall(replace(turn, recalled=factories.recall(turn)), AGENT, Registry()))
     return context.summary, [exchange.message for exchange in context.history]
 
 
