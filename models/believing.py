@@ -17,7 +17,7 @@ _CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is believed of an attribute, and why."""
+    """The value believed of an attribute, and the reason."""
 
     subject: str
     attribute: str

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 
 class TurnloomError(Exception):
-    """What every error of ours has: a stable code, an HTTP status, and the faults it names one by one."""
+    """The base of all our errors: a stable code, an HTTP status, and a list of single faults."""
 
     code: str = "internal_error"
     status: ClassVar[int] = 500

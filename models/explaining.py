@@ -66,7 +66,7 @@ class Postponed:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the ledger knows at one moment of a turn, and of those who could work on it."""
+    """A snapshot of the ledger about one turn, and about the workers that could take it."""
 
     at: datetime
     turn_id: UUID
@@ -116,7 +116,7 @@ def explain(facts: Facts, messages: Mapping[str, int] | None) -> Explanation:
 
 @dataclass(frozen=True)
 class _Work:
-    """What is done, or is to be done, next."""
+    """The piece of work that is under way or comes next."""
 
     what: str
     since: datetime

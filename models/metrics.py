@@ -21,7 +21,7 @@ _KEY = "turnloom:metrics"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a name stands for."""
+    """The meaning of a metric's name."""
 
     kind: Literal["counter", "histogram", "gauge"]
     help: str

@@ -30,7 +30,7 @@ class _File(NamedTuple):
 
 
 class _Stand(NamedTuple):
-    """What changes when anything does."""
+    """The state of all that overrides are made of. It differs as soon as one of them changes."""
 
     version: int
     folder: Path | None

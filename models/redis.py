@@ -230,7 +230,7 @@ _outage = _Outage()
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What live readers of a turn are to hear."""
+    """News of a turn for its live readers."""
 
     turn_id: str
     items: list[Item]

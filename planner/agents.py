@@ -31,7 +31,7 @@ class Formatter(Contract):
 
 
 class AgentProfile(Contract):
-    """Who answers, with which tools, within which bounds, in which voice."""
+    """An agent: its persona, tools, limits and style."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")
     version: int = Field(ge=1)

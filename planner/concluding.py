@@ -22,7 +22,7 @@ class ConcludedAttribute(Contract):
 
 
 class ConcludedLink(Contract):
-    """How the thing relates to another one."""
+    """A link to another entity that the model concluded."""
 
     kind: Word
     """Such as has_attraction, part_of, costs_more_than."""
@@ -88,7 +88,7 @@ class Contradicted(Contract):
 
 
 class Conclusion(Contract):
-    """What results say beyond what is known already."""
+    """New knowledge that follows from results."""
 
     entities: list[ConcludedEntity] = Field(max_length=100)
     hypotheses: list[ConcludedHypothesis] = Field(max_length=20)

@@ -29,7 +29,7 @@ _MOST_S = 30.0
 
 
 class Judgement(Contract):
-    """What a critic answers."""
+    """A critic's answer."""
 
     verdict: Verdict
     reasons: list[str] = Field(max_length=10)

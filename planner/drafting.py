@@ -34,7 +34,7 @@ from tools.registry import Registry, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What came of planning."""
+    """The result of planning."""
 
     plan: Plan | None
     """None where the repaired answer, too, could not be used."""

@@ -19,7 +19,7 @@ from planner.expressions import Bundle, Expression, Lane, Parallel, Series
 
 @dataclass(frozen=True)
 class Node:
-    """What the reduction must know of a step."""
+    """A step, reduced to the fields that the reduction needs."""
 
     id: str
     needs: tuple[str, ...]

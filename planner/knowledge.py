@@ -35,7 +35,7 @@ _ID_LENGTH = 80
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What a conversation knows. Never changed: more knowledge is another graph."""
+    """A conversation's knowledge. Immutable: adding to it gives another graph."""
 
     items: Mapping[ItemKey, Item] = field(default_factory=dict)
 

@@ -47,7 +47,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """What a turn learns from: the results of one revision of its plan."""
+    """The results of one plan revision, from which a turn learns."""
 
     turn: str
     at: datetime

@@ -31,7 +31,7 @@ _NOT_TO_REPEAT = frozenset({"REJECTED", "CANCELLED"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a turn is."""
+    """The progress of a turn."""
 
     agent: AgentProfile
     mode: Mode
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What comes next."""
+    """The next move of a turn."""
 
     again: Again | None = None
     """Why to plan again; None where the turn is to be answered."""

@@ -15,7 +15,7 @@ from tools.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What there is to reply from."""
+    """The input of a reply."""
 
     agent: AgentProfile
     tools: Registry

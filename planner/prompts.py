@@ -26,7 +26,7 @@ _FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
 
 
 class Rendered(NamedTuple):
-    """What a prompt became."""
+    """A rendered prompt."""
 
     text: str
     source: str

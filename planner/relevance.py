@@ -40,7 +40,7 @@ Words = Mapping[ItemKey, Counter[str]]
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How much each entity, relationship and hypothesis matters, from 0 to 1."""
+    """The relevance of each entity, relationship and hypothesis, from 0 to 1."""
 
     of: Mapping[ItemKey, float]
 

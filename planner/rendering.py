@@ -32,7 +32,7 @@ def _markdown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a channel writes."""
+    """The markup of a channel."""
 
     limit: int | None = None
     """UTF-16 units of one message, as the channels count."""

@@ -9,7 +9,7 @@ from models.contracts.plan import StepStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """How one step ended."""
+    """The end of one step."""
 
     id: str
     tool: str

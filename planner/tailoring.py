@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z]+(?:/[a-z][a-z0-9_-]{0,63})+")
 
 @dataclass(frozen=True)
 class Tailored:
-    """What is in effect for a tenant."""
+    """The agents and texts in effect for a tenant."""
 
     prompts: Prompts
     agents: Agents

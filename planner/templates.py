@@ -53,7 +53,7 @@ _METHODS = frozenset([
 
 
 class _Budget:
-    """What is left to one rendering."""
+    """The remaining allowance of one rendering."""
 
     def __init__(self) -> None:
         self._end = time.thread_time() + _LONGEST_S

@@ -13,6 +13,7 @@ PACKAGES = ("models", "tools", "planner", "workers", "web")
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".j2", ".json", ".sql", ".js", ".css", ".html", ".txt", ".ini", ""}
 MODULE_LINES = 300
 HOMELESS = {"utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"}
+QUESTION_WORDS = {"What", "Who", "Whose", "Whether", "How", "Why", "Which", "When", "Where"}
 # Put together here, so that this file does not contain what it looks for.
 REGISTRIES = re.compile("|".join([r"pypi\." + "org", "python" + "hosted", r"registry\.npm" + "js", "/simp" + "le/"]))
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
@@ -58,6 +59,18 @@ def test_every_module_opens_with_its_purpose():
     silent = [path for path, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
 
     assert silent == []
+
+
+def test_a_class_docstring_names_the_thing():
+    """It begins with a noun, such as "A claimed step and its fence."; a question word leaves the noun out."""
+    classes = [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", (ast.get_docstring(node) or "").partition(" ")[0])
+        for path in _modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+
+    assert [place for place, word in classes if word in QUESTION_WORDS] == []
 
 
 def test_no_module_is_a_drawer():

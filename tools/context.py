@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Who asks, for which step, until when."""
+    """The circumstances of a call: tenant, user, step and deadline."""
 
     tenant_id: UUID
     conversation_id: str

@@ -49,7 +49,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is recorded of a hook that did not just let things pass."""
+    """The record of a hook that changed or stopped something."""
 
     hook: str
     point: Point

@@ -52,7 +52,7 @@ AnyShape = TypeVar("AnyShape", bound=Shape)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to send."""
+    """A request to send."""
 
     url: str
     method: str = "GET"
@@ -70,7 +70,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     host: str
     status: int

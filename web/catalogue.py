@@ -27,7 +27,7 @@ blueprint = APIBlueprint("catalogue", __name__, url_prefix="/v1", tag="Catalogue
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What this deployment has enabled."""
+    """The tools and agents that this deployment has enabled."""
 
     registry: Registry
 
@@ -57,7 +57,7 @@ def tools() -> Response:
 
 
 class StatsQuery(Contract):
-    """Which calls count."""
+    """The period of the statistics."""
 
     hours: int = Field(24, ge=1, le=8_760)
     """Those of turns received in so many hours until now."""

@@ -34,7 +34,7 @@ blueprint = APIBlueprint("conversations", __name__, url_prefix="/v1", tag="Conve
 
 
 class AuditQuery(PageQuery):
-    """Which records."""
+    """A selection of audit records."""
 
     conversation_id: Identifier
 

@@ -36,7 +36,7 @@ blueprint = APIBlueprint("events", __name__, url_prefix="/v1/turns", tag="Turns"
 
 
 class EventsQuery(Contract):
-    """Where to go on."""
+    """The position from which to continue."""
 
     last_event_id: str | None = Field(None, max_length=20)
     """Like the header `Last-Event-ID`, for clients that cannot set it; the header wins."""

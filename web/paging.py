@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class PageQuery(Contract):
-    """Which page."""
+    """The page to show."""
 
     limit: int = Field(50, ge=1, le=200)
     """Items on the page, at most."""

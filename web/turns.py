@@ -43,7 +43,7 @@ blueprint = APIBlueprint("turns", __name__, url_prefix="/v1/turns", tag="Turns")
 
 
 class WaitQuery(Contract):
-    """How long the caller waits for the reply."""
+    """The time for which the caller waits for the reply."""
 
     wait: float = Field(0, ge=0, le=30, allow_inf_nan=False)
     """Seconds: the answer is the finished turn, or 202 when it is not done by then."""

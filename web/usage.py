@@ -27,7 +27,7 @@ def _today() -> date:
 
 
 class UsageQuery(Contract):
-    """Which days, and how they are summed up."""
+    """The days to report, and the grouping."""
 
     to: date = Field(default_factory=_today, ge=_FIRST, le=_LAST)
     """Last day (UTC); today where absent."""

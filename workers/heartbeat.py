@@ -28,7 +28,7 @@ _LAST_BEAT_S = 10.0
 
 
 class Leases:
-    """What this process holds: steps, and turns that it plans or answers."""
+    """The leases of this process: those of steps, and of turns that it plans or answers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

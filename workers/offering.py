@@ -14,7 +14,7 @@ from tools.registry import Registry, Tool
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a turn's plan may call."""
+    """The tools that a turn's plan may call."""
 
     tools: Registry
     """Without those whose scopes the user has not granted. One whose service is down is among them: it may be back."""

@@ -114,7 +114,7 @@ def _plan_claimed(turn: ClaimedTurn) -> "_Own | None":
 
 
 class _Own(NamedTuple):
-    """What the planner runs of a recorded plan itself."""
+    """The fragments of a recorded plan that the planner runs itself."""
 
     executor: Executor
     lanes: list[ClaimedLane]
@@ -152,7 +152,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why no plan came of the language model."""
+    """The reason why the language model produced no plan."""
 
     trouble: Trouble
     error: TurnloomError
@@ -161,7 +161,7 @@ class _Failure:
 
 
 class _Origin(NamedTuple):
-    """Where a plan comes from."""
+    """The origin of a plan."""
 
     source: Literal["llm", "caller", "playbook"]
     trace: dict[str, Any]

@@ -11,7 +11,7 @@ from workers.dispatch import ALIVE
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Which processes are there."""
+    """The processes that are alive."""
 
     slots: dict[str, int]
     """For each queue the tasks that its living workers run at a time; 0 where it has none."""

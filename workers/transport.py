@@ -20,7 +20,7 @@ from models.redis_connections import breaking
 
 
 class _Unreadable(Exception):
-    """What came is no message."""
+    """A message that cannot be read."""
 
 
 class _Message(virtual.Message):

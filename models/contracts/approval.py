@@ -10,7 +10,7 @@ Decision = Literal["approve", "reject"]
 
 
 class ApprovalDecision(Contract):
-    """What a person decides about the call that a step waits to make."""
+    """A person's decision about the call that a step waits to make."""
 
     decision: Decision
     reason: str | None = Field(None, max_length=2000)
@@ -33,7 +33,7 @@ class Approval(Contract):
 
 
 class DecidedApproval(Contract):
-    """What was decided about a step; the same answer however often the same decision comes."""
+    """The recorded decision about a step. The same decision always gets the same answer."""
 
     turn_id: str
     step: str

@@ -50,7 +50,7 @@ def office_hours() -> WorkingHours:
 
 
 class Profile(Contract):
-    """What is known of a user, and what they allow."""
+    """A user's details and permissions."""
 
     name: str = Field(min_length=1, max_length=200)
     """By which others find them."""

@@ -8,7 +8,7 @@ from models.contracts.plan import Effect, StepStatus
 
 @dataclass(frozen=True)
 class EndedStep:
-    """How a step stands when its turn is answered."""
+    """A step at the moment when its turn is answered."""
 
     id: str
     tool: str

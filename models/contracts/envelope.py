@@ -38,7 +38,7 @@ ERROR_CODES: dict[ErrorCode, str] = {
 
 
 class ToolError(Contract):
-    """Why a tool call failed."""
+    """The reason why a tool call failed."""
 
     code: ErrorCode
     message: str

@@ -15,7 +15,7 @@ Cause = Literal[
 
 
 class Explanation(Contract):
-    """Why a turn is not further on than it is."""
+    """The reason why a turn makes no progress."""
 
     turn_id: str
     status: TurnStatus

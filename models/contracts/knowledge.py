@@ -41,7 +41,7 @@ class Link(Contract):
 
 
 class Finding(Contract):
-    """What was found out about one thing. What may have several values is said by links, not by attributes."""
+    """One thing that was found out. Links, not attributes, hold what may have several values."""
 
     type: Word
     """What it is, in one word: city, hotel, attraction."""
@@ -61,7 +61,7 @@ class Finding(Contract):
 
 
 class Source(Contract):
-    """Where an item comes from."""
+    """The origin of an item."""
 
     turn: str
     step: str
@@ -99,7 +99,7 @@ class Fact(Contract):
 
 
 class Relationship(Contract):
-    """How two entities belong together."""
+    """A relationship between two entities."""
 
     start: str
     kind: str
@@ -123,7 +123,7 @@ class Hypothesis(Contract):
 
 
 class Lesson(Contract):
-    """What was learned from the results of one revision of a plan, and how. Its being there means: learned."""
+    """The knowledge taken from the results of one plan revision. It exists once those results have been read."""
 
     steps: list[str]
     """The steps whose results were read."""
@@ -139,7 +139,7 @@ Item = Entity | Fact | Relationship | Hypothesis
 
 
 class ItemKey(NamedTuple):
-    """What makes an item the same item."""
+    """The identity of an item: two items with the same key are one."""
 
     kind: Kind
     id: str
@@ -154,7 +154,7 @@ class FactView(Contract):
 
 
 class AttributeView(Contract):
-    """What is believed of an attribute."""
+    """An attribute with the value that is believed."""
 
     name: str
     value: Value | None
@@ -206,7 +206,7 @@ class ContradictionView(Contract):
 
 
 class KnowledgePage(Contract):
-    """What a conversation knows: a page of its entities, in the order of their ids."""
+    """A page of a conversation's entities, in the order of their ids."""
 
     items: list[EntityView]
     contradictions: list[ContradictionView]

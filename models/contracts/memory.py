@@ -20,7 +20,7 @@ class RememberedResult(Contract):
 
 
 class MemoryView(Contract):
-    """What a conversation holds."""
+    """The memory of a conversation."""
 
     conversation_id: str
     slots: dict[str, Any]

@@ -6,7 +6,7 @@ from models.contracts.base import Contract
 
 
 class ToolStats(Contract):
-    """How the calls of one tool have gone. A step counts once, by how it ended, whatever number of tries it took."""
+    """Statistics of one tool's calls. A step counts once, by its final status, however many tries it took."""
 
     tool: str
     calls: int
@@ -34,6 +34,6 @@ class ToolStats(Contract):
 
 
 class ToolStatsList(Contract):
-    """How the calls of tools have gone, by the tools' names; tools without calls are not among them."""
+    """Statistics of tools, by name. Tools without calls are left out."""
 
     items: list[ToolStats]

@@ -6,7 +6,7 @@ from models.contracts.base import Contract, Moment
 
 
 class PlanTrace(Contract):
-    """How one revision of a turn's plan came about."""
+    """The origin of one revision of a turn's plan."""
 
     revision: int
     source: str
@@ -34,7 +34,7 @@ class CallTrace(Contract):
 
 
 class StepTrace(Contract):
-    """Where the result of a step comes from."""
+    """The origin of a step's result."""
 
     id: str
     tool: str
@@ -47,7 +47,7 @@ class StepTrace(Contract):
 
 
 class TurnTrace(Contract):
-    """How the plans and the reply of a turn came about."""
+    """The origin of a turn's plans and reply."""
 
     turn_id: str
     plans: list[PlanTrace]

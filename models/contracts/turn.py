@@ -133,7 +133,7 @@ class TurnRequest(Contract):
 
 
 class Links(Contract):
-    """Where to look next."""
+    """Addresses of the turn and of its events."""
 
     self: str
     events: str
@@ -151,7 +151,7 @@ class TurnAccepted(Contract):
 
 
 class TurnState(Contract):
-    """How far a turn is."""
+    """The status of a turn."""
 
     turn_id: str
     status: TurnStatus
@@ -159,14 +159,14 @@ class TurnState(Contract):
 
 
 class Question(Contract):
-    """What the user is asked before the work can go on."""
+    """A question that the user has to answer before the work can go on."""
 
     fields: list[str]
     choices: dict[str, list[Any]] = Field(default_factory=dict)
 
 
 class Source(Contract):
-    """Where a piece of the reply's text comes from."""
+    """The origin of a piece of the reply's text."""
 
     text: str
     step: str
@@ -180,7 +180,7 @@ class Source(Contract):
 
 
 class Reply(Contract):
-    """What we send."""
+    """The reply to a message."""
 
     text: str
     artifacts: list[Artifact] = Field(default_factory=list)
@@ -193,7 +193,7 @@ class Reply(Contract):
 
 
 class Usage(Contract):
-    """What the language model cost."""
+    """Use of the language model, and its cost."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -245,7 +245,7 @@ class StepView(Contract):
 
 
 class Timings(Contract):
-    """Where the time went, in milliseconds; None for what did not happen."""
+    """The time spent on each part of a turn, in milliseconds; None for parts that did not happen."""
 
     queued_ms: float | None
     planning_ms: float | None

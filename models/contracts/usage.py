@@ -42,7 +42,7 @@ class Allowance:
 
 
 class Budget(Contract):
-    """What a tenant's turns may spend on language models; None where nothing bounds it.
+    """The limits of a tenant's spending on language models; None means unlimited.
 
     Costs are US dollars and count calls whose price is known. Tokens are those of prompts and answers together, and
     count all calls. A day is that of UTC on which a turn was received.
@@ -57,7 +57,7 @@ class Budget(Contract):
 
 
 class UsageLine(Contract):
-    """What language models cost, summed up."""
+    """Summed costs of language models."""
 
     key: str
     """The day, agent, language model or conversation."""
@@ -73,7 +73,7 @@ class UsageLine(Contract):
 
 
 class UsageReport(Contract):
-    """What a tenant's turns have cost, by the UTC day on which they were received."""
+    """The costs of a tenant's turns, by the UTC day on which the turns were received."""
 
     first_day: date
     last_day: date

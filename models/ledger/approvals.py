@@ -33,7 +33,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the ledger says to a request."""
+    """The ledger's answer to a request for approval."""
 
     verdict: Literal["approved", "asked", "closed", "fenced"]
     """`asked`: the step is parked. `closed`: the turn was stopped. `fenced`: the step is no longer the caller's."""
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided about a step, and what follows."""
+    """A decision about a step, and its consequences."""
 
     turn_id: UUID
     approval: Approval

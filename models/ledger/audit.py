@@ -34,7 +34,7 @@ class Chain(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """Which chains: of one tenant, of conversations of one name, or all where neither is given."""
+    """A selection of audit chains: one tenant's, those of conversations of one name, or all if neither is given."""
 
     tenant_id: UUID | None = None
     conversation_id: str | None = None

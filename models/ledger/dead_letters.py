@@ -33,7 +33,7 @@ class DeadLetter:
 
 @dataclass(frozen=True)
 class Decision:
-    """What an operator has found out about a step of unknown outcome."""
+    """An operator's finding about a step of unknown outcome."""
 
     status: Literal["succeeded", "failed"]
     by: str

@@ -47,7 +47,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a user lets tools do and use."""
+    """A user's permissions and accounts, as tools see them."""
 
     scopes: frozenset[str]
     accounts: Mapping[str, Account]
@@ -56,7 +56,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotated:
-    """How far the encryption of secrets with a new key has come."""
+    """The progress of encrypting secrets with a new key."""
 
     last: UUID | None
     """The last account that was looked at; None: there are no more."""

@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Catalogue:
-    """What a hotel lets, as rows."""
+    """A hotel's rooms, boards and rates, as rows."""
 
     hotel: Record
     """With `id` and `digest`."""
@@ -77,7 +77,7 @@ class RoomType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
-    """Who wants to sleep there, from when until when."""
+    """A wish to stay: the guests and the dates."""
 
     check_in: date
     check_out: date
@@ -95,7 +95,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """Who asks: what others hold is not free for them."""
+    """The person who asks. Rooms that others hold are not free for them."""
 
     tenant_id: UUID
     conversation_id: str
@@ -103,7 +103,7 @@ class Guest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """What a whole stay costs in a room of a type, with a board, at a rate."""
+    """The price of a whole stay in a room type, with a board, at a rate."""
 
     room_type: str
     board: str

@@ -25,7 +25,7 @@ _LESSON = "lesson"
 
 @dataclass(frozen=True)
 class Known:
-    """What the ledger holds of a conversation's knowledge."""
+    """A conversation's knowledge in the ledger."""
 
     items: list[Item]
     undone: frozenset[str]
@@ -36,7 +36,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a turn has learned from one revision of its plan."""
+    """The knowledge that a turn took from one revision of its plan."""
 
     revision: int
     lesson: Lesson

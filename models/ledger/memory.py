@@ -15,7 +15,7 @@ from models.tables.memory import MemoryRow
 
 @dataclass(frozen=True)
 class Recalled:
-    """What the planner of a turn is told of its conversation."""
+    """The conversation so far, as the planner of a turn gets it."""
 
     summary: str | None
     history: list[dict[str, str]]

@@ -17,7 +17,7 @@ from models.tables.notifications import NotificationRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What a user is to be told."""
+    """A notification to be sent to a user."""
 
     user_id: str
     kind: str
@@ -32,7 +32,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What a user was told."""
+    """A notification that was sent to a user."""
 
     id: UUID
     kind: str

@@ -42,7 +42,7 @@ class NewPlan:
 
 @dataclass(frozen=True)
 class RecordedPlan:
-    """What the record of a plan leads to."""
+    """The result of recording a plan."""
 
     generation: int
     """The generation to publish in."""
@@ -59,7 +59,7 @@ class RecordedPlan:
 
 @dataclass(frozen=True)
 class EarlyStart:
-    """What came of a step that was to start before its plan is whole."""
+    """The result of starting a step before its plan is complete."""
 
     ready: list[int]
     """Numbers of the fragments that are the planner's to publish: others follow from those that are under way."""

@@ -14,7 +14,7 @@ from models.ledger.usage import read_allowances, read_usage
 
 @dataclass(frozen=True)
 class Material:
-    """What there is to answer a turn from."""
+    """The material for a turn's reply."""
 
     tenant_id: UUID
     conversation_id: str

@@ -50,7 +50,7 @@ class ClaimedStep:
 
 @dataclass(frozen=True)
 class TurnFacts:
-    """What an executor must know of the turn."""
+    """The facts of a turn that an executor needs."""
 
     tenant_id: UUID
     conversation_id: str
@@ -127,7 +127,7 @@ class BegunEffect:
 
 @dataclass(frozen=True)
 class Advance:
-    """What a commit of finished steps led to."""
+    """The result of committing finished steps."""
 
     fenced: list[str]
     """Steps whose fence was old: nothing was recorded for them."""
@@ -147,7 +147,7 @@ class Advance:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who claims, and for how long beyond a step's own timeout."""
+    """The process that claims steps, and the extra time of its leases beyond a step's own timeout."""
 
     worker: str
     lease_ms: int
@@ -155,7 +155,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an executor says of its other steps when some have finished, and what it can go on with."""
+    """An executor's state when some of its steps have finished: the steps it still holds and its free capacity."""
 
     lanes: Sequence[Sequence[str]]
     """The rest of each lane that it is on."""

@@ -58,7 +58,7 @@ class NewTurn:
 
 @dataclass(frozen=True)
 class OpenedTurn:
-    """What became of a message at the door."""
+    """The result of opening a turn."""
 
     outcome: Outcome
     """`merged`: it became a part of the turn that is told. `repeated`, `mismatched`: its id came before, with the same
@@ -112,7 +112,7 @@ class ClaimedTurn:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a turn ends."""
+    """The end of a turn, as it is to be recorded."""
 
     status: FinalStatus
     reply: Reply
@@ -128,7 +128,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class FinishedTurn:
-    """What the end of a turn leads to."""
+    """The result of finishing a turn."""
 
     events: list[Event]
     released: list[UUID]

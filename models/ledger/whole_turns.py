@@ -14,7 +14,7 @@ from models.contracts.turn import FINAL_TURN_STATUSES
 
 @dataclass(frozen=True, slots=True)
 class WholeStep:
-    """What is shown of a step; the fields mean what the columns of its table mean."""
+    """A step as callers see it. Each field has the meaning of its column."""
 
     id: str
     tool: str

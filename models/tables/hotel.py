@@ -73,7 +73,7 @@ class SeasonRow(Row):
 
 
 class RateRow(Row):
-    """What a night costs."""
+    """The price of a night."""
 
     __tablename__ = "hotel_rates"
 
@@ -94,7 +94,7 @@ class RateRow(Row):
 
 
 class AllotmentRow(Row):
-    """How many rooms of a type there are to let on some days of every year, where it is not all of them."""
+    """The rooms of a type that can be let on certain days of every year, if fewer than all."""
 
     __tablename__ = "hotel_allotments"
 

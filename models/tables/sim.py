@@ -24,7 +24,7 @@ class SimWriteRow(Row):
 
 
 class SimCallRow(Row):
-    """How often `sim.flaky` was called for a step."""
+    """The number of calls of `sim.flaky` for a step."""
 
     __tablename__ = "sim_calls"
 

@@ -31,7 +31,7 @@ class LlmCallRow(Row):
 
 
 class UsageDayRow(Row):
-    """What the turns that a tenant's agent received on a day (UTC) have spent on a language model.
+    """A tenant's spending on a language model by one agent, over the turns received on one UTC day.
 
     A sum lies in a few rows, its slots, so that workers that record at the same time do not wait for each other.
     """

@@ -30,7 +30,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """What a check found."""
+    """The result of a check."""
 
     sources: tuple[Source, ...]
     violations: tuple[Violation, ...]

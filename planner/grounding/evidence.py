@@ -29,7 +29,7 @@ _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something is known from."""
+    """The place where a piece of evidence was found."""
 
     step: str
     """The step's id; `message`: what the user said; `agent`: what its makers wrote."""
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What is known of a value from where it stands."""
+    """The facts about a value that follow from its place in a result."""
 
     currencies: frozenset[str] = frozenset()
     is_money: bool = False
@@ -56,7 +56,7 @@ class _Scope:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a whole result is from, and which of its fields are special."""
+    """The source of a whole result, and its special fields."""
 
     step: str
     turn: str | None = None
@@ -70,7 +70,7 @@ class Origin:
 
 
 class Evidence:
-    """What is known, by the keys of figures."""
+    """The evidence of a turn, by the keys of figures."""
 
     def __init__(self, now: datetime) -> None:
         """`now`, in the user's time zone: today's date may always be said, and a day without a year is the next one."""
@@ -217,7 +217,7 @@ _AUTHORED = Origin("agent")
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """What the name of a field says of its value."""
+    """The facts about a value that follow from its field's name."""
 
     currencies: frozenset[str]
     is_currency: bool

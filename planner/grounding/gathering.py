@@ -12,7 +12,7 @@ from tools.registry import Registry
 
 
 class Told(Protocol):
-    """What a planning call and a reply have in common: who answers whom, and what was said."""
+    """The common part of a planning call and a reply: the agent, the user and the message."""
 
     @property
     def agent(self) -> AgentProfile: ...

@@ -24,7 +24,7 @@ _AGAIN_S = 600.0
 
 
 class Forms:
-    """What each language model of one endpoint has been found to take. Safe to share between threads."""
+    """The request forms that each language model of one endpoint accepts. Threads may share it."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[Form, float]] = {}

@@ -19,7 +19,7 @@ _MILLION = 1_000_000
 
 
 class Price(Contract):
-    """What a language model costs, in US dollars per million tokens."""
+    """The price of a language model, in US dollars per million tokens."""
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
     cached: float | None = Field(None, ge=0, allow_inf_nan=False)

@@ -26,7 +26,7 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What a language model wrote."""
+    """The output of a language model."""
 
     text: str
     """The answer; after `refusal` the model's reason; after `cut` and `length` what there was."""

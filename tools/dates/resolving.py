@@ -23,7 +23,7 @@ def _known(name: str) -> str:
 
 
 class Hint(Contract):
-    """What the person said about when."""
+    """A phrase of the user's about a time."""
 
     hint: str = Field(min_length=1, max_length=200)
     """Only the words about time, in the person's own terms: "next weekend", "2 nights from Friday", "12-14 December",

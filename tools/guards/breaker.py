@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What the calls of one service, or of a user's account with it, have in common."""
+    """The calls that share one breaker: those of a service, or of a user's account with it."""
 
     id: str
     service: str

@@ -24,7 +24,7 @@ _ABOUT = Decimal("1.1")
 
 
 class Budget(Contract):
-    """What the whole stay may cost."""
+    """A limit for the price of the whole stay."""
 
     amount: Amount = Field(gt=0)
     """In units of the currency, for all nights and guests together."""
@@ -35,7 +35,7 @@ class Budget(Contract):
 
 
 class AvailabilityQuery(StayQuery):
-    """Which rooms, when, for whom, for how much."""
+    """A search for rooms: dates, guests and price."""
 
     room_type_filter: str = Field(ALL, min_length=1, max_length=200)
     """Code of a room type, or words for what the room must have, such as "double bed with sea view"; *ALL* for any."""
@@ -57,7 +57,7 @@ class LongerStay(Contract):
 
 
 class Availability(Party):
-    """What can be booked: the lowest price first, of equal ones the cancellable."""
+    """The bookable options, cheapest first; at equal prices the cancellable ones come first."""
 
     options: list[Option]
     """None where nothing is free or fits."""

@@ -18,7 +18,7 @@ from tools.registry import tool
 
 
 class LinkQuery(StayQuery):
-    """Which option of which stay."""
+    """The option of a stay that is to be booked."""
 
     room_type_code: str = Field(min_length=1, max_length=32)
     """Code of the room type, as availability returned it."""
@@ -29,7 +29,7 @@ class LinkQuery(StayQuery):
 
 
 class BookingLink(Party):
-    """Where to book, and what."""
+    """A link to book one option."""
 
     url: str
     """The link."""

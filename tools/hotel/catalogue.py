@@ -64,7 +64,7 @@ class Bed(Contract):
 
 
 class _Board(Contract):
-    """What a board adds to a night, for each adult and each child."""
+    """The extra price of a board per night, for each adult and each child."""
 
     adult: Price
     child: Price

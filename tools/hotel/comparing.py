@@ -32,7 +32,7 @@ class Choice(BaseModel):
 
 
 class ComparisonQuery(StayQuery):
-    """Which options of which stay."""
+    """The options of a stay that are to be compared."""
 
     choices: list[Choice] = Field(min_length=2, max_length=4)
     """The options, as availability returned them."""

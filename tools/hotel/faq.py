@@ -11,7 +11,7 @@ from tools.registry import tool
 
 
 class FaqQuery(Contract):
-    """What the question is about."""
+    """The topic of a question about the hotel."""
 
     topic: str | None = Field(None, min_length=1, max_length=200)
     """A word or two, such as "sea view", "parking" or "cancellation"; left out: all topics."""
@@ -31,7 +31,7 @@ class Answer(Contract):
 
 
 class Faq(Contract):
-    """What the hotel says about a topic."""
+    """The hotel's information on a topic."""
 
     topics: list[str]
     """Names of the topics that were understood; none where the words name nothing we know."""

@@ -35,14 +35,14 @@ _CODES = {number: code for code, numbers in _REFUSALS.items() for number in numb
 
 
 class Credentials(NamedTuple):
-    """Who asks."""
+    """The login for MiniHotel."""
 
     username: str
     password: str
 
 
 class Price(NamedTuple):
-    """What a whole stay costs in a room with a board."""
+    """The price of a whole stay in a room with a board."""
 
     board: str
     value: Decimal | None

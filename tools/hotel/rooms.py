@@ -11,7 +11,7 @@ from tools.registry import tool
 
 
 class HotelQuery(Contract):
-    """Which hotel."""
+    """The hotel to ask about."""
 
     hotel_id: HotelId = None
     """Id of the hotel; leave it out where there is only one."""

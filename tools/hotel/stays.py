@@ -36,7 +36,7 @@ Amount = Annotated[
 
 
 class StayQuery(Contract):
-    """Who wants to stay, and when."""
+    """The guests and dates of a stay."""
 
     hotel_id: HotelId = None
     """Id of the hotel; leave it out where there is only one."""

@@ -17,7 +17,7 @@ SYSTEM_ERRORS = ("CONNECTION_INACTIVE", "UNAUTHORIZED", "RATE_LIMITED", "UPSTREA
 
 
 class HotelQuery(Protocol):
-    """What names a hotel."""
+    """The fields that name a hotel."""
 
     @property
     def hotel_id(self) -> str | None:
@@ -25,7 +25,7 @@ class HotelQuery(Protocol):
 
 
 class HotelSystem(Protocol):
-    """What can be asked of a hotel's system."""
+    """The interface to a hotel's own system."""
 
     @property
     def hotel(self) -> Hotel:

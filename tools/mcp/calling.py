@@ -12,7 +12,7 @@ from tools.mcp.servers import Server
 
 
 class Answer(Contract):
-    """What a tool says whose server gives no schema of its results."""
+    """The result of a tool whose server declares no schema for it."""
 
     text: str
     """What it says; pictures, sounds and files are named in brackets."""

@@ -10,7 +10,7 @@ from tools.mcp.servers import Terms
 
 @dataclass(frozen=True)
 class Treatment:
-    """How a tool is treated."""
+    """The effect of a tool, and the care that its calls need."""
 
     effect: Effect
     requires_approval: bool

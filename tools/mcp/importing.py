@@ -30,7 +30,7 @@ _TIMEOUT_S = 30.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a definition."""
+    """The result of importing a definition."""
 
     name: str
     tool: Tool | None = None

@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z](?:[a-z0-9-]|_(?!_)){0,23}")
 
 
 class Terms(Contract):
-    """How tools are treated. What is absent is as the server's terms have it, or as its annotations say."""
+    """The treatment of a server's tools. Absent fields come from the server's terms, or from the tool's annotations."""
 
     effect: Effect | None = None
     approval: bool | None = None

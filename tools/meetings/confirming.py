@@ -40,7 +40,7 @@ _WRITING = 2 / 3
 
 
 class Choice(Contract):
-    """Which of the proposed times."""
+    """The proposed time that the user chose."""
 
     session_id: UUID | None = None
     """The session that network.schedule_meeting returned; null for the last one of this conversation."""

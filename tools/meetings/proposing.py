@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """When somebody could meet."""
+    """A participant's working hours and busy times."""
 
     zone: ZoneInfo
     working_hours: Mapping[str, Sequence[str]]

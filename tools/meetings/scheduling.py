@@ -28,7 +28,7 @@ LONGEST_WINDOW = timedelta(days=62)
 
 
 class MeetingQuery(Contract):
-    """Who wants to meet whom, how long, and about when."""
+    """A wish to meet: participants, length and approximate time."""
 
     counterpart: str | None = Field(None, min_length=1, max_length=320)
     """Whom to meet: a name or e-mail address, in the user's own words. Never an id. Null: the user is asked."""

@@ -18,7 +18,7 @@ REMEMBERED_S = 3_600
 
 
 class NotificationQuery(Contract):
-    """Which notifications."""
+    """A selection of notifications."""
 
     status: NotificationStatus | None = "open"
     """`open` for what is still to be settled, `resolved` for what was; null for both."""
@@ -47,7 +47,7 @@ class ListedNotification(Contract):
 
 
 class Notifications(Contract):
-    """What the user was told. Its order stays when there is more: the second one remains the second one."""
+    """The user's notifications. New ones never change the order of the older ones: the second remains the second."""
 
     notifications: list[ListedNotification]
     """The oldest first."""

@@ -16,7 +16,7 @@ from tools.registry import tool
 
 
 class Resolve(Contract):
-    """What to settle, and how."""
+    """The notifications to settle, and how to settle them."""
 
     notification_id: UUID
     """Id of one that notifications.list has returned."""
@@ -25,7 +25,7 @@ class Resolve(Contract):
 
 
 class Resolved(Contract):
-    """What was settled, and what is left."""
+    """The notifications that were settled, and those that are left."""
 
     notification: ListedNotification
     """The one that was settled."""

@@ -65,7 +65,7 @@ class Quoted(BaseModel):
 
 
 class Claim(Contract):
-    """What one source says about one thing."""
+    """A statement of one source about one subject."""
 
     subject: Name
     """What it is about."""
@@ -80,7 +80,7 @@ class Claim(Contract):
 
 
 class ComparisonQuery(Contract):
-    """What was said, and where."""
+    """Statements and their sources."""
 
     claims: list[Claim] = Field(min_length=1, max_length=20)
     """One for each source and value, also where they agree."""
@@ -117,7 +117,7 @@ class Said(Contract):
 
 
 class Matter(Contract):
-    """What is said of one attribute of a subject."""
+    """All statements about one attribute of a subject."""
 
     subject: Name
     """What it is about."""
@@ -135,7 +135,7 @@ class Matter(Contract):
 
 
 class Compared(Contract):
-    """What the sources say, side by side."""
+    """The statements of all sources, side by side."""
 
     matters: list[Matter]
     """In the order of the claims."""

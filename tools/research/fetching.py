@@ -39,7 +39,7 @@ knows, such as `punycode`, the time grows with its square, or they are no charac
 
 
 class FetchQuery(Contract):
-    """Which page."""
+    """The address of a page."""
 
     url: str = Field(min_length=1, max_length=2_000, pattern="^[Hh][Tt][Tt][Pp][Ss]?://")
     """Its address, with http or https."""

@@ -47,7 +47,7 @@ class Collection:
 
 @dataclass(slots=True)
 class Loaded:
-    """How a load went."""
+    """The result of loading documents."""
 
     changed: int = 0
     same: int = 0
@@ -116,7 +116,7 @@ class _File:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What a file says, and what it says of itself."""
+    """A file's text and its own metadata."""
 
     text: str
     title: str | None

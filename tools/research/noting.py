@@ -13,7 +13,7 @@ from tools.registry import tool
 
 
 class NewNote(Contract):
-    """What to keep in mind."""
+    """A note to be kept."""
 
     text: str = Field(min_length=1, max_length=1_000)
     """In a sentence or two."""
@@ -24,7 +24,7 @@ class NewNote(Contract):
 
 
 class Note(Contract):
-    """What is kept in mind."""
+    """A note that was kept."""
 
     text: str
     """The note."""

@@ -18,7 +18,7 @@ REMEMBER_S = 600
 
 
 class SearchQuery(Contract):
-    """What to look for."""
+    """The terms of a search."""
 
     query: str = Field(min_length=1, max_length=300)
     """A question or its words; a passage is found by any of them, the rare ones count most."""
@@ -51,7 +51,7 @@ class Passages(Contract):
 
 
 class ReadQuery(Contract):
-    """What to read."""
+    """The document to read."""
 
     document: str = Field(min_length=1, max_length=1_000)
     """Id of the document, as research.search returned it."""

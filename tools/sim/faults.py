@@ -15,7 +15,7 @@ from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, 
 
 
 class Flaky(Contract):
-    """How often to fail first."""
+    """The number of failures before the first success."""
 
     fail_times: int = Field(ge=0, le=1000)
     """Calls of this step that fail before one succeeds, over all its tries and attempts."""
@@ -33,7 +33,7 @@ class Recovered(Contract):
 
 
 class Fail(Contract):
-    """How to fail."""
+    """The failure to simulate."""
 
     code: ErrorCode
     """The error code to fail with."""

@@ -10,7 +10,7 @@ from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, 
 
 
 class Wait(Contract):
-    """How long to wait, and what to hand back."""
+    """A time to wait, and a value to return afterwards."""
 
     ms: Milliseconds
     """Milliseconds to wait, 0-600000."""
@@ -19,7 +19,7 @@ class Wait(Contract):
 
 
 class Waited(Contract):
-    """What came back after the wait."""
+    """The value returned after the wait."""
 
     ms: int
     """Milliseconds asked for."""
@@ -28,28 +28,28 @@ class Waited(Contract):
 
 
 class Echo(Contract):
-    """What to hand back."""
+    """A value to return."""
 
     value: Any
     """Any JSON; returned unchanged."""
 
 
 class Echoed(Contract):
-    """What was passed in."""
+    """The value that was passed in."""
 
     value: Any
     """The value that was passed in."""
 
 
 class Burn(Contract):
-    """How much CPU to use."""
+    """An amount of CPU time to use."""
 
     ms: Milliseconds
     """Milliseconds of CPU time to use, 0-600000."""
 
 
 class Burned(Contract):
-    """How much CPU was used."""
+    """The CPU time that was used."""
 
     ms: int
     """Milliseconds asked for."""

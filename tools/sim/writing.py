@@ -11,7 +11,7 @@ from tools.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, 
 
 
 class Write(Contract):
-    """What to write."""
+    """A value to write."""
 
     value: Any
     """Any JSON."""
@@ -20,7 +20,7 @@ class Write(Contract):
 
 
 class Written(Contract):
-    """What stands written under the idempotency key."""
+    """The value stored under the idempotency key."""
 
     value: Any
     """The value of the first call with this key."""

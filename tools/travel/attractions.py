@@ -20,7 +20,7 @@ from tools.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
 
 
 class AttractionSearch(Contract):
-    """Where to look."""
+    """The place to search in."""
 
     city: CityName
     """Name of the city, such as Kyoto."""

@@ -13,7 +13,7 @@ from tools.travel.routes import ShippedRoutes
 
 
 class FlightSource(Protocol):
-    """Who knows flights.
+    """A provider of flights.
 
     No service gives them away: whoever has a contract with one writes its client so, and puts it in the place of
     `_source`.

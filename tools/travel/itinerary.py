@@ -17,7 +17,7 @@ from tools.travel.weather import Weather
 
 
 class ItineraryRequest(Contract):
-    """What the trip is made of. Each part may be a tool's whole result or the list in it."""
+    """The parts of a trip. Each part may be a tool's whole result or the list in it."""
 
     city: CityName
     """Name of the city."""

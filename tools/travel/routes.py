@@ -26,7 +26,7 @@ class _Part(Contract):
 
 
 class Airport(_Part):
-    """Where flights begin and end."""
+    """A place where flights begin and end."""
 
     code: str
     cities: list[str]

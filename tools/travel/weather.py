@@ -23,7 +23,7 @@ _WARMTH = ((3, "Cold"), (12, "Cool"), (20, "Mild"), (27, "Warm"), (100, "Hot"))
 
 
 class WeatherLookup(Contract):
-    """Where and when."""
+    """A place and a date."""
 
     city: CityName
     """Name of the city, such as Kyoto."""

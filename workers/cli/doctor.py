@@ -40,7 +40,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came out of a check."""
+    """The result of a check."""
 
     check: str
     status: Literal["ok", "warning", "failed", "skipped"]

@@ -29,7 +29,7 @@ _STEP = "call"
 
 @dataclass(frozen=True)
 class Terms:
-    """How calls are made."""
+    """The API to call, the agent and the user."""
 
     url: str
     """Of the API."""

@@ -39,7 +39,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where the API of a running stack answers, and the key to it."""
+    """The address of a running stack's API, and a key to it."""
 
     url: str
     key: str

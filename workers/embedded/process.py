@@ -28,7 +28,7 @@ _LOG_TAIL_LINES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What to run, and how it wants to be ended."""
+    """A program to run, and the way to stop it."""
 
     name: str
     command: Sequence[str]

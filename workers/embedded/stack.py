@@ -38,7 +38,7 @@ _FLOWER_SETTINGS = {"TURNLOOM_TASK_EVENTS": "true", "FLOWER_UNAUTHENTICATED_API"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackOptions:
-    """What a stack is made of."""
+    """The parts of a stack."""
 
     data_dir: Path | None = Path(".turnloom")
     """Where data is kept; None: in a temporary directory that is removed at the end."""

@@ -18,7 +18,7 @@ Edge = Annotated[str, Field(pattern=r"^[\w.-]+ -> [\w.-]+$")]
 
 
 class Expected(Contract):
-    """What holds of a final turn. What is left out is not looked at.
+    """Expectations of a final turn. A field that is left out is not checked.
 
     Values are compared by parts: of an object only the named fields, of a list every item. In their place may stand
     `{$date: friday}` (see `workers.golden.values`), `{$length: 2}`, `{$at_most: 900}`, `{$one_of: [1, 2]}` or

@@ -35,7 +35,7 @@ def answered(question: str, subject: str, domain: Domain, observed: Mapping[str,
 
 
 class _Said(NamedTuple):
-    """What a document says in answer."""
+    """A document's answer to a question."""
 
     claim: dict[str, Any]
     place: str

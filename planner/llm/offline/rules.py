@@ -71,7 +71,7 @@ class Skeleton(Contract):
 
 
 class Answer(Contract):
-    """How a passage answers a kind of question."""
+    """A passage's answer to a kind of question."""
 
     asks: Pattern
     """The question's own words."""
@@ -82,7 +82,7 @@ class Answer(Contract):
 
 
 class Domain(Contract):
-    """What the offline model understands of one matter."""
+    """The offline model's rules for one subject."""
 
     name: str
     version: int
@@ -133,7 +133,7 @@ class Courtesy(Contract):
 
 
 class Manners(Contract):
-    """What is the same in all domains."""
+    """The rules that all domains share."""
 
     version: int
     numbers: dict[str, int]

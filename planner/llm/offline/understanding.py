@@ -11,7 +11,7 @@ from planner.llm.offline.values import Facts, substituted
 
 @dataclass
 class _Heard:
-    """What a conversation has said so far, in one domain."""
+    """The facts of a conversation so far, in one domain."""
 
     slots: dict[str, Any] = field(default_factory=dict)
     wants: set[str] = field(default_factory=set)

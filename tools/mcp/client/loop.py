@@ -37,7 +37,7 @@ class Loop:
 
 
 class _Place:
-    """Where the loop of this process stands. Should what runs in a loop end it, another one takes its place."""
+    """The event loop of this process. If the loop ends, another one replaces it."""
 
     def __init__(self) -> None:
         self._stands = threading.Event()

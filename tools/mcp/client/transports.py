@@ -30,7 +30,7 @@ _SILENCE_S = 600.0
 
 @dataclass
 class LastRefusal:
-    """How the server last refused a request over HTTP: the library keeps it to itself."""
+    """The server's last refusal over HTTP, which the library keeps to itself."""
 
     status: int = 0
     retry_after: str = ""
