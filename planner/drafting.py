@@ -109,18 +109,14 @@ def planning_messages(context: PlanningContext) -> tuple[list[Message], tuple[st
     phased = context.mode == "adaptive"
     advice = context.agent.planning
     hints = context.agent.hints
-    system = _system(
-        context, "system/planning", planning=advice, slots=slots, hints=hints, phased=phased, tools=tools
-    )
+    system = _system(context, "system/planning", planning=advice, slots=slots, hints=hints, phased=phased, tools=tools)
     return _messages(context, system)
 
 
 def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta | None) -> Draft:
     messages, prompts = _messages(context, _system(context, "system/direct"))
     sentences = direct_sentences(context, on_delta or (lambda _: None))
-    generation = llm.stream(
-        messages, sentences, purpose="direct", model=context.agent.llm, timeout_s=context.timeout_s
-    )
+    generation = llm.stream(messages, sentences, purpose="direct", model=context.agent.llm, timeout_s=context.timeout_s)
     if generation.finish_reason == "cut":
         raise Unavailable("the language model's answer broke off", code="llm_unreachable", passes=True)
     sentences.finish()

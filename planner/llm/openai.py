@@ -1,30 +1,39 @@
 """Language models behind the OpenAI protocol, through the official SDK.
 
 One retry layer (tenacity; the SDK's own is off), one timeout per attempt, one budget for the whole call.
-Requests go through the SDK's `post` with plain data: building its models costs a millisecond per call and
-fifteen per streamed answer. Chat Completions, because every compatible server speaks it.
+The SDK makes the request once, and each call sends it with another body: making it takes longer than sending it.
+Answers are read as plain data, because the SDK's models cost fifteen milliseconds per streamed answer. Chat
+Completions, because every compatible server speaks it.
 """
 
+import json
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
+from urllib.request import getproxies
 
 import httpx2
-from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, OpenAI, Stream
+import orjson
+from openai import APIError, APIStatusError, DefaultHttpx2Client, OpenAI, Stream
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 
 from models.errors import Unavailable
 from models.settings import Settings
 from planner.llm.answer import Answer
+from planner.llm.errors import status_error, unavailable
 from planner.llm.forms import Form, Forms, next_form, request_fields
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.transport import KeptConnections
 
 _CONNECT_S = 5.0
 _PROBE_S = 3.0
+_OFFLINE_URL = "http://offline/v1"
+_OF_ONE_CALL = ("content-length", "x-stainless-read-timeout")
+"""Headers that the SDK writes anew for each call."""
 
 Attempt = Callable[[dict[str, Any], float], Generation]
 """One try with a request body, until a moment on this process's monotonic clock."""
@@ -47,9 +56,14 @@ class _Request:
 class OpenAIModel:
     """A language model behind an endpoint that speaks the OpenAI protocol."""
 
-    def __init__(self, client: OpenAI, config: Settings, *, cost: float | None = None) -> None:
-        """Use a client that was made with `max_retries=0`. `cost`: what every call costs, where that is known."""
-        self._client = client
+    def __init__(self, http: httpx2.Client, config: Settings, *, cost: float | None = None) -> None:
+        """Send by a client. `cost`: what every call costs, where that is known."""
+        url = _OFFLINE_URL if config.offline else config.openai_base_url
+        # Local servers want no key, and the SDK refuses to start without one.
+        key = config.openai_api_key or "none"
+        self._client = OpenAI(api_key=key, base_url=url, max_retries=0, http_client=http)
+        self._http = http
+        self._template = _request_of(self._client)
         self._config = config
         self._cost = cost
         self._forms = Forms()
@@ -130,17 +144,18 @@ class OpenAIModel:
         except APIStatusError as error:
             lesser = next_form(request.form, error) if request.schema is not None else None
             if lesser is None:
-                raise _unavailable(error) from error
+                raise unavailable(error) from error
             request.form = lesser
         except (APIError, httpx2.HTTPError) as error:
-            raise _unavailable(error) from error
+            raise unavailable(error) from error
         return self._try(request, end)
 
     def _whole(self, body: dict[str, Any], until: float) -> Generation:
         answer = Answer(body["model"], self._cost)
-        options: Any = {"timeout": _timeout(until)}
         try:
-            answer.take_whole(self._client.post("/chat/completions", cast_to=object, body=body, options=options))
+            with closing(self._send(body, until)) as response:
+                response.read()
+                answer.take_whole(response.json())
         except ValueError as error:
             raise httpx2.DecodingError(f"the answer is not JSON: {error}") from error
         return answer.finished()
@@ -157,14 +172,12 @@ class OpenAIModel:
 
     def _chunks(self, body: dict[str, Any], until: float, answer: Answer) -> Iterator[object]:
         """Yield the chunks of a stream. One that breaks after the first words ends early; before them it raises."""
-        options: Any = {"timeout": _timeout(until)}
         try:
-            with self._client.post(
-                "/chat/completions", cast_to=object, body=body, options=options, stream=True, stream_cls=Stream[object]
-            ) as chunks:
+            response = self._send(body, until)
+            with Stream[object](cast_to=object, response=response, client=self._client) as chunks:
                 for chunk in chunks:
                     yield chunk
-                    if time.monotonic() > until:  # the SDK's timeout is per read: a dripping stream never meets it
+                    if time.monotonic() > until:  # through a proxy the timeout is per read, and never met by a drip
                         raise httpx2.ReadTimeout("the stream was still running when its time was over")
         except ValueError as error:
             if not answer.begun:
@@ -172,6 +185,21 @@ class OpenAIModel:
         except (APIError, httpx2.HTTPError):
             if not answer.begun:
                 raise
+
+    def _send(self, body: dict[str, Any], until: float) -> httpx2.Response:
+        """Return the answer, still to be read.
+
+        Raises:
+            APIStatusError: the endpoint refuses.
+        """
+        made, timeout = self._template, {"timeout": _timeout(until).as_dict()}
+        request = httpx2.Request("POST", made.url, headers=made.headers, content=_written(body), extensions=timeout)
+        response = self._http.send(request, stream=True)
+        if not response.is_success:
+            with closing(response):
+                response.read()
+            raise status_error(response)
+        return response
 
     def _body(self, messages: Sequence[Message], model: str | None) -> dict[str, Any]:
         return {
@@ -187,15 +215,35 @@ def connect(config: Settings) -> LanguageModel:
     Connect once per process: building a client costs 20 ms.
     """
     if not config.offline:
-        # Local servers want no key, and the SDK refuses to start without one.
-        key = config.openai_api_key or "none"
-        return OpenAIModel(OpenAI(api_key=key, base_url=config.openai_base_url, max_retries=0), config)
+        # Behind a proxy httpx's own transport is needed.
+        is_direct = not getproxies().keys() & {"http", "https", "all"}
+        return OpenAIModel(DefaultHttpx2Client(**({"transport": KeptConnections()} if is_direct else {})), config)
     from planner.llm.offline.server import create_app  # noqa: PLC0415 - Flask stays out of processes with a real model
 
     transport = httpx2.WSGITransport(create_app(config.prompts_dir))
-    http_client = httpx2.Client(transport=transport)
-    client = OpenAI(api_key="none", base_url="http://offline/v1", max_retries=0, http_client=http_client)
-    return OpenAIModel(client, config, cost=0.0)
+    return OpenAIModel(httpx2.Client(transport=transport), config, cost=0.0)
+
+
+def _request_of(client: OpenAI) -> httpx2.Request:
+    """Return the request that the SDK makes of a call, without what belongs to that call."""
+    made: list[httpx2.Request] = []
+
+    def keep(request: httpx2.Request) -> httpx2.Response:
+        made.append(request)
+        return httpx2.Response(200, json={})
+
+    with httpx2.Client(transport=httpx2.MockTransport(keep)) as http:
+        client.with_options(http_client=http).post("/chat/completions", cast_to=object, body={})
+    for header in _OF_ONE_CALL:
+        made[0].headers.pop(header, None)
+    return made[0]
+
+
+def _written(body: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError:  # a number of more than 64 bits, or half a surrogate pair
+        return json.dumps(body).encode()
 
 
 def _timeout(until: float) -> httpx2.Timeout:
@@ -214,37 +262,3 @@ def _pause_s(state: RetryCallState) -> float:
 
 def _is_transient(error: BaseException) -> bool:
     return isinstance(error, Unavailable) and error.passes
-
-
-def _unavailable(error: Exception) -> Unavailable:
-    match error:
-        case APITimeoutError() | httpx2.TimeoutException():
-            return Unavailable("the language model did not answer in time", code="llm_timeout", passes=True)
-        case APIConnectionError() | httpx2.TransportError():
-            return Unavailable("the language model cannot be reached", code="llm_unreachable", passes=True)
-        case APIStatusError(status_code=429) if error.code != "insufficient_quota":
-            after_s = _retry_after_s(error)
-            message = "the language model limits our rate"
-            return Unavailable(message, code="llm_rate_limited", retry_after_s=after_s, passes=True)
-        case APIStatusError() if error.status_code in (408, 409) or error.status_code >= 500:
-            message = f"the language model failed with HTTP {error.status_code}"
-            return Unavailable(message, code="llm_failed", retry_after_s=_retry_after_s(error), passes=True)
-        case APIStatusError():
-            return Unavailable(f"the language model rejects the request: {error.message}", code="llm_rejected")
-    message = f"the language model's endpoint does not speak the OpenAI protocol: {error}"
-    return Unavailable(message, code="llm_failed", passes=True)
-
-
-def _retry_after_s(error: APIStatusError) -> float | None:
-    """Read Retry-After: seconds, or an HTTP date (RFC 9110, section 10.2.3)."""
-    value = error.response.headers.get("retry-after")
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None

@@ -22,9 +22,7 @@ def planning_turn(**request: Any) -> ClaimedTurn:
     return turn
 
 
-def start_early(
-    turn: ClaimedTurn, raw: dict[str, Any], number: int = 0, cap: int | None = None
-) -> EarlyStart | None:
+def start_early(turn: ClaimedTurn, raw: dict[str, Any], number: int = 0, cap: int | None = None) -> EarlyStart | None:
     columns = Columns(REGISTRY).of(Step.model_validate(raw), number)
     lane = Lane((columns["id"],), columns["queue"], columns["tool"])
     fragment = Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])

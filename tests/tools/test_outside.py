@@ -4,21 +4,17 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from pytest_httpserver import HTTPServer
 from werkzeug import Request as Received
 from werkzeug import Response
 
 from models.errors import PolicyDenied
 from models.settings import settings
+from tests.certificates import certificate
 from tests.tools.serving import LocalServer
 from tools import addresses
 from tools.outside import client
@@ -148,7 +144,7 @@ def test_the_certificate_must_be_for_the_name(monkeypatch: pytest.MonkeyPatch, t
     """TLS is told the name, not the address, and one that nobody vouches for ends it."""
     named: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(_certificate(tmp_path, "secure.example"))
+    context.load_cert_chain(certificate(tmp_path, "secure.example"))
     context.sni_callback = lambda _socket, name, _context: named.append(name)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -170,27 +166,3 @@ def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
     connection, _ = listener.accept()
     with connection, pytest.raises(OSError):  # noqa: PT011 - however the client breaks off
         context.wrap_socket(connection, server_side=True)
-
-
-def _certificate(folder: Path, name: str) -> Path:
-    """Write a certificate for a name that only it itself vouches for, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path = folder / "certificate.pem"
-    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
-    return path

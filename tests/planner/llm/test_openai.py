@@ -1,14 +1,19 @@
 """The adapter, against an endpoint that misbehaves by script."""
 
+import sys
 import time
+from collections.abc import Callable
+from contextlib import closing
 
 import pytest
+from openai import OpenAI, Stream
 
 from models.errors import Unavailable
 from models.settings import Settings
 from planner.llm.openai import OpenAIModel, connect
 from planner.llm.protocol import Message
 from tests.planner.llm.scripted import Script, drips, fails, hangs, raw, says
+from tests.planner.llm.wire import chunked, sends, wire
 
 HELLO: list[Message] = [{"role": "user", "content": "hello"}]
 
@@ -184,6 +189,82 @@ def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: O
         llm.stream(HELLO, broken, purpose="plan")
 
     assert len(script.requests) == 1
+
+
+def test_every_number_and_text_can_be_sent(script: Script, llm: OpenAIModel) -> None:
+    """A schema of foreign tools may hold a number of more than 64 bits, and a text half a surrogate pair."""
+    script.behaviours = [says("{}")]
+    message: Message = {"role": "user", "content": "half \ud800"}
+
+    llm.generate([message], purpose="plan", schema={"title": "plan", "maximum": 2**70})
+
+    assert script.requests[0]["messages"] == [message]
+    assert script.requests[0]["response_format"]["json_schema"]["schema"]["maximum"] == 2**70
+
+
+def test_a_call_does_not_begin_from_nothing(script: Script, llm: OpenAIModel) -> None:
+    """The request is made once, and a call reuses its connection: it takes half the steps of what the SDK does."""
+    script.otherwise = says("some words")
+    sdk = OpenAI(api_key="none", base_url=script.url, max_retries=0)
+
+    def ask_sdk() -> None:
+        whole = sdk.post("/chat/completions", cast_to=object, body={"messages": HELLO, "stream": True}, stream=True,
+                         stream_cls=Stream[object])  # fmt: skip
+        with whole as chunks:
+            assert list(chunks)
+
+    ours, theirs = _steps(lambda: llm.stream(HELLO, lambda _: None, purpose="plan")), _steps(ask_sdk)
+    sdk.close()
+
+    assert ours < 0.6 * theirs
+
+
+def _steps(call: Callable[[], object]) -> int:
+    """Count the functions that a call enters, once everything is ready."""
+    call()
+    entered: list[None] = []
+    sys.setprofile(lambda _frame, event, _: entered.append(None) if event == "call" else None)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return len(entered)
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_is_used(script: Script, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Where the environment names a proxy, calls go through it; not where it excepts the endpoint."""
+    chunk = b'{"choices": [{"message": {"content": "by proxy"}, "finish_reason": "stop"}]}'
+    monkeypatch.setenv("no_proxy", "")
+    with wire() as proxy:
+        proxy.otherwise = sends(chunked(chunk))
+        monkeypatch.setenv(name, proxy.address)
+        answers = [_answer("http://llm.example/v1")]
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        script.behaviours = [says("directly")]
+        answers.append(_answer(script.url))
+
+    assert answers == ["by proxy", "directly"]
+    assert [request.split()[1] for _, request in proxy.requests] == [b"http://llm.example/v1/chat/completions"]
+
+
+def test_a_key_alone_means_the_sdks_own_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a base URL the calls go where the SDK sends them, by TLS."""
+    with wire() as proxy:
+        proxy.otherwise = sends(b"HTTP/1.1 403 Forbidden\r\n\r\n", goes_on=False)
+        monkeypatch.setenv("https_proxy", proxy.address)
+        llm = connect(Settings(openai_api_key="key", llm_retries=0))
+        with pytest.raises(Unavailable):
+            llm.generate(HELLO, purpose="plan")
+
+    assert [request.split()[:2] for _, request in proxy.requests] == [[b"CONNECT", b"api.openai.com:443"]]
+
+
+def _answer(url: str) -> str:
+    llm = connect(Settings(openai_base_url=url, llm_retries=0))
+    assert isinstance(llm, OpenAIModel)
+    with closing(llm):
+        return llm.generate(HELLO, purpose="plan").text
 
 
 def test_available_says_whether_anybody_is_there(llm: OpenAIModel) -> None:
