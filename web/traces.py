@@ -9,7 +9,7 @@ from flask import Response
 from models.contracts.base import Contract
 from models.contracts.trace import CallTrace, PlanTrace, StepTrace, TurnTrace
 from models.database import snapshot
-from models.ledger import plans, steps, turns, usage
+from models.ledger import plans, replies, steps, turns, usage
 from models.tables.base import Row
 from models.tables.plans import PlanRow
 from models.tables.replies import ReplyRow
@@ -33,7 +33,7 @@ def trace(turn_id: str) -> Response:
     """Tell which versions of prompts and agents, and which language models, a turn was planned and answered with."""
     with snapshot() as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
-        reply = turns.get_reply(db, turn.id)
+        reply = replies.of_turn(db, turn.id)
         calls = usage.calls_of(db, turn.tenant_id, turn.id)
         return json_response(turn_trace(turn, plans.of_turn(db, turn.id), reply, steps.of_turn(db, turn.id), calls))
 

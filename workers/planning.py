@@ -19,7 +19,7 @@ from models.ledger.llm_room import Crowded
 from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
 from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
-from models.ledger.turns import ClaimedTurn, Ending
+from models.ledger.turns import ClaimedTurn
 from models.logging import configure_logging, log
 from models.redis import announce
 from models.settings import Placement, settings
@@ -31,11 +31,13 @@ from planner.expressions import load_expression
 from planner.graph import Fragment
 from planner.llm.metering import Meter
 from planner.phases import steps_now
-from planner.policy import Trouble, apology
+from planner.policy import Trouble
 from planner.settling import merged, shown
 from planner.validation import validate
 from workers import canvas
 from workers.accounting import allowances_of, metered
+from workers.answering import answer_at_once
+from workers.apologies import apologise, excused, reason_of
 from workers.app import app
 from workers.compiling import SLOTS, compile_plan, fragment_rows
 from workers.dispatch import dispatch_turns
@@ -106,7 +108,7 @@ def _plan_claimed(turn: ClaimedTurn) -> "_Own | None":
         if turn.revision:
             respond(turn.id, turn.attempt, may_plan_again=False)
         else:
-            _apologise(turn, "invalid_plan", error)
+            apologise(turn, "invalid_plan", error)
     except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
         log.exception("plan.broken", turn_id=str(turn.id))
         finish(turn.id, turn.attempt, broken(error, str(turn.id)))
@@ -125,7 +127,7 @@ class _Own(NamedTuple):
 def _plan(turn: ClaimedTurn) -> _Own | None:
     """Plan a turn and send what is ready."""
     if turn.tries > MAX_ATTEMPTS:
-        _apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
+        apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return None
     agent = tailored(turn.tenant_id).agents.get(turn.agent)
     with metered(turn.id, [*turn.allowances, *allowances_of(agent, turn.usage)]) as meter:
@@ -196,7 +198,7 @@ def _go_without(
     if standing is not None:
         log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
         used = [*failure.trace.get("prompts", ()), standing.source]
-        trace = {**failure.trace, "prompts": used, "failure": _reason(failure.error)}
+        trace = {**failure.trace, "prompts": used, "failure": reason_of(failure.error)}
         plan = standing.plan
         return _go_on(turn, context.agent, meter, plan, _Origin("playbook", trace), early.held_by(plan))
     if isinstance(failure.error, Unavailable) and postpone(turn.id, turn.attempt, failure.error):
@@ -204,7 +206,7 @@ def _go_without(
     if turn.revision:
         respond(turn.id, turn.attempt, may_plan_again=False)
     else:
-        finish(turn.id, turn.attempt, _ending(turn, failure.trouble, _reason(failure.error), failure.trace), meter)
+        finish(turn.id, turn.attempt, excused(turn, failure.trouble, failure.error, failure.trace), meter)
     return None
 
 
@@ -239,6 +241,8 @@ def _go_on(
     )
     wanted, holder = _wanted(placement), current_holder()
     reach("plan.drafted")
+    if not (turn.revision or plan.steps or early) and answer_at_once(turn, new, meter):
+        return None
     with statement() as db:
         recorded = plans.record(db, turn.id, turn.attempt, new, wanted, holder)
     if recorded is None:
@@ -273,22 +277,6 @@ def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str,
 
 def _placement(agent: AgentProfile) -> Placement:
     return agent.placement or settings().placement
-
-
-def _apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:
-    finish(turn.id, turn.attempt, _ending(turn, trouble, _reason(error), {}))
-
-
-def _reason(error: TurnloomError) -> dict[str, str]:
-    return {"code": error.code, "message": str(error)}
-
-
-def _ending(turn: ClaimedTurn, trouble: Trouble, reason: dict[str, str], failure: dict[str, Any]) -> Ending:
-    """Return the end of a turn that no plan came of. `failure`: the trace of planning it."""
-    word = apology(trouble, tailored(turn.tenant_id).prompts)
-    used = [*failure.get("prompts", ()), word.source]
-    trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}
-    return Ending("failed", word.reply, trace, error=reason)
 
 
 def _trace(context: PlanningContext, drafted: Draft) -> dict[str, Any]:

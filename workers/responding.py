@@ -17,7 +17,7 @@ from models.database import statement
 from models.errors import Unavailable
 from models.ledger import replies, turns
 from models.ledger.replies import Material
-from models.ledger.turns import Ending, FinalStatus
+from models.ledger.turns import Ending, FinalStatus, FinishedTurn
 from models.logging import log
 from models.redis import announce, append_delta, settle_deltas
 from models.settings import settings
@@ -113,6 +113,13 @@ def finish(turn_id: UUID, attempt: int, ending: Ending, meter: Meter | None = No
     reach("reply.composed")
     with statement() as db:
         finished = turns.finish(db, turn_id, attempt, ending, meter.calls if meter else ())
+    conclude(turn_id, attempt, ending, finished, meter)
+
+
+def conclude(
+    turn_id: UUID, attempt: int, ending: Ending, finished: FinishedTurn | None, meter: Meter | None = None
+) -> None:
+    """Do what follows the commit that ended a turn. `finished` is None where its fence was old."""
     if finished is None:
         log.warning("turn.fenced", turn_id=str(turn_id), attempt=attempt)
         return
@@ -155,20 +162,31 @@ def _agent(material: Material) -> AgentProfile:
     return agents.profiles.get(material.agent) or agents.get(settings().default_agent)
 
 
+def ending_at_once(turn_id: UUID, material: Material, meter: Meter) -> Ending | None:
+    """Return how a turn ends; None where the language model has a part in its reply."""
+    outcome, slots = _prepared(turn_id, material, None)
+    return None if asks_llm(outcome) else _ended(turn_id, material, outcome, slots, meter).ending
+
+
 def _composed(
     turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter
 ) -> _Ended | None:
     """Return how the turn ends; None where it waits for a slot, because the language model has a part in its reply."""
-    agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
-    slots = settled(material.slots, steps, agent.slots)
-    outcome = _aggregated(_outcome(material, bound, agent, steps, shown(slots, agent.slots)), turn_id, material)
-    changed = slots if slots != material.slots else None
+    outcome, slots = _prepared(turn_id, material, bound)
     if not asks_llm(outcome):
-        return _ended(turn_id, material, outcome, changed, meter)
+        return _ended(turn_id, material, outcome, slots, meter)
     again = partial(send, "respond", turn_id, attempt, queue="respond")
     held = leases.holding_turn(turn_id, attempt)
     with llm_slots().slot(material.tenant_id, turn_id, again, meanwhile=held) as is_mine:
-        return _ended(turn_id, material, outcome, changed, meter) if is_mine else None
+        return _ended(turn_id, material, outcome, slots, meter) if is_mine else None
+
+
+def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[Outcome, dict[str, Any] | None]:
+    """Return what the reply is made from, and the conversation's state where results have changed it."""
+    agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
+    slots = settled(material.slots, steps, agent.slots)
+    outcome = _aggregated(_outcome(material, bound, agent, steps, shown(slots, agent.slots)), turn_id, material)
+    return outcome, slots if slots != material.slots else None
 
 
 def _ended(

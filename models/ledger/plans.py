@@ -1,7 +1,7 @@
 """Plans: record a revision with its steps and fragments, start steps before it, read them again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -14,7 +14,9 @@ from models.contracts.event import Event, read_events
 from models.contracts.plan import PLAN_FORMAT, Plan
 from models.contracts.usage import LlmCall
 from models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
+from models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
 from models.ledger.usage import write_calls
+from models.settings import settings
 from models.tables.plans import PlanRow
 
 
@@ -98,19 +100,12 @@ def record(
 
     None: the fence is old.
     """
-    document = {
-        "format": PLAN_FORMAT,
-        "source": new.source,
-        "document": new.plan.model_dump(mode="json", exclude_none=True),
-        "trace": new.trace,
-        **({} if new.slots is None else {"slots": new.slots}),
-    }
     row = db.execute(
         "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             attempt,
-            Jsonb(document),
+            _write_plan(new),
             new.placement,
             new.max_parallel,
             Jsonb(new.steps),
@@ -133,6 +128,42 @@ def record(
         fragments=found["fragments"],
         at=found["at"],
         events=read_events(found["events"]),
+    )
+
+
+def answer(
+    db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan, ending: Ending, calls: Sequence[LlmCall]
+) -> FinishedTurn | None:
+    """Record a plan without steps and end its turn, with the calls for both. None: the fence is old."""
+    row = db.execute(
+        "SELECT hot.answer_turn(%s, %s, %s, %s, %s, %s, %s)",
+        (
+            turn_id,
+            attempt,
+            _write_plan(new),
+            new.placement,
+            write_ending(ending),
+            write_calls(calls),
+            settings().tenant_window,
+        ),
+        prepare=True,
+    ).fetchone()
+    found = row[0] if row else None
+    if found is None:
+        return None
+    finished = read_finished(found)
+    return replace(finished, events=[*read_events(found["recorded"]), *finished.events])
+
+
+def _write_plan(new: NewPlan) -> Jsonb:
+    return Jsonb(
+        {
+            "format": PLAN_FORMAT,
+            "source": new.source,
+            "document": new.plan.model_dump(mode="json", exclude_none=True),
+            "trace": new.trace,
+            **({} if new.slots is None else {"slots": new.slots}),
+        }
     )
 
 

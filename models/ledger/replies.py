@@ -5,11 +5,17 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from models.contracts.ended import EndedStep
 from models.contracts.turn import Mode, Stop, Usage
 from models.contracts.usage import Allowance
 from models.ledger.usage import read_allowances, read_usage
+from models.tables.replies import ReplyRow
+
+HISTORY = 6
+"""Exchanges that a reply is made with, at most."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Material:
     memory: list[dict[str, Any]]
     """Results of earlier turns that have not run out: the fields of `planner.results.Remembered`."""
     history: list[dict[str, str]]
-    """`{message, reply}` of the last six exchanges that the conversation's summary does not cover, oldest first."""
+    """`{message, reply}` of the last exchanges that the conversation's summary does not cover, oldest first."""
     usage: Usage
     allowances: list[Allowance]
     """What the tenant's budget bounds the language model's calls by."""
@@ -71,3 +77,8 @@ def read_material(found: dict[str, Any]) -> Material:
         "steps": [EndedStep(**step) for step in found["steps"]],
     }
     return Material(**{**found, **read})
+
+
+def of_turn(db: Session, turn_id: UUID) -> ReplyRow | None:
+    """Return the reply of a final turn."""
+    return db.scalar(select(ReplyRow).where(ReplyRow.turn_id == turn_id))

@@ -1,5 +1,6 @@
 """Turns: open, claim, finish, read."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ class ClaimedTurn:
     seq: int
     agent: str
     mode: str | None
+    on_error: str
     message: str
     person: dict[str, Any]
     submitted_plan: dict[str, Any] | None
@@ -105,6 +107,8 @@ class ClaimedTurn:
     """Time until its deadline."""
     at: float
     """The ledger's time, in seconds since 1970."""
+    heard_at: float
+    """When that was, on this process's monotonic clock."""
     recalled: Recalled | None
     """What its planner is told of its conversation; None where the caller has posted the plan."""
     events: list[Event]
@@ -205,6 +209,7 @@ def claim(
         seq=found["seq"],
         agent=found["agent"],
         mode=found["mode"],
+        on_error=found["on_error"],
         message=found["message"],
         person=found["person"],
         submitted_plan=found["submitted_plan"],
@@ -218,6 +223,7 @@ def claim(
         allowances=read_allowances(found["allowances"]),
         left_ms=found["left_ms"],
         at=found["at"],
+        heard_at=time.monotonic(),
         recalled=Recalled(**found["recalled"]) if found["recalled"] else None,
         events=read_events(found["events"]),
     )
@@ -233,26 +239,22 @@ def finish(
     db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending, calls: Sequence[LlmCall] = ()
 ) -> FinishedTurn | None:
     """End a turn with its reply and the calls for it. None: the fence is old and nothing was recorded."""
-    written = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
     row = db.execute(
-        "SELECT hot.finish_turn(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            turn_id,
-            attempt,
-            ending.status,
-            Jsonb(written),
-            None if ending.output is None else Jsonb(ending.output),
-            write_calls(calls),
-            None if ending.error is None else Jsonb(ending.error),
-            ending.bound,
-            settings().tenant_window,
-            None if ending.slots is None else Jsonb(ending.slots),
-        ),
+        "SELECT hot.finish_turn(%s, %s, %s, %s, %s)",
+        (turn_id, attempt, write_ending(ending), write_calls(calls), settings().tenant_window),
         prepare=True,
     ).fetchone()
-    found = row[0] if row else None
-    if found is None:
-        return None
+    return read_finished(row[0]) if row and row[0] else None
+
+
+def write_ending(ending: Ending) -> Jsonb:
+    """Return the end of a turn as the functions of the hot path take it; what is None is left out."""
+    reply = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
+    return Jsonb({name: value for name, value in {**vars(ending), "reply": reply}.items() if value is not None})
+
+
+def read_finished(found: dict[str, Any]) -> FinishedTurn:
+    """Read what `hot.finish_turn` returns."""
     return FinishedTurn(read_events(found["events"]), [UUID(released) for released in found["released"]])
 
 
@@ -278,11 +280,6 @@ def of_tenant(db: Session, tenant_id: UUID, turn_id: str) -> TurnRow:
         if row := get(db, UUID(turn_id), tenant_id):
             return row
     raise NotFound("there is no turn of that id")
-
-
-def get_reply(db: Session, turn_id: UUID) -> ReplyRow | None:
-    """Return the reply of a final turn."""
-    return db.scalar(select(ReplyRow).where(ReplyRow.turn_id == turn_id))
 
 
 def of_conversation(

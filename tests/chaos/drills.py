@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import httpx2
@@ -40,6 +40,8 @@ TURNS = int(os.environ.get("TURNLOOM_DRILL_TURNS", "60"))
 LONG = TURNS >= 200
 """Whether each drill runs in its long form: `make chaos` without SHORT."""
 
+WITHIN_S = 60
+"""How long a turn of a drill may take until it is final."""
 _BACK_S = 60
 """How long a client tries to get a message accepted."""
 
@@ -106,6 +108,28 @@ class Report:
         assert (self.lost, self.extra) == (0, 0)
         assert self.effects_seen == self.effects_expected
         assert (self.doubled, self.disorders, self.leases) == (0, 0, 0)
+
+
+class Drill(NamedTuple):
+    """A stack whose processes die where the file `crash_at` says."""
+
+    api: httpx2.Client
+    log: Path
+    crash_at: Path
+    numbers: Iterator[int]
+
+    def arm(self, points: str) -> None:
+        self.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
+
+    def post(self, **request: Any) -> str:
+        return post_until_accepted(self.api, message_id=f"m{next(self.numbers)}", **request)
+
+    def ended(self, turn_id: str) -> dict[str, Any]:
+        wait_for(lambda: look(self.api, turn_id).get("status") in FINAL, WITHIN_S)
+        return look(self.api, turn_id)
+
+    def all_died(self) -> bool:
+        return not self.crash_at.read_text()
 
 
 @contextmanager

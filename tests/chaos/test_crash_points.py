@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from fnmatch import fnmatch
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import pytest
 
 from models.crash_points import reach
 from models.settings import settings
-from tests.chaos.drills import LONG, NEEDS, PLAN, disorders, drilled_stack, look, post_until_accepted
+from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
+from tests.chaos.test_planner_drill import CHATTING, STREAMING
 from tests.facts import wait_for
-from tests.journeys.following import FINAL, sim_lines, wait_step
+from tests.journeys.following import sim_lines, wait_step
 from tests.journeys.speaking import says, speaker, written
 
 ROOT = Path(__file__).resolve().parents[2]
-WITHIN_S = 60
 ENDING_ON_CPU = [*PLAN, {"id": "g", "tool": "sim.burn", "args": {"ms": 5}, "needs": ["f"]}]
 WRITING_TWICE = [*PLAN, {"id": "g", "tool": "sim.write", "args": {"value": 2}, "needs": ["f"]}]
 DIAMOND = [wait_step("a"), wait_step("b", "a"), wait_step("c", "a"), {**PLAN[4], "needs": ["b", "c"]}]
@@ -65,9 +65,6 @@ TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "r
 CLOSING = ("turn.closed", "plan.recorded turn.closed", "write.claimed effect.given_up")
 """Those of a turn that is cancelled, of one whose deadline passes, and of one that is cancelled over a lost write."""
 
-STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
-"""Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
-
 ASKING = ("approval.asked", "approval.decided", "approval.asked approval.decided turn.reclaimed", "resume.sent")
 """Those of a turn one of whose calls a person approves."""
 
@@ -76,28 +73,6 @@ DELAYING = ("step.delayed", "step.delayed turn.reclaimed")
 
 REVISING = ("turn.planned_again", "plan.recorded turn.planned_again plan.recorded", "context.learned")
 """Those of a turn that is planned again after its first step, the last where it learns from its results."""
-
-
-class Drill(NamedTuple):
-    """A stack whose processes die where the file `crash_at` says."""
-
-    api: httpx2.Client
-    log: Path
-    crash_at: Path
-    numbers: Iterator[int]
-
-    def arm(self, points: str) -> None:
-        self.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
-
-    def post(self, **request: Any) -> str:
-        return post_until_accepted(self.api, message_id=f"m{next(self.numbers)}", **request)
-
-    def ended(self, turn_id: str) -> dict[str, Any]:
-        wait_for(lambda: look(self.api, turn_id).get("status") in FINAL, WITHIN_S)
-        return look(self.api, turn_id)
-
-    def all_died(self) -> bool:
-        return not self.crash_at.read_text()
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +88,7 @@ def test_every_crash_point_is_died_at() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in re.findall(r'reach\(f?"([^"]+)"\)', path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *ASKING, *DELAYING, *REVISING]
+    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *CHATTING, *ASKING, *DELAYING, *REVISING]
     points = {point for line in tables for point in line.split()}
 
     matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}
@@ -166,22 +141,6 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
     assert [disorders(view["steps"], needs) for view in views.values()] == [0, 0]
     turns = [line.split()[1] for line in drill.log.read_text().splitlines()]
     assert turns.index(second) > len(turns) - 1 - turns[::-1].index(first)
-
-
-@pytest.mark.drill
-@pytest.mark.timeout(3 * WITHIN_S)
-@pytest.mark.parametrize("points", STREAMING if LONG else STREAMING[:1])
-def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill) -> None:
-    """The turn is planned again and succeeds; what the lost planner had started is cancelled, nothing acts twice."""
-    first = written(*PLAN, {**PLAN[0], "id": "x", "tool": "sim.no"}) if points == STREAMING[2] else written(*PLAN)
-    drill.arm(points)
-
-    turn = drill.ended(drill.post(message=says(first, written(*PLAN))))
-
-    wait_for(drill.all_died)
-    assert turn["status"] == "succeeded"
-    assert Counter(sim_lines(drill.log, turn["turn_id"]))["E", "e"] == 1
-    assert disorders(turn["steps"]) == 0
 
 
 @pytest.mark.drill

@@ -10,11 +10,12 @@ import pytest
 
 from models.settings import ROOT
 from tests.journeys.speaking import Speaker
-from tests.journeys.stacks import client_of_stack
+from tests.journeys.stacks import client_of, client_of_stack
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
 from tools.mcp.pinned import save_pinned
 from tools.mcp.servers import Terms
+from workers.embedded import Stack, StackOptions
 
 CAP = 3
 
@@ -89,7 +90,15 @@ def asking(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[h
 
 
 @pytest.fixture(scope="package")
-def asking_dense(script: Script, log: Path) -> Iterator[httpx2.Client]:
+def dense(script: Script, log: Path) -> Iterator[Stack]:
     """A stack that asks this language model and lays steps densely."""
-    with client_of_stack(OPENAI_BASE_URL=script.url, TURNLOOM_SIM_LOG=str(log), TURNLOOM_PLACEMENT="dense") as client:
+    settings = {"OPENAI_BASE_URL": script.url, "TURNLOOM_SIM_LOG": str(log), "TURNLOOM_PLACEMENT": "dense"}
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="package")
+def asking_dense(dense: Stack) -> Iterator[httpx2.Client]:
+    """A client of that stack."""
+    with client_of(dense) as client:
         yield client

@@ -74,15 +74,16 @@ $$;
 -- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to the
 -- planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends without having
 -- been active: its conversation stays where it is.)
--- The state that the turn leaves, p_slots or that of its plan, becomes the conversation's, unless the turn was rolled back: then
+-- `p_end`: {status, reply, output, error, bound, slots}; what is null is left out.
+-- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was rolled back: then
 -- what it found is forgotten, too.
 -- Null: the claim was lost. Out: {events, released: turn ids}.
-create function hot.finish_turn(p_turn uuid, p_attempt int, p_status text, p_reply jsonb, p_output jsonb, p_calls jsonb, p_error jsonb,
-                                p_bound text, p_window int, p_slots jsonb)
-returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_window int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
+  v_status text := p_end ->> 'status';
+  v_error jsonb := p_end -> 'error';
   t turns;
-  r replies := jsonb_populate_record(null::replies, p_reply);
+  r replies := jsonb_populate_record(null::replies, p_end -> 'reply');
   v_at timestamptz;
   v_slots jsonb;
   v_dropped jsonb;
@@ -100,20 +101,20 @@ begin
   end if;
   v_at := clock_timestamp();
   v_usage := hot.add_calls(t.usage, p_calls);
-  v_slots := coalesce(p_slots, t.slots);
+  v_slots := coalesce(p_end -> 'slots', t.slots);
   v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
   v_events := hot.store_events(t, v_dropped || jsonb_build_array(
-    jsonb_build_object('type', 'reply.done', 'data', p_reply - 'trace'),
-    jsonb_build_object('type', 'turn.' || p_status, 'data', jsonb_build_object('error', p_error)
-      || case when p_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)), v_at);
-  update turns set status = p_status, slots = v_slots, output = p_output, usage = v_usage, error = p_error, bound = p_bound, finished_at = v_at,
+    jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace'),
+    jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
+      || case when v_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)), v_at);
+  update turns set status = v_status, slots = v_slots, output = p_end -> 'output', usage = v_usage, error = v_error, bound = p_end ->> 'bound', finished_at = v_at,
          lease_until = null, open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
          responding_at = coalesce(responding_at, v_at)
    where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
   values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
   c := hot.store_audit(c, p_turn, 'turn.finished', jsonb_build_object(
-    'status', p_status, 'error', p_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
+    'status', v_status, 'error', v_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
                        'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code', 'cache', s.cache,
                        'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
@@ -144,4 +145,20 @@ begin
   v_released := to_jsonb(hot.release(t.tenant_id, p_window));
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object('events', v_events, 'released', v_released);
+end $$;
+
+-- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.
+-- Null: the claim was lost. Out: as hot.finish_turn, and the events of the record.
+create function hot.answer_turn(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_end jsonb, p_calls jsonb, p_window int)
+returns jsonb language plpgsql as $$
+declare
+  v_recorded jsonb;
+begin
+  perform from conversations c
+    where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
+  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, p_placement, null, '[]', '[]', '[]', 'plan', 0, null, 0);
+  if v_recorded is null then
+    return null;
+  end if;
+  return hot.finish_turn(p_turn, p_attempt, p_end, p_calls, p_window) || jsonb_build_object('recorded', v_recorded -> 'events');
 end $$;

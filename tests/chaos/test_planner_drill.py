@@ -1,0 +1,56 @@
+"""A planner dies while it plans: its turn is planned again, and nothing else differs."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+
+from tests.chaos.drills import LONG, PLAN, WITHIN_S, Drill, disorders, drilled_stack
+from tests.facts import wait_for
+from tests.journeys.following import sim_lines
+from tests.journeys.speaking import says, speaker, written
+
+STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
+"""Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
+
+CHATTING = ("turn.claimed", "plan.drafted", "reply.composed", "turn.finished")
+"""Those of a turn whose plan is a reply: the last two are before and after its only commit after the claim."""
+
+
+@pytest.fixture(scope="module", params=["spread", "dense"])
+def drill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
+    folder = tmp_path_factory.mktemp(request.param)
+    with speaker() as model:
+        model.gate.set()
+        with drilled_stack(folder, OPENAI_BASE_URL=model.url, TURNLOOM_PLACEMENT=request.param) as ground:
+            yield Drill(ground.api, ground.log, ground.crash_at, count())
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(3 * WITHIN_S)
+@pytest.mark.parametrize("points", STREAMING if LONG else STREAMING[:1])
+def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill) -> None:
+    """The turn is planned again and succeeds; what the lost planner had started is cancelled, nothing acts twice."""
+    first = written(*PLAN, {**PLAN[0], "id": "x", "tool": "sim.no"}) if points == STREAMING[2] else written(*PLAN)
+    drill.arm(points)
+
+    turn = drill.ended(drill.post(message=says(first, written(*PLAN))))
+
+    wait_for(drill.all_died)
+    assert turn["status"] == "succeeded"
+    assert Counter(sim_lines(drill.log, turn["turn_id"]))["E", "e"] == 1
+    assert disorders(turn["steps"]) == 0
+
+
+@pytest.mark.drill
+@pytest.mark.timeout(3 * WITHIN_S)
+@pytest.mark.parametrize("points", CHATTING if LONG else CHATTING[2:3])
+def test_a_planner_dies_over_a_reply(points: str, drill: Drill) -> None:
+    """The turn is planned again unless it was answered, and ends once, with one plan and one reply."""
+    drill.arm(points)
+
+    turn = drill.ended(drill.post(message=says(written(reply="Hello."))))
+
+    wait_for(drill.all_died)
+    assert (turn["status"], turn["reply"]["text"], len(turn["plans"])) == ("succeeded", "Hello.", 1)
