@@ -4,7 +4,7 @@ import psycopg
 from psycopg import sql
 
 _OF_CONVERSATION = {"conversations": "id", "audit": "conversation_id"}
-_TABLES = ("conversations", "turns", "plans", "fragments", "steps", "events", "replies", "audit")
+_TABLES = ("conversations", "turns", "plans", "fragments", "steps", "turn_events", "replies", "audit")
 _IDS = {"turn_id", "conversation_id"}
 _MODEL = "SELECT id, conversation_id FROM turns WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1"
 _BLOCK = 50_000

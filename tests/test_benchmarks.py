@@ -220,7 +220,7 @@ def test_a_filled_ledger_holds_copies_of_a_turn(servers: Servers, database: str)
 
         stored = db.execute(
             "SELECT turns.id, (SELECT count(*) FROM steps WHERE turn_id = turns.id),"
-            " (SELECT array_agg(type ORDER BY seq) FROM events WHERE turn_id = turns.id)"
+            " (SELECT array_agg(type ORDER BY seq) FROM turn_events WHERE turn_id = turns.id)"
             " FROM turns JOIN conversations ON conversations.id = conversation_id"
         ).fetchall()
     assert len({turn_id for turn_id, *_ in stored}) == len(stored) == 5

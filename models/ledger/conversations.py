@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from models.errors import Conflict, NotFound
 from models.tables.conversations import IS_LISTED, ConversationRow
 from models.tables.documents import NoteRow
-from models.tables.events import EventRow
+from models.tables.events import TurnEventsRow
 from models.tables.hotel import HoldRow
 from models.tables.knowledge import KnowledgeRow
 from models.tables.meetings import MeetingSessionRow
@@ -23,6 +23,9 @@ from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 
 _EMPTY = cast({}, JSONB)
+_EARLIER_WITHOUT_DATA = text(
+    "(SELECT coalesce(jsonb_agg(event - 'data'), '[]') FROM jsonb_array_elements(earlier) AS event)"
+)
 
 
 def get(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRow:
@@ -66,7 +69,9 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         raise Conflict(f"conversation {conversation_id!r} has a turn in work; erase it when that is final", code="busy")
     turns = select(TurnRow.id).where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id)
     for statement in (
-        update(EventRow).where(EventRow.turn_id.in_(turns)).values(data=_EMPTY),
+        update(TurnEventsRow)
+        .where(TurnEventsRow.turn_id.in_(turns))
+        .values(data=_EMPTY, earlier=_EARLIER_WITHOUT_DATA),
         update(PlanRow).where(PlanRow.turn_id.in_(turns)).values(document=_EMPTY, trace=_EMPTY),
         update(StepRow).where(StepRow.turn_id.in_(turns)).values(args=_EMPTY, result=None, error=None, approval=None),
         delete(ReplyRow).where(ReplyRow.turn_id.in_(turns)),

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 from models.contracts.turn import FINAL_TURN_STATUSES
-from models.tables.events import EventRow
+from models.tables.events import TurnEventsRow
 from models.tables.turns import TurnRow
 
 
@@ -40,14 +40,14 @@ def after_each(db: Session, places: Sequence[tuple[UUID, int]]) -> Mapping[tuple
     """Return, for each of these places (turn, seq) that is followed by any, the turn's events after it, in order."""
     wanted = values(column("turn_id", Uuid), column("after", Integer), name="wanted").data(list(places))
     query = (
-        select(EventRow, wanted.c.after)
-        .join(wanted, (EventRow.turn_id == wanted.c.turn_id) & (EventRow.seq > wanted.c.after))
-        .order_by(EventRow.turn_id, EventRow.seq)
+        select(TurnEventsRow, wanted.c.after)
+        .join(wanted, (TurnEventsRow.turn_id == wanted.c.turn_id) & (TurnEventsRow.seq > wanted.c.after))
+        .order_by(TurnEventsRow.turn_id, TurnEventsRow.seq)
     )
     found: defaultdict[tuple[UUID, int], list[Event]] = defaultdict(list)
     for row, seq in db.execute(query):
-        event = Event(seq=row.seq, type=row.type, data=_common(row) | row.data)
-        found[row.turn_id, seq].append(event)
+        # A reader may have left off within a commit.
+        found[row.turn_id, seq] += [event for event in _told(row) if event.seq > seq]
     return found
 
 
@@ -60,6 +60,7 @@ def stands(db: Session, turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
     }
 
 
-def _common(row: EventRow) -> dict[str, str]:
+def _told(row: TurnEventsRow) -> list[Event]:
     at = row.at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-    return {"turn_id": str(row.turn_id), "at": f"{at}Z"}
+    told = [*row.earlier, {"type": row.type, "data": row.data}]
+    return read_events({"turn_id": str(row.turn_id), "at": f"{at}Z", "after": row.seq - len(told), "events": told})

@@ -9,14 +9,17 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.tables.base import Row, created_now
 
 
-class EventRow(Row):
-    """One event; `seq` is handed out under the turn's row lock."""
+class TurnEventsRow(Row):
+    """The events of a turn that one commit told: the last one, and those before it."""
 
-    __tablename__ = "events"
+    __tablename__ = "turn_events"
 
     turn_id: Mapped[UUID] = mapped_column(primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
+    """The number of the last one, handed out under the turn's row lock."""
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]
+    earlier: Mapped[list[Any]] = mapped_column(server_default="[]")
+    """`{type, data}` of each event before the last one, in order."""
     at: Mapped[datetime] = created_now()

@@ -9,7 +9,7 @@ import pytest
 
 from models.contracts.plan import Plan
 from models.database import statement, transaction
-from models.ledger import plans, recovery, steps, turns
+from models.ledger import events, plans, recovery, steps, turns
 from models.ledger.plans import NewPlan, RecordedPlan
 from models.ledger.steps import Advance, BegunStep, Claim, ClaimedStep, Ended, FinishedStep, Holder, Wanted
 from models.tables.steps import StepRow
@@ -223,6 +223,6 @@ def _claimed(recorded: RecordedPlan) -> dict[str, ClaimedStep]:
 
 
 def _ended(turn_id: UUID) -> dict[str, dict[str, Any]]:
-    with statement() as db:
-        found = db.execute("SELECT data FROM events WHERE turn_id = %s AND type = 'step.finished'", (turn_id,))
-        return {data["step"]: data for (data,) in found}
+    with transaction() as db:
+        told = events.after(db, turn_id, 0)
+    return {event.data["step"]: event.data for event in told if event.type == "step.finished"}

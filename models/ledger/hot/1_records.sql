@@ -8,16 +8,16 @@ create function hot.rfc3339(p_at timestamptz) returns text language sql stable a
   select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- Stores events [{type, data}] of a turn whose row lock is held; the caller counts them in `last_event`. A turn that was final
--- takes none: its last event is the last that its readers wait for. Out: {turn_id, at, after: the last event before, events}.
+-- Stores events [{type, data}] of a turn whose row lock is held, as one row; the caller counts them in `last_event`. A turn that was
+-- final takes none: its last event is the last that its readers wait for. Out: {turn_id, at, after: the last event before, events}.
 create function hot.store_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
 begin
   if p_turn.finished_at is not null then
     p_events := '[]';
-  else
-    insert into events (turn_id, seq, tenant_id, type, data, at)
-    select p_turn.id, p_turn.last_event + n, p_turn.tenant_id, e ->> 'type', coalesce(e -> 'data', '{}'), p_at
-      from jsonb_array_elements(p_events) with ordinality as listed(e, n);
+  elsif p_events <> '[]' then
+    insert into turn_events (turn_id, seq, tenant_id, type, data, earlier, at)
+    values (p_turn.id, p_turn.last_event + jsonb_array_length(p_events), p_turn.tenant_id, p_events -> -1 ->> 'type',
+            coalesce(p_events -> -1 -> 'data', '{}'), p_events - -1, p_at);
   end if;
   return jsonb_build_object('turn_id', p_turn.id, 'at', hot.rfc3339(p_at), 'after', p_turn.last_event, 'events', p_events);
 end $$;

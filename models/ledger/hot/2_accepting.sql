@@ -251,7 +251,7 @@ begin
           t.deadline_at, t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
   values (t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
-  insert into events (turn_id, seq, tenant_id, type, data, at)
+  insert into turn_events (turn_id, seq, tenant_id, type, data, at)
   values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq), v_at);
   return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null, v_closed;
 end $$;

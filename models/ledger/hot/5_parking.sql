@@ -72,7 +72,8 @@ begin
          open_steps = t.open_steps - jsonb_array_length(v_events),
          error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until), 'times', v_times)
    where id = p_turn;
-  if not exists (select from events where turn_id = p_turn and seq > 1 and type = 'turn.queued') then
+  -- It is the last event of its commit.
+  if not exists (select from turn_events where turn_id = p_turn and seq > 1 and type = 'turn.queued') then
     v_events := v_events || jsonb_build_object('type', 'turn.queued', 'data', jsonb_build_object(
       'conversation_id', t.conversation_id, 'seq', t.seq, 'code', p_error -> 'code', 'retry_at', hot.rfc3339(v_until)));
   end if;
