@@ -5,8 +5,9 @@ In: a planning context.  Out: a valid plan (a direct reply is a plan without ste
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 from models.contracts.plan import Fault, FaultCode, Plan
 from models.contracts.turn import Usage
 from models.errors import InvalidPlan, Unavailable
+from planner.agents import AgentProfile
 from planner.context import PlanningContext, history_messages, known
 from planner.expansion import Expansion, expand
 from planner.llm.decoding import decode
@@ -21,7 +23,7 @@ from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Pu
 from planner.llm.schema import json_text_arguments, plan_schema
 from planner.packing import packed
 from planner.phases import with_kept
-from planner.prompts import Rendered
+from planner.prompts import Prompts, Rendered
 from planner.results import StepOutcome
 from planner.revising import effects_again, steps_before, without_repeats
 from planner.settling import slot_schemas
@@ -29,7 +31,7 @@ from planner.speaking import direct_sentences
 from planner.streaming import OnStep, PlanReader
 from planner.validation import Limits, validate
 from planner.voice import voice
-from tools.registry import Registry, Tool
+from tools.registry import Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,17 +106,52 @@ def planning_messages(context: PlanningContext) -> tuple[list[Message], tuple[st
 
     What changes least stands first, so that a provider's prompt cache serves it; the same context gives the same bytes.
     """
-    tools = _described(context.offered)
-    slots = slot_schemas(context.agent.slots)
-    phased = context.mode == "adaptive"
-    advice = context.agent.planning
-    hints = context.agent.hints
-    system = _system(context, "system/planning", planning=advice, slots=slots, hints=hints, phased=phased, tools=tools)
-    return _messages(context, system)
+    rules = _Rules(
+        prompts=context.prompts,
+        profile=context.agent.model_dump_json(),
+        agent=context.agent,
+        tools=tuple(context.offered.tools.values()),
+        phased=context.mode == "adaptive",
+        locale=context.user.get("locale"),
+        timezone=context.user.get("timezone"),
+    )
+    return _messages(context, _planning_rules(rules))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rules:
+    """All that the rules of a planning prompt depend on."""
+
+    prompts: Prompts
+    profile: str
+    """The agent's, as JSON: there are lists in it, which have no hash."""
+    agent: AgentProfile = field(compare=False)
+    tools: tuple[Tool, ...]
+    phased: bool
+    locale: str | None
+    timezone: str | None
+
+
+@lru_cache(maxsize=128)
+def _planning_rules(rules: _Rules) -> Sequence[Rendered]:
+    """Return the rules, and what they were rendered from. They are long, and the same for most messages."""
+    agent = rules.agent
+    spoken, parts = voice(agent, rules.prompts, {"locale": rules.locale, "timezone": rules.timezone})
+    text = rules.prompts.render(
+        "system/planning",
+        **spoken,
+        planning=agent.planning,
+        slots=slot_schemas(agent.slots),
+        hints=agent.hints,
+        phased=rules.phased,
+        tools=_described(rules.tools),
+    )
+    return text, *parts
 
 
 def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta | None) -> Draft:
-    messages, prompts = _messages(context, _system(context, "system/direct"))
+    spoken, parts = voice(context.agent, context.prompts, context.user)
+    messages, prompts = _messages(context, [context.prompts.render("system/direct", **spoken), *parts])
     sentences = direct_sentences(context, on_delta or (lambda _: None))
     generation = llm.stream(messages, sentences, purpose="direct", model=context.agent.llm, timeout_s=context.timeout_s)
     if generation.finish_reason == "cut":
@@ -126,7 +163,7 @@ def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta
     return _drafted(_Judged(generation, plan, faults), generation.usage, prompts, repaired=False)
 
 
-def _messages(context: PlanningContext, system: list[Rendered]) -> tuple[list[Message], tuple[str, ...]]:
+def _messages(context: PlanningContext, system: Sequence[Rendered]) -> tuple[list[Message], tuple[str, ...]]:
     context = packed(context)
     past = history_messages(context.history, context.prompts)
     asked = context.prompts.render(
@@ -154,17 +191,12 @@ def _observed(step: StepOutcome) -> dict[str, Any]:
     return {name: value for name, value in {**seen, "error": step.error}.items() if value is not None}
 
 
-def _system(context: PlanningContext, name: str, **inputs: Any) -> list[Rendered]:
-    spoken, parts = voice(context.agent, context.prompts, context.user)
-    return [context.prompts.render(name, **spoken, **inputs), *parts]
-
-
-def _described(tools: Registry) -> list[dict[str, Any]]:
+def _described(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     """Describe the tools. A playbook's result is that of one of them, and is not shown twice."""
     first: dict[type[BaseModel], str] = {}
-    for tool in tools.tools.values():
+    for tool in tools:
         first.setdefault(tool.output, tool.name)
-    return [_describe(tool, first[tool.output]) for tool in tools.tools.values()]
+    return [_describe(tool, first[tool.output]) for tool in tools]
 
 
 def _describe(tool: Tool, result_of: str) -> dict[str, Any]:

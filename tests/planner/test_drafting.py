@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,24 @@ def test_a_good_answer_costs_one_call(script: Script, llm: OpenAIModel, context:
     assert (drafted.usage.llm_calls, drafted.repaired, drafted.faults) == (1, False, ())
     assert "planning/message@2" in drafted.prompts
     assert script.requests[0]["response_format"]["json_schema"]["strict"] is True
+
+
+def test_rules_are_written_once_and_hold_for_one_setting(context: Context) -> None:
+    """Two messages have the very same rules; another profile, place, mode or set of tools has rules of its own."""
+    asked = context("Weather in Rome?")
+    others = [
+        replace(asked, agent=asked.agent.model_copy(update={"persona": "You are a pirate."})),
+        replace(asked, user={"locale": "de-DE"}),
+        replace(asked, mode="adaptive"),
+        replace(asked, tools=asked.tools.allowed(["travel.lookup_weather"])),
+    ]
+
+    rules, again, *different = (
+        planning_messages(each)[0][0]["content"] for each in (asked, replace(asked, message="And in Oslo?"), *others)
+    )
+
+    assert again is rules
+    assert len({rules, *different}) == 1 + len(others)
 
 
 def test_prose_around_the_plan_is_no_fault(script: Script, llm: OpenAIModel, context: Context) -> None:
