@@ -6,7 +6,8 @@ passed on if it follows the position directly; any gap is filled from the ledger
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from itertools import chain
 from uuid import UUID
 
 import orjson
@@ -15,11 +16,11 @@ from flask import Response, request
 from pydantic import Field
 
 from models.contracts.base import Contract
-from models.contracts.event import EVENT_ID, Event
-from models.database import transaction
+from models.contracts.event import EVENT_ID
+from models.database import statement
 from models.errors import Malformed, Unavailable
 from models.ledger import events
-from models.ledger.events import Stand
+from models.ledger.events import Look, Place
 from models.redis import Item, deltas
 from web.auth import caller, requires
 from web.live import FINAL_EVENTS, hub
@@ -53,63 +54,90 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
     The stream ends after the turn's final event. A comment every 15 seconds keeps proxies awake.
     """
     position = _position(request.headers.get("Last-Event-ID") or query_data.last_event_id)
-    known = turn_id_of(turn_id)
-    stand = read(_stands, known)
-    if stand is None or stand.tenant_id != caller().tenant_id:
-        raise no_turn()
-    if position[0] > stand.last_event:
-        raise Malformed(f"Last-Event-ID: the turn has no event {position[0]}", code="bad_event_id")
-    if stand.is_final and position[0] == stand.last_event:
+    told = stream(turn_id_of(turn_id), caller().tenant_id, position)
+    begin = next(told, None)
+    if begin is None:
         # The answer that tells a browser's EventSource not to come again.
         return Response(status=204)
-    return Response(stream(known, position), content_type="text/event-stream", headers=_HEADERS)
+    answer = Response(chain([begin], told), content_type="text/event-stream", headers=_HEADERS)
+    # The stream ends with its reader, also where nobody has read more than the headers.
+    answer.call_on_close(told.close)
+    return answer
 
 
-def stream(turn_id: UUID, position: Position) -> Iterator[bytes]:
-    """Yield what follows a position, in the format of server-sent events, until the turn is final."""
-    yield b"retry: %d\n\n" % _RECONNECT_MS
+def stream(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator[bytes, None, None]:
+    """Yield what follows a position, in the format of server-sent events, until the turn is final.
+
+    Nothing at all where it is final and nothing follows.
+
+    Raises:
+        NotFound: there is no such turn of this tenant.
+        Malformed: it has no such event.
+        Unavailable: Postgres does not answer. All three before anything is yielded.
+    """
+    # Whoever listens before the first look misses nothing between the two.
     with hub().follow(str(turn_id), position[0]) as reader:
-        news, heartbeat = _missed(turn_id, position), time.monotonic() + _HEARTBEAT_S
-        while True:
-            for name, kind, data in news:
-                position = _read_position(name)
+        news = _begin(turn_id, tenant_id, position)
+        if news is None:
+            return
+        heartbeat = time.monotonic() + _HEARTBEAT_S
+        yield b"retry: %d\n\n" % _RECONNECT_MS + _written(news)
+        while not (news and news[-1][1] in FINAL_EVENTS):
+            if news:
+                position = _read_position(news[-1][0])
                 reader.seen = position[0]
-                heartbeat = time.monotonic() + _HEARTBEAT_S
-                yield b"id: %s\nevent: %s\ndata: %s\n\n" % (name.encode(), kind.encode(), orjson.dumps(data))
-                if kind in FINAL_EVENTS:
-                    return
-            if time.monotonic() >= heartbeat:
-                heartbeat = time.monotonic() + _HEARTBEAT_S
-                yield b": still here\n\n"
             heard = reader.wait(heartbeat - time.monotonic())
             news = _missed(turn_id, position) if heard is None else _new(heard, turn_id, position)
+            if news or time.monotonic() >= heartbeat:
+                heartbeat = time.monotonic() + _HEARTBEAT_S
+                yield _written(news) or b": still here\n\n"
+
+
+def _written(news: list[Item]) -> bytes:
+    """Write all that is new as one block: each costs a system call, and a client as much."""
+    return b"".join(
+        b"id: %s\nevent: %s\ndata: %s\n\n" % (name.encode(), kind.encode(), orjson.dumps(data))
+        for name, kind, data in news
+    )
+
+
+def _begin(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item] | None:
+    """Return what a stream begins with; None where the turn is final and nothing follows."""
+    found = read(_look, (turn_id, position[0]))
+    if found is None or found.stand.tenant_id != tenant_id:
+        raise no_turn()
+    if position[0] > found.stand.last_event:
+        raise Malformed(f"Last-Event-ID: the turn has no event {position[0]}", code="bad_event_id")
+    if found.stand.is_final and position[0] == found.stand.last_event:
+        return None
+    # Before a planner has begun nobody has said anything.
+    return _following(position, found, deltas(turn_id) if found.stand.last_event > 1 else [])
 
 
 def _missed(turn_id: UUID, position: Position) -> list[Item]:
     """Read what follows a position from the record: events from the ledger, deltas as far as Redis has them."""
     try:
-        missed = read(_after_each, (turn_id, position[0])) or ()
-        recorded = [(str(event.seq), event.type, event.data) for event in missed]
+        found = read(_look, (turn_id, position[0]))
     except Unavailable:
         # The stream outlives a restart of Postgres, and a crowd of readers; it looks again soon.
-        return []
-    last = int(recorded[-1][0]) if recorded else position[0]
+        found = None
+    return _following(position, found, deltas(turn_id)) if found else []
+
+
+def _look(places: Sequence[Place]) -> Mapping[Place, Look]:
+    with statement() as db:
+        return events.look(db, places)
+
+
+def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item]:
+    """Return what follows a position of what was found: events, and deltas as far as these have happened."""
+    recorded: list[Item] = [(str(event.seq), event.type, event.data) for event in found.events]
     items: dict[Position, Item] = {}
-    for item in [*recorded, *deltas(turn_id)]:
+    for item in [*recorded, *spoken]:
         place = _read_position(item[0])
-        if position < place and place[0] <= last:
+        if position < place and place[0] <= found.stand.last_event:
             items.setdefault(place, item)
     return [items[place] for place in sorted(items)]
-
-
-def _stands(turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
-    with transaction() as db:
-        return events.stands(db, turn_ids)
-
-
-def _after_each(places: Sequence[tuple[UUID, int]]) -> Mapping[tuple[UUID, int], Sequence[Event]]:
-    with transaction() as db:
-        return events.after_each(db, places)
 
 
 def _new(heard: list[Item], turn_id: UUID, position: Position) -> list[Item]:

@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from queue import Empty, Full, Queue
+from queue import Empty, SimpleQueue
 from uuid import UUID
 
 from models import redis
 from models.contracts.turn import FINAL_TURN_STATUSES
 from models.counts import counts
 from models.daemon import Daemon
-from models.database import transaction
+from models.database import statement
 from models.errors import Unavailable
 from models.ledger import events
 from models.ledger.events import Stand
@@ -28,6 +28,7 @@ FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
 """After one of these a turn has no further event."""
 
 _RECONNECT_S = 1.0
+_CLOSING_S = 5.0
 _KEPT_PER_READER = 1_000
 _POLL_HEARING_S, _POLL_DEAF_S = 5.0, 1.0
 
@@ -38,13 +39,13 @@ class Reader:
     def __init__(self, seen: float) -> None:
         self.seen = seen
         """The last event in the ledger that it knows of. Infinite: it wants to hear of the end only."""
-        self._news: Queue[list[Item] | None] = Queue(_KEPT_PER_READER)
+        self._news: SimpleQueue[list[Item] | None] = SimpleQueue()
 
     def put(self, items: list[Item]) -> None:
         """Hand over news. What a slow reader has no room for is dropped: it finds it in the ledger."""
-        try:
-            self._news.put_nowait(items)
-        except Full:
+        if self._news.qsize() < _KEPT_PER_READER:
+            self._news.put(items)
+        else:
             log.warning("news.dropped", kept=_KEPT_PER_READER)
 
     def note(self, stand: Stand) -> None:
@@ -74,9 +75,11 @@ class Hub:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._readers: dict[str, set[Reader]] = {}
-        self._runs = False
+        self._looks: Daemon | None = None
         self._hears = False
         self._stopping = threading.Event()
+        self._may_look = threading.Event()
+        """A reason to look before it is time to."""
 
     @contextmanager
     def follow(self, turn_id: str, seen: float = 0) -> Iterator[Reader]:
@@ -84,10 +87,9 @@ class Hub:
         reader = Reader(seen)
         with self._lock:
             self._readers.setdefault(turn_id, set()).add(reader)
-            if not self._runs:
-                self._runs = True
+            if self._looks is None:
                 Daemon("live news", self._listen, stopping=self._stopping).start()
-                Daemon("live looks", self._look, stopping=self._stopping).start()
+                self._looks = Daemon("live looks", self._look, stopping=self._stopping).start()
         try:
             yield reader
         finally:
@@ -97,8 +99,11 @@ class Hub:
                     del self._readers[turn_id]
 
     def close(self) -> None:
-        """Hand nothing on from now on; the threads end within seconds."""
+        """Hand nothing on from now on. When it returns, no look is under way; the listener ends within seconds."""
         self._stopping.set()
+        self._may_look.set()
+        if self._looks:
+            self._looks.stop(_CLOSING_S)
 
     def _listen(self) -> None:
         """Hand on what is announced, until the connection is lost."""
@@ -106,7 +111,9 @@ class Hub:
             for message in redis.listen():
                 if self._stopping.is_set():
                     return
-                self._hears = True
+                if not self._hears:
+                    self._hears = True
+                    self._may_look.set()  # what was announced before was not heard
                 if message is not None:
                     self._hand_on(message)
         except Unavailable:
@@ -129,9 +136,10 @@ class Hub:
 
     def _look(self) -> None:
         """Tell readers of whose turn the ledger knows more, once."""
-        self._stopping.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
+        self._may_look.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
+        self._may_look.clear()
         with self._lock:
-            turn_ids = list(self._readers)
+            turn_ids = [] if self._stopping.is_set() else list(self._readers)
         for turn_id, stand in _stands(turn_ids).items():
             for reader in self._readers_of(str(turn_id)):
                 reader.note(stand)
@@ -144,7 +152,7 @@ class Hub:
 def _stands(turn_ids: list[str]) -> Mapping[UUID, Stand]:
     if not turn_ids:
         return {}
-    with transaction() as db:
+    with statement() as db:
         return events.stands(db, [UUID(turn_id) for turn_id in turn_ids])
 
 

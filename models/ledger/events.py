@@ -1,6 +1,5 @@
 """Events: append one, read a turn's."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any, NamedTuple
@@ -8,13 +7,12 @@ from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import Integer, Uuid, column, select, values
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 from models.contracts.turn import FINAL_TURN_STATUSES
 from models.tables.events import TurnEventsRow
-from models.tables.turns import TurnRow
 
 
 class Stand(NamedTuple):
@@ -25,6 +23,29 @@ class Stand(NamedTuple):
     is_final: bool
 
 
+Place = tuple[UUID, int]
+"""A turn, and the number of one of its events, or 0."""
+
+
+class Look(NamedTuple):
+    """The progress of a turn, and its events after a place."""
+
+    stand: Stand
+    events: list[Event]
+
+
+_LOOK = """
+SELECT place.turn_id, place.seq, t.tenant_id, t.last_event, t.status,
+       (SELECT json_agg(json_build_object('turn_id', e.turn_id, 'at', hot.rfc3339(e.at),
+                                          'after', e.seq - jsonb_array_length(e.earlier) - 1,
+                                          'events', e.earlier || jsonb_build_object('type', e.type, 'data', e.data))
+                        ORDER BY e.seq)
+          FROM turn_events e WHERE e.turn_id = t.id AND e.seq > place.seq)
+  FROM unnest(%s::uuid[], %s::int[]) AS place (turn_id, seq) JOIN turns t ON t.id = place.turn_id
+"""
+_STANDS = "SELECT id, tenant_id, last_event, status FROM turns WHERE id = ANY(%s)"
+
+
 def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any]) -> list[Event]:
     """Append an event that comes with no other change."""
     row = db.execute("SELECT hot.note(%s, %s, %s)", (turn_id, kind, Jsonb(data)), prepare=True).fetchone()
@@ -33,30 +54,34 @@ def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any])
 
 def after(db: Session, turn_id: UUID, seq: int) -> list[Event]:
     """Return a turn's events after this one, in order."""
-    return list(after_each(db, [(turn_id, seq)]).get((turn_id, seq), []))
+    rows = select(TurnEventsRow).where(TurnEventsRow.turn_id == turn_id, TurnEventsRow.seq > seq)
+    # A reader may have left off within a commit.
+    told = (_told(row) for row in db.scalars(rows.order_by(TurnEventsRow.seq)))
+    return [event for events in told for event in events if event.seq > seq]
 
 
-def after_each(db: Session, places: Sequence[tuple[UUID, int]]) -> Mapping[tuple[UUID, int], Sequence[Event]]:
-    """Return, for each of these places (turn, seq) that is followed by any, the turn's events after it, in order."""
-    wanted = values(column("turn_id", Uuid), column("after", Integer), name="wanted").data(list(places))
-    query = (
-        select(TurnEventsRow, wanted.c.after)
-        .join(wanted, (TurnEventsRow.turn_id == wanted.c.turn_id) & (TurnEventsRow.seq > wanted.c.after))
-        .order_by(TurnEventsRow.turn_id, TurnEventsRow.seq)
-    )
-    found: defaultdict[tuple[UUID, int], list[Event]] = defaultdict(list)
-    for row, seq in db.execute(query):
-        # A reader may have left off within a commit.
-        found[row.turn_id, seq] += [event for event in _told(row) if event.seq > seq]
-    return found
+def look(db: psycopg.Connection, places: Sequence[Place]) -> Mapping[Place, Look]:
+    """Return, for each of these places whose turn there is, the turn's progress and its events after it, in order.
+
+    One statement, which sees all of it at the same moment.
+    """
+    found = db.execute(_LOOK, ([turn_id for turn_id, _ in places], [seq for _, seq in places]), prepare=True)
+    return {
+        (turn_id, seq): Look(
+            Stand(tenant_id, last_event, status in FINAL_TURN_STATUSES),
+            # A reader may have left off within a commit.
+            [event for commit in commits or () for event in read_events(commit) if event.seq > seq],
+        )
+        for turn_id, seq, tenant_id, last_event, status, commits in found
+    }
 
 
-def stands(db: Session, turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
+def stands(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
     """Return how far each of these turns is, in one statement."""
-    query = select(TurnRow.id, TurnRow.tenant_id, TurnRow.last_event, TurnRow.status).where(TurnRow.id.in_(turn_ids))
+    found = db.execute(_STANDS, (list(turn_ids),), prepare=True)
     return {
         turn_id: Stand(tenant_id, last_event, status in FINAL_TURN_STATUSES)
-        for turn_id, tenant_id, last_event, status in db.execute(query)
+        for turn_id, tenant_id, last_event, status in found
     }
 
 

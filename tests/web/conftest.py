@@ -1,6 +1,7 @@
 """An application over a database of its own, and keys to it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from uuid import UUID
 
 import pytest
 from apiflask import APIFlask
@@ -10,11 +11,19 @@ from models.contracts.turn import SCOPES, Scope
 from models.database import transaction
 from models.ledger import keys, tenants
 from web.app import create_app
+from web.events import Position, stream
 from web.live import Hub, hub
 from workers.app import app as celery
 from workers.dispatch import settle
 
 KeyMaker = Callable[..., dict[str, str]]
+
+
+def follow(turn_id: UUID, position: Position = (0, 0)) -> Generator[bytes, None, None]:
+    """Follow a turn of the tenant that keys are made for."""
+    with transaction() as db:
+        tenant_id = tenants.ensure(db, "ours")
+    return stream(turn_id, tenant_id, position)
 
 
 @pytest.fixture

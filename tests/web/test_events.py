@@ -19,7 +19,7 @@ from models.ledger.turns import Ending
 from models.redis import announce, append_delta, redis, settle_deltas
 from tests.factories import claim_turn, record_plan, step
 from tests.facts import wait_for
-from web.events import stream
+from tests.web.conftest import follow
 from web.live import Hub, hub
 
 
@@ -153,7 +153,7 @@ def test_reader_who_joins_midway(client: FlaskClient, pauses: int) -> None:
         next(work)
 
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(lambda: b"".join(stream(turn_id, (0, 0))))
+        reading = pool.submit(lambda: b"".join(follow(turn_id)))
         wait_for(lambda: str(turn_id) in hub()._readers)
         list(work)
         told = _read(reading.result().decode())
@@ -170,15 +170,13 @@ def test_many_readers_of_one_turn(client: FlaskClient) -> None:
         seen: list[str] = []
         while not seen or seen[-1] != _IDS[-1]:
             seq, _, number = (seen[-1] if seen else "0").partition(".")
-            source = stream(turn_id, (int(seq), int(number or 0)))
-            taken = 0
+            source, taken = follow(turn_id, (int(seq), int(number or 0))), list[str]()
             for block in source:
-                found = _read(block.decode())
-                seen += [each.id for each in found]
-                taken += len(found)
-                if taken == piece:
+                taken += [each.id for each in _read(block.decode())]
+                if len(taken) >= piece:
                     break
-            source.close()  # type: ignore[attr-defined]
+            source.close()
+            seen += taken[:piece]
         return seen
 
     with ThreadPoolExecutor(4) as pool:
@@ -194,8 +192,8 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
     turn_id = _open(client)
     turn = claim_turn(turn_id)
     assert turn is not None
-    source = stream(turn_id, (0, 0))
-    first = [_read(next(source).decode()) for _ in range(3)]
+    source = follow(turn_id)
+    first = _read(next(source).decode())
     monkeypatch.setattr("web.live._POLL_DEAF_S", 60.0)
     monkeypatch.setattr("web.live._POLL_HEARING_S", 60.0)
     with statement() as db:
@@ -204,11 +202,11 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
 
     timer = threading.Timer(0.1, announce, (turn_id, heard))
     timer.start()
-    rest = [_read(next(source).decode())[0] for _ in range(2)]
-    source.close()  # type: ignore[attr-defined]
+    rest = _read(next(source).decode())
+    source.close()
     timer.join()
 
-    assert [each[0].id for each in first[1:]] == ["1", "2"]
+    assert [each.id for each in first] == ["1", "2"]
     assert [(each.id, each.data["number"]) for each in rest] == [("3", 1), ("4", 2)]
 
 
@@ -222,7 +220,7 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
     monkeypatch.setattr("web.live._POLL_DEAF_S", 0.05)
 
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(lambda: b"".join(stream(turn_id, (0, 0))))
+        reading = pool.submit(lambda: b"".join(follow(turn_id)))
         list(_work(turn_id, deltas=0))
         told = _read(reading.result().decode())
 
@@ -233,10 +231,10 @@ def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None
     """A quiet stream says from time to time that it is there."""
     turn_id = _open(client)
     monkeypatch.setattr("web.events._HEARTBEAT_S", 0.05)
-    source = stream(turn_id, (1, 0))
+    source = follow(turn_id, (1, 0))
 
     said = [next(source) for _ in range(3)]
-    source.close()  # type: ignore[attr-defined]
+    source.close()
 
     assert said[0].startswith(b"retry: ")
     assert said[1:] == [b": still here\n\n"] * 2

@@ -2,25 +2,29 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from math import inf
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 from uuid import UUID
 
+import orjson
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import event
 
 from models import redis
 from models.contracts.event import Event
 from models.counts import Counts
-from models.database import engine
+from models.daemon import Daemon
+from models.database import close_connections
 from models.ids import new_id
 from models.ledger import events
 from models.redis import CHANNEL, announce
 from tests.factories import claim_turn, finish_turn
 from tests.facts import wait_for
-from web.events import stream
+from tests.round_trips import counting_round_trips, redis_commands
+from tests.web.conftest import follow
 from web.live import Hub, Reader
 
 MALFORMED = [
@@ -53,12 +57,20 @@ def _total(counted: Counts, *series: str) -> float:
     return sum(amount for name, amount in list(counted._fresh) if name == series)
 
 
+_numbers = count(1)
+
+
 def _hears(turn_id: UUID, reader: Reader) -> bool:
-    announce(turn_id, [Event(seq=1, type="turn.queued", data={})])
-    return bool(reader.wait(0.05))
+    """Whether it hears what is announced now, and not only what was announced before."""
+    number = next(_numbers)
+    announce(turn_id, [Event(seq=number, type="turn.queued", data={})])
+    while (heard := reader.wait(0.05)) != []:
+        if heard and heard[0][0] == str(number):
+            return True
+    return False
 
 
-@pytest.mark.usefixtures("redis_url")
+@pytest.mark.usefixtures("database")
 def test_a_malformed_message_is_passed_over(
     counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +87,7 @@ def test_a_malformed_message_is_passed_over(
     assert _total(counted, "turnloom_news_malformed_total") == len(MALFORMED)
 
 
-@pytest.mark.usefixtures("redis_url")
+@pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), SystemExit(1)], ids=repr)
 def test_whatever_ends_the_listener_starts_it_again(
     error: BaseException, counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
@@ -148,18 +160,56 @@ def test_one_look_serves_all_readers(client: FlaskClient, monkeypatch: pytest.Mo
     assert looked.call_count == 2
 
 
-def test_a_stream_costs_no_connection_while_nothing_happens(turn_id: UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comments that keep proxies awake ask nobody."""
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Hub:
+    """The hub of streams; it hears what the test hands on, and looks nowhere."""
+    made = Hub()
+    made._looks = Daemon("test", Mock())
+    monkeypatch.setattr("web.events.hub", lambda: made)
+    return made
+
+
+def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One round trip to Postgres when it begins; none for what it hears, nor for comments that keep proxies awake.
+
+    Redis is asked when somebody may have said something before.
+    """
     monkeypatch.setattr("web.events._HEARTBEAT_S", 0.01)
-    monkeypatch.setattr("web.events.hub", lambda: idle)
-    idle, lent = Hub(), Mock()
-    idle._runs = True
-    source = stream(turn_id, (0, 0))
-    told = [next(source) for _ in range(2)]
-    event.listen(engine(), "checkout", lent)
+    close_connections()
+    with counting_round_trips(tmp_path) as round_trips:
+        costs = _Costs(round_trips)
+        next(follow(turn_id))  # from now on the statement is prepared
+        source = follow(turn_id)
+        costs.begin()
+        told = [next(source)]
+        begun = costs.begin()
+        quiet._hand_on(orjson.dumps([(str(turn_id), [("2", "plan.started", {})])]))
+        while not told[-1].startswith(b"id: 2\n"):
+            told.append(next(source))
+        told += [next(source) for _ in range(20)]
+        heard = costs.begin()
+        source.close()
+        claim_turn(turn_id)
+        source = follow(turn_id)
+        costs.begin()
+        joined = next(source)
+        later = costs.begin()
+        source.close()
 
-    comments = {next(source) for _ in range(20)}
-    source.close()  # type: ignore[attr-defined]
+    assert (b"id: 1\n" in told[0], told[-1], b"id: 2\n" in joined) == (True, b": still here\n\n", True)
+    assert {"begun": begun, "heard": heard, "later": later} == {"begun": (1, 0), "heard": (0, 0), "later": (1, 1)}
 
-    assert told[1].startswith(b"id: 1\n")
-    assert (comments, lent.call_count) == ({b": still here\n\n"}, 0)
+
+class _Costs:
+    """Counts, from time to time, the round trips to Postgres and the looks for deltas in Redis."""
+
+    def __init__(self, round_trips: Callable[[], int]) -> None:
+        self._round_trips = round_trips
+        self._before = (0, 0)
+
+    def begin(self) -> tuple[int, int]:
+        """Return what has been spent since the last time."""
+        now = self._round_trips(), redis_commands().get("xrange", 0)
+        spent = now[0] - self._before[0], now[1] - self._before[1]
+        self._before = now
+        return spent

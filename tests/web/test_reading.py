@@ -108,13 +108,16 @@ def test_a_whole_turn_has_what_belongs_to_it(database: str) -> None:
 
 
 def test_events_are_read_for_many_places_at_once(database: str) -> None:
-    """Each place (turn, seq) has what follows it: also several places of one turn, and none where nothing follows."""
+    """Each place (turn, seq) of a turn that there is has what follows it: also several places of one turn."""
     first, second = running_turn(step("a"), conversation_id="c1"), running_turn(step("a"), conversation_id="c2")
     places = [(first.id, 0), (first.id, 2), (second.id, 1), (second.id, 3), (new_id(), 0)]
 
+    with statement() as connection:
+        found = events.look(connection, places)
     with transaction() as db:
-        found = events.after_each(db, places)
         alone = events.after(db, first.id, 0)
 
-    assert [[event.seq for event in found.get(place, [])] for place in places] == [[1, 2, 3], [3], [2, 3], [], []]
-    assert found[first.id, 0] == alone
+    assert [[event.seq for event in found[place].events] for place in places[:-1]] == [[1, 2, 3], [3], [2, 3], []]
+    assert {look.stand.last_event for look in found.values()} == {3}
+    assert set(found) == set(places[:-1])
+    assert found[first.id, 0].events == alone

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import Mock
 from uuid import UUID
 
 import pytest
@@ -11,9 +12,11 @@ from flask.testing import FlaskClient
 
 from models.database import transaction
 from models.errors import Unavailable
-from models.ledger import events, turns
+from models.ledger import events, turns, whole_turns
+from models.redis import announce
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn
+from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
 from web.live import hub
 
@@ -184,8 +187,10 @@ def test_faults_of_a_plan(client: FlaskClient) -> None:
     assert {("a", "unknown_tool"), ("a", "dangling_need"), ("b", "bad_argument"), ("b", "self_dependency")} <= found
 
 
-def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient) -> None:
-    """With `wait` the answer is the finished turn, as soon as it is finished."""
+def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `wait` the answer is the finished turn, as soon as its end is announced; nobody looks for it before."""
+    looked = Mock(wraps=whole_turns.read)
+    monkeypatch.setattr(whole_turns, "read", looked)
     headers = {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
 
     def post() -> Any:
@@ -199,12 +204,17 @@ def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient) -> None:
             accepted = found[0]["active_turn_id"] if found else None
         turn = claim_turn(UUID(accepted))
         assert turn is not None
-        finish_turn(turn, text="there you are")
+        wait_for(lambda: hub()._hears)
+        announce(turn.id, turn.events)
+        finished = finish_turn(turn, text="there you are")
+        assert finished is not None
+        announce(turn.id, finished.events)
         answer = waiting.result()
 
     assert answer.status_code == 200
     assert answer.get_json()["status"] == "succeeded"
     assert answer.get_json()["reply"]["text"] == "there you are"
+    assert looked.call_count == 1
     assert not hub()._readers
 
 
