@@ -1,7 +1,6 @@
 """Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -28,7 +27,6 @@ from planner.context import PlanningContext
 from planner.drafting import Draft, draft
 from planner.expansion import StandIn, stand_in
 from planner.expressions import load_expression
-from planner.graph import Fragment
 from planner.llm.metering import Meter
 from planner.phases import steps_now
 from planner.policy import Trouble
@@ -51,7 +49,9 @@ from workers.postponement import postpone
 from workers.preflight import check_language_model
 from workers.recalling import recall
 from workers.responding import Deltas, broken, finish, respond
-from workers.streaming import EarlySteps
+from workers.streaming import EarlySteps, HeldSteps
+
+_NO_STEPS = HeldSteps()
 
 
 @worker_init.connect
@@ -220,11 +220,11 @@ def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
 
 
 def _go_on(
-    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: _Origin, early: Sequence[Fragment] = ()
+    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: _Origin, early: HeldSteps = _NO_STEPS
 ) -> _Own | None:
     """Record the plan over what has started; then send what is ready, or answer where no step is open."""
     placement = _placement(agent)
-    started = frozenset(step for fragment in early for step in fragment.steps)
+    started = frozenset(step for fragment in early.fragments for step in fragment.steps)
     is_phased = origin.source == "llm" and (turn.mode or agent.mode) == "adaptive"
     now = plan.model_copy(update={"steps": steps_now(plan, started)}) if is_phased else plan
     compiled = compile_plan(now, registry(), placement, agent.max_parallel, started)
@@ -233,15 +233,16 @@ def _go_on(
         source=origin.source,
         trace=origin.trace,
         steps=compiled.steps,
-        fragments=fragment_rows(compiled.fragments, len(early)),
+        fragments=fragment_rows(compiled.fragments, len(early.fragments)),
         placement=placement,
         max_parallel=compiled.max_parallel,
         calls=meter.calls,
         slots=_settled_by(plan, turn, agent),
+        told=early.told,
     )
     wanted, holder = _wanted(placement), current_holder()
     reach("plan.drafted")
-    if not (turn.revision or plan.steps or early) and answer_at_once(turn, new, meter):
+    if not (turn.revision or plan.steps or early.fragments) and answer_at_once(turn, new, meter):
         return None
     with statement() as db:
         recorded = plans.record(db, turn.id, turn.attempt, new, wanted, holder)

@@ -1,14 +1,26 @@
 """Start steps that only read while the language model still writes the plan that they are of.
 
-Each becomes a fragment of its own in the generation that the plan will have. When the plan is whole and holds them all
-as they were started, the rest of it is compiled over them; otherwise all of them are dropped.
+Steps are gathered for a moment. A plan that is whole by then starts as a whole. Otherwise one commit tells of what has
+been written and starts what may start, each step as a fragment of its own in the generation that the plan will have.
+When the plan is whole and holds them all as they were started, the rest of it is compiled over them; otherwise all of
+them are dropped.
 """
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 from models.contracts.plan import Plan, Step
 from models.crash_points import reach
+from models.daemon import Daemon
 from models.database import statement
 from models.errors import Unavailable
 from models.ledger import plans
+from models.ledger.plans import WrittenSteps
 from models.ledger.turns import ClaimedTurn
 from models.logging import log
 from models.redis import announce
@@ -17,28 +29,66 @@ from planner.graph import Fragment
 from planner.streaming import WrittenStep
 from tools.registry import Registry
 from workers import canvas
+from workers.callers import callers
 from workers.compiling import Columns, fragment_rows, limit_ms
-from workers.noting import note
+
+MOMENT_S = 0.03
+"""How long a step waits for others, and for the end of its plan."""
+
+
+class HeldSteps(NamedTuple):
+    """The early steps of a turn as its plan holds them."""
+
+    fragments: Sequence[Fragment] = ()
+    """Of those that were started."""
+    told: Sequence[dict[str, Any]] = ()
+    """Events of those that nobody has been told of yet."""
 
 
 class EarlySteps:
-    """The steps of a claimed turn that have started before its plan is whole."""
+    """The steps of a claimed turn that were written before its plan is whole.
 
-    def __init__(self, turn: ClaimedTurn, tools: Registry, slots: int, max_parallel: int | None) -> None:
+    They are taken, and held by a plan, in the planner's thread; another one starts them.
+    """
+
+    def __init__(
+        self,
+        turn: ClaimedTurn,
+        tools: Registry,
+        slots: int,
+        max_parallel: int | None,
+        start_soon: "Callable[[EarlySteps], None] | None" = None,
+    ) -> None:
+        """`start_soon`: sees to it that what waits is started; in a moment, unless a test says when."""
         self._turn = turn
         self._columns = Columns(tools)
         self._slots = slots
         self._max_parallel = max_parallel
+        self._start_soon = start_soon or _start_soon
+        self._lock = threading.RLock()
+        self._waiting: list[WrittenStep] = []
         self._started: dict[str, Step] = {}
         self._fragments: list[Fragment] = []
         self._may_start = True
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether there is a step that nobody has been told of."""
+        return bool(self._waiting)
+
     def take(self, written: WrittenStep) -> None:
-        """Tell the turn's readers of a step, and start it if it may start early."""
-        if written.early is not None and self._may_start:
-            self._start(written.early, written.position)
-        else:
-            note(self._turn.id, "plan.step", {"step": written.raw.get("id"), "tool": written.raw.get("tool")})
+        """Leave a step: in a moment it is told of, and started if it may start early."""
+        with self._lock:
+            self._waiting.append(written)
+            if len(self._waiting) == 1 and self._may_start:
+                self._start_soon(self)
+
+    def start_waiting(self) -> None:
+        """Tell the turn's readers of the steps that wait, and start those that may start early: one commit."""
+        with self._lock:
+            if self._may_start and self._waiting:
+                waiting, self._waiting = self._waiting, []
+                self._start(waiting)
 
     def refuse(self) -> None:
         """Hear that the plan which these steps are of is refused: cancel them while another one is asked for."""
@@ -53,46 +103,90 @@ class EarlySteps:
         Raises:
             Unavailable: Postgres does not answer.
         """
-        self._may_start = False
-        if not self._started:
-            return
-        with statement() as db:
-            dropped = plans.drop_early(db, self._turn.id, self._turn.attempt)
-        self._started.clear()
-        self._fragments.clear()
+        with self._lock:
+            self._may_start = False
+            self._waiting.clear()
+            if not self._started:
+                return
+            with statement() as db:
+                dropped = plans.drop_early(db, self._turn.id, self._turn.attempt)
+            self._started.clear()
+            self._fragments.clear()
         reach("early_steps.dropped")
         announce(self._turn.id, dropped or [])
 
-    def held_by(self, plan: Plan) -> list[Fragment]:
-        """Return the fragments of the steps that were started, all of which the plan holds; if it does not, drop them.
+    def held_by(self, plan: Plan) -> HeldSteps:
+        """Return the steps that were started, all of which the plan holds; if it does not, drop them.
+
+        Those that still wait start with the plan.
 
         Raises:
             Unavailable: Postgres does not answer.
         """
         held = {step.id: step for step in plan.steps}
-        if not self._may_start or any(held.get(name) != step for name, step in self._started.items()):
-            self.drop()
-        return self._fragments
+        with self._lock:
+            told = [_told(written) for written in self._waiting if written.raw.get("id") in held]
+            self._waiting.clear()
+            if not self._may_start or any(held.get(name) != step for name, step in self._started.items()):
+                self.drop()
+            return HeldSteps(self._fragments, told)
 
-    def _start(self, step: Step, position: int) -> None:
-        columns = self._columns.of(step, position)
-        lane = Lane((step.id,), columns["queue"], step.tool, limit_ms=limit_ms(columns))
-        fragment = Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
-        (row,) = fragment_rows([fragment], len(self._fragments))
-        self._started[step.id] = step
-        self._fragments.append(fragment)
+    def _start(self, waiting: Sequence[WrittenStep]) -> None:
+        first = len(self._fragments)
+        rows = [self._columns.of(each.early, each.position) for each in waiting if each.early]
+        self._started |= {each.early.id: each.early for each in waiting if each.early}
+        self._fragments += map(_fragment, rows)
+        written = WrittenSteps(
+            told=[_told(each) for each in waiting],
+            steps=rows,
+            fragments=fragment_rows(self._fragments[first:], first),
+            max_parallel=self._max_parallel,
+        )
+        # Whatever comes in between, they may stand in the ledger all the same: so all are dropped in the end.
+        self._may_start = False
         try:
             with statement() as db:
-                started = plans.start_early(db, self._turn.id, self._turn.attempt, columns, row, self._max_parallel)
+                started = plans.start_early(db, self._turn.id, self._turn.attempt, written)
         except Unavailable as error:
-            # It may stand in the ledger all the same: so all are dropped in the end.
-            log.warning("step.not_started", turn_id=str(self._turn.id), step_id=step.id, error=error.code)
-            started = None
-        if started is None:
-            self._may_start = False
+            log.warning("steps.not_started", turn_id=str(self._turn.id), error=error.code)
             return
+        if started is None:
+            return
+        self._may_start = True
         reach("step.started_early")
         announce(self._turn.id, started.events)
         if started.ready:
             ready = [self._fragments[number].expression for number in started.ready]
             canvas.publish(self._turn.id, self._turn.generation, ready, self._slots)
+
+
+def _fragment(columns: dict[str, Any]) -> Fragment:
+    lane = Lane((columns["id"],), columns["queue"], columns["tool"], limit_ms=limit_ms(columns))
+    return Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
+
+
+def _told(written: WrittenStep) -> dict[str, Any]:
+    return {"type": "plan.step", "data": {"step": written.raw.get("id"), "tool": written.raw.get("tool")}}
+
+
+def _start_soon(early: EarlySteps) -> None:
+    """Let what waits start when its moment is over, unless its plan is whole by then."""
+    _due().put((time.monotonic() + MOMENT_S, early))
+
+
+@lru_cache
+def _due() -> "SimpleQueue[tuple[float, EarlySteps]]":
+    """Return the queue of those that wait for the end of their moment; a daemon serves it."""
+    due: SimpleQueue[tuple[float, EarlySteps]] = SimpleQueue()
+
+    def start_next() -> None:
+        at, early = due.get()
+        time.sleep(max(0.0, at - time.monotonic()))
+        if early.has_waiting:
+            callers.call(early.start_waiting)
+
+    Daemon("early steps", start_next).start()
+    return due
+
+
+os.register_at_fork(after_in_child=_due.cache_clear)

@@ -40,6 +40,8 @@ class NewPlan:
     """Of the language model, for this revision."""
     slots: dict[str, Any] | None = None
     """What the conversation has settled after it; None: nothing new."""
+    told: Sequence[dict[str, Any]] = ()
+    """Events of steps that were written and that nobody has been told of."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +62,33 @@ class RecordedPlan:
 
 
 @dataclass(frozen=True)
+class WrittenSteps:
+    """Steps of a plan that is still being written."""
+
+    told: Sequence[dict[str, Any]]
+    """The events that tell of all of them."""
+    steps: Sequence[dict[str, Any]]
+    """Columns of `StepRow`, one entry a step that is to start."""
+    fragments: Sequence[dict[str, Any]]
+    """Columns of `FragmentRow`, one entry a step that is to start."""
+    max_parallel: int | None
+    """Their agent's cap."""
+
+
+@dataclass(frozen=True)
 class EarlyStart:
-    """The result of starting a step before its plan is complete."""
+    """The result of starting steps before their plan is complete."""
 
     ready: list[int]
     """Numbers of the fragments that are the planner's to publish: others follow from those that are under way."""
     events: list[Event]
 
 
-def start_early(
-    db: psycopg.Connection,
-    turn_id: UUID,
-    attempt: int,
-    step: dict[str, Any],
-    fragment: dict[str, Any],
-    max_parallel: int | None,
-) -> EarlyStart | None:
-    """Record a step of a plan that is still being written, as a fragment of its own. None: the fence is old."""
-    told = {"step": step["id"], "tool": step["tool"]}
+def start_early(db: psycopg.Connection, turn_id: UUID, attempt: int, written: WrittenSteps) -> EarlyStart | None:
+    """Record steps of a plan that is still being written, each as a fragment of its own. None: the fence is old."""
     row = db.execute(
         "SELECT hot.start_early(%s, %s, %s, %s, %s, %s)",
-        (turn_id, attempt, Jsonb(step), Jsonb(fragment), max_parallel, Jsonb(told)),
+        (turn_id, attempt, Jsonb(written.steps), Jsonb(written.fragments), written.max_parallel, Jsonb(written.told)),
         prepare=True,
     ).fetchone()
     found = row[0] if row else None
@@ -162,6 +170,7 @@ def _write_plan(new: NewPlan) -> Jsonb:
             "source": new.source,
             "document": new.plan.model_dump(mode="json", exclude_none=True),
             "trace": new.trace,
+            "told": list(new.told),
             **({} if new.slots is None else {"slots": new.slots}),
         }
     )

@@ -9,7 +9,7 @@ import pytest
 from tests.chaos.drills import LONG, PLAN, WITHIN_S, Drill, disorders, drilled_stack
 from tests.facts import wait_for
 from tests.journeys.following import sim_lines
-from tests.journeys.speaking import says, speaker, written
+from tests.journeys.speaking import PAUSE, Speaker, says, speaker, written
 
 STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
 """Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
@@ -18,24 +18,34 @@ CHATTING = ("turn.claimed", "plan.drafted", "reply.composed", "turn.finished")
 """Those of a turn whose plan is a reply: the last two are before and after its only commit after the claim."""
 
 
+@pytest.fixture(scope="module")
+def model() -> Iterator[Speaker]:
+    with speaker() as speaking:
+        speaking.gate.set()
+        yield speaking
+
+
 @pytest.fixture(scope="module", params=["spread", "dense"])
-def drill(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
+def drill(request: pytest.FixtureRequest, model: Speaker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
     folder = tmp_path_factory.mktemp(request.param)
-    with speaker() as model:
-        model.gate.set()
-        with drilled_stack(folder, OPENAI_BASE_URL=model.url, TURNLOOM_PLACEMENT=request.param) as ground:
-            yield Drill(ground.api, ground.log, ground.crash_at, count())
+    with drilled_stack(folder, OPENAI_BASE_URL=model.url, TURNLOOM_PLACEMENT=request.param) as ground:
+        yield Drill(ground.api, ground.log, ground.crash_at, count())
 
 
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize("points", STREAMING if LONG else STREAMING[:1])
-def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill) -> None:
+def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill, model: Speaker) -> None:
     """The turn is planned again and succeeds; what the lost planner had started is cancelled, nothing acts twice."""
-    first = written(*PLAN, {**PLAN[0], "id": "x", "tool": "sim.no"}) if points == STREAMING[2] else written(*PLAN)
+    last = [{**PLAN[0], "id": "x", "tool": "sim.no"}] if points == STREAMING[2] else []
+    model.gate.clear()
     drill.arm(points)
+    armed = drill.crash_at.read_text()
+    turn_id = drill.post(message=says(written(*PLAN[:4], PAUSE, *PLAN[4:], *last), written(*PLAN)))
+    wait_for(lambda: drill.crash_at.read_text() != armed or sim_lines(drill.log, turn_id))
+    model.gate.set()
 
-    turn = drill.ended(drill.post(message=says(first, written(*PLAN))))
+    turn = drill.ended(turn_id)
 
     wait_for(drill.all_died)
     assert turn["status"] == "succeeded"

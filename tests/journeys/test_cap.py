@@ -8,9 +8,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.facts import wait_for
 from tests.journeys.conftest import CAP
 from tests.journeys.following import assert_ran_once_in_order, finished, post, sim_lines, wait_step
-from tests.journeys.speaking import Speaker, says, written
+from tests.journeys.speaking import PAUSE, Speaker, says, written
 from tests.journeys.test_plans import random_dag
 
 PLACEMENTS = pytest.mark.parametrize("placement", ["spread", "dense"])
@@ -85,12 +86,16 @@ def test_the_same_call_is_made_once_and_again_after_a_write(api: httpx2.Client, 
 
 
 @PLACEMENTS
-def test_a_copy_may_start_early(api: httpx2.Client, log: Path, placement: str) -> None:
+def test_a_copy_may_start_early(api: httpx2.Client, model: Speaker, log: Path, placement: str) -> None:
     """It follows from the step that started while the plan was written."""
     read = {"tool": "sim.echo", "args": {"value": 1}, "needs": []}
-    answer = written({"id": "a", **read}, {"id": "b", **read}, wait_step("c", "b"))
+    answer = written({"id": "a", **read}, {"id": "b", **read}, PAUSE, wait_step("c", "b"))
+    model.gate.clear()
+    turn_id = post(api, says(answer), agent=f"capped-{placement}")["turn_id"]
+    wait_for(lambda: ("E", "a") in sim_lines(log, turn_id))
+    model.gate.set()
 
-    turn = finished(api, post(api, says(answer), agent=f"capped-{placement}")["turn_id"])
+    turn = finished(api, turn_id)
 
     assert [step["status"] for step in turn["steps"]] == ["succeeded"] * 3
     assert {step for _, step in sim_lines(log, turn["turn_id"])} == {"a", "c"}

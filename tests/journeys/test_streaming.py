@@ -70,7 +70,6 @@ def test_what_only_reads_runs_while_the_plan_is_written(api: httpx2.Client, mode
 
 def test_random_plans_run_each_step_once_and_in_order(api: httpx2.Client, model: Speaker, log: Path) -> None:
     """However the end of the plan falls among its running steps, none of them runs twice or too soon."""
-    model.gate.set()
     rng = random.Random(5)
     shapes = [random_dag(seed, 14) for seed in range(16)]
 
@@ -80,8 +79,11 @@ def test_random_plans_run_each_step_once_and_in_order(api: httpx2.Client, model:
             for name, before in needs.items()
         ]
 
+    plans = [steps(needs) for needs in shapes]
     with ThreadPoolExecutor(4) as pool:
-        asked = list(pool.map(lambda needs: ask(api, written(*steps(needs))), shapes))
+        asked = list(pool.map(lambda plan: ask(api, written(*plan[:5], PAUSE, *plan[5:])), plans))
+    wait_for(lambda: any(sim_lines(log, turn_id) for turn_id in asked))
+    model.gate.set()
     turns = [finished(api, turn_id, 30) for turn_id in asked]
 
     assert {turn["status"] for turn in turns} == {"succeeded"}

@@ -1,5 +1,6 @@
 """Start steps before their plan is whole, and record the plan over them, as the planner does it."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -7,7 +8,7 @@ from models.contracts.event import Event
 from models.contracts.plan import Plan, Step
 from models.database import statement, transaction
 from models.ledger import events, plans, steps
-from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan
+from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan, WrittenSteps
 from models.ledger.turns import ClaimedTurn
 from planner.expressions import Lane
 from planner.graph import Fragment
@@ -22,12 +23,20 @@ def planning_turn(**request: Any) -> ClaimedTurn:
     return turn
 
 
-def start_early(turn: ClaimedTurn, raw: dict[str, Any], number: int = 0, cap: int | None = None) -> EarlyStart | None:
-    columns = Columns(REGISTRY).of(Step.model_validate(raw), number)
-    lane = Lane((columns["id"],), columns["queue"], columns["tool"])
-    fragment = Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
+def start_early(
+    turn: ClaimedTurn, *raw: dict[str, Any], first: int = 0, cap: int | None = None
+) -> EarlyStart | None:
+    """Start steps together; `first`: the place of the first one in the plan."""
+    made_by = Columns(REGISTRY)
+    columns = [made_by.of(Step.model_validate(each), place) for place, each in enumerate(raw, first)]
+    fragments = [
+        Fragment(tuple(each["needs"]), (each["id"],), Lane((each["id"],), each["queue"], each["tool"]), each["inline"])
+        for each in columns
+    ]
+    told = [{"type": "plan.step", "data": {"step": each["id"], "tool": each["tool"]}} for each in columns]
     with statement() as db:
-        return plans.start_early(db, turn.id, turn.attempt, columns, fragment_rows([fragment], number)[0], cap)
+        written = WrittenSteps(told, columns, fragment_rows(fragments, first), cap)
+        return plans.start_early(db, turn.id, turn.attempt, written)
 
 
 def drop_early(turn: ClaimedTurn) -> list[Event] | None:
@@ -36,13 +45,17 @@ def drop_early(turn: ClaimedTurn) -> list[Event] | None:
 
 
 def record_over(
-    turn: ClaimedTurn, started: set[str], *raw: dict[str, Any], cap: int | None = None
+    turn: ClaimedTurn,
+    started: set[str],
+    *raw: dict[str, Any],
+    cap: int | None = None,
+    told: Sequence[dict[str, Any]] = (),
 ) -> RecordedPlan | None:
     """Record a plan over the steps that have started."""
     plan = Plan.model_validate({"steps": list(raw)})
     compiled = compile_plan(plan, REGISTRY, "dense", cap, frozenset(started))
     rows = fragment_rows(compiled.fragments, len(started))
-    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, [])
+    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, told=told)
     with statement() as db:
         return plans.record(db, turn.id, turn.attempt, new, NOTHING, PLANNER)
 

@@ -171,7 +171,7 @@ def test_early_steps_take_up_places_too() -> None:
     """What is beyond the cap waits in the ledger, before the plan is whole and after it."""
     turn = planning_turn()
 
-    started = [start_early(turn, wait(name), number, cap=2) for number, name in enumerate("abc")]
+    started = [start_early(turn, wait(name), first=number, cap=2) for number, name in enumerate("abc")]
     recorded = record_over(turn, set("abc"), *(wait(name) for name in "abcd"), cap=2)
 
     assert [start and start.ready for start in started] == [[0], [1], []]

@@ -62,7 +62,7 @@ def test_what_still_runs_releases_what_follows_when_it_ends() -> None:
     """A message sent before the plan was whole stays good, and its step's end is an end like any other."""
     turn = planning_turn()
     for number, name in enumerate("ab"):
-        start_early(turn, step(name), number)
+        start_early(turn, step(name), first=number)
     claim(turn.id, "a")
 
     recorded = record_over(turn, {"a", "b"}, step("a"), step("b"), step("c", "a", "b"))
@@ -79,7 +79,7 @@ def test_what_still_runs_releases_what_follows_when_it_ends() -> None:
 def test_early_steps_follow_each_other() -> None:
     """One that needs another is released by its end, while the plan is still written; nobody responds to it."""
     turn = planning_turn()
-    ready = [start_early(turn, step("a")), start_early(turn, step("b", "a"), 1)]
+    ready = [start_early(turn, step("a")), start_early(turn, step("b", "a"), first=1)]
 
     too_soon = claim(turn.id, "b").verdict
     claim(turn.id, "a")
@@ -91,6 +91,26 @@ def test_early_steps_follow_each_other() -> None:
     assert too_soon == "early"
     assert [fragment["lane"] for fragment in after.fragments] == [["b"]]
     assert (last.respond, turn_view(turn.id).status, turn_view(turn.id).open_steps) == (None, "planning", 0)
+
+
+def test_steps_that_start_together_follow_each_other() -> None:
+    """Of one commit, those that wait for nothing are the planner's to publish; what a failure keeps back is not."""
+    turn = planning_turn()
+    start_early(turn, step("x"))
+    claim(turn.id, "x")
+    advance(turn.id, "x", status="failed")
+
+    started = start_early(turn, step("a"), step("b", "a"), step("y", "x"), first=1)
+
+    assert started is not None
+    assert started.ready == [1]
+    assert [(event.type, event.data["step"]) for event in started.events] == [
+        *(("plan.step", "a"), ("plan.step", "b"), ("plan.step", "y"), ("step.finished", "y"))
+    ]
+    assert {name: status for name, (status, _, _) in view(turn.id).items()} == {
+        "x": "failed", "a": "pending", "b": "pending", "y": "skipped"
+    }
+    assert turn_view(turn.id).open_steps == 2
 
 
 def test_a_plan_whose_steps_have_all_ended_is_the_planners_to_answer() -> None:
@@ -120,7 +140,7 @@ def test_what_failed_early_fails_what_needs_it(on_error: str, expected: dict[str
     start_early(turn, step("a"))
     claim(turn.id, "a")
     advance(turn.id, "a", status="failed")
-    skipped = start_early(turn, step("b", "a"), 1)
+    skipped = start_early(turn, step("b", "a"), first=1)
 
     recorded = record_over(turn, {"a", "b"}, step("a"), step("b", "a"), step("c", "b"), step("d"))
 
@@ -135,7 +155,7 @@ def test_a_refused_plan_cancels_what_it_had_started() -> None:
     """Nothing of it starts or is recorded any more, and its readers are told."""
     turn = planning_turn()
     for number, name in enumerate("abc"):
-        start_early(turn, step(name), number)
+        start_early(turn, step(name), first=number)
     for name in "ab":
         claim(turn.id, name)
     advance(turn.id, "a")
@@ -190,7 +210,7 @@ def test_a_lost_planner_takes_its_early_steps_with_it() -> None:
     """The next claim cancels them in the same commit; the planner that comes late starts and drops nothing."""
     turn = planning_turn()
     start_early(turn, step("a"))
-    start_early(turn, step("b"), 1)
+    start_early(turn, step("b"), first=1)
     claim(turn.id, "a")
     lose(turn.id)
     found = lost()
@@ -203,7 +223,7 @@ def test_a_lost_planner_takes_its_early_steps_with_it() -> None:
     assert (found, in_between) == ([(turn.id, "plan")], ([], "closed"))
     assert second is not None
     assert second.generation == 2
-    assert (start_early(turn, step("c"), 2), drop_early(turn)) == (None, None)
+    assert (start_early(turn, step("c"), first=2), drop_early(turn)) == (None, None)
     assert view(turn.id) == {"a": ("cancelled", 1, 0), "b": ("cancelled", 0, 0)}
     assert told(turn.id)[-3:] == ["step.finished a", "step.finished b", "plan.started"]
     assert start_early(second, step("a", args={"ms": 2})) is not None
@@ -272,6 +292,6 @@ def test_closing_a_turn_stops_what_was_started_for_it() -> None:
 
     assert closed is not None
     assert (view(turn.id)["a"][0], turn_view(turn.id).open_steps) == ("cancelled", 0)
-    assert (start_early(turn, step("b"), 1), record_over(turn, {"a"}, step("a"))) == (None, None)
+    assert (start_early(turn, step("b"), first=1), record_over(turn, {"a"}, step("a"))) == (None, None)
     assert advance(turn.id, "a").fenced == ["a"]
     assert end(turn.id, closed.respond or 0) is not None

@@ -108,10 +108,11 @@ begin
   return v_sent;
 end $$;
 
--- Starts a step before its plan is whole, as a fragment of its own in the generation that the plan will have. Revision 0 means
--- that no plan holds it yet. `p_max_parallel` is its agent's cap. `p_told` is the data of the event that the step was written.
+-- Tells of steps that were written, `p_told`, and starts those of them that need not wait for the rest of their plan, each as a
+-- fragment of its own in the generation that the plan will have. Revision 0 means that no plan holds them yet. `p_max_parallel`
+-- is their agent's cap.
 -- Null: the claim was lost. Out: {ready: [numbers of the fragments to publish], events}.
-create function hot.start_early(p_turn uuid, p_attempt int, p_step jsonb, p_fragment jsonb, p_max_parallel int, p_told jsonb)
+create function hot.start_early(p_turn uuid, p_attempt int, p_steps jsonb, p_fragments jsonb, p_max_parallel int, p_told jsonb)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
@@ -124,14 +125,17 @@ begin
     return null;
   end if;
   v_at := clock_timestamp();
-  perform hot.store_steps(t, 0, jsonb_build_array(p_step), v_at);
+  perform hot.store_steps(t, 0, p_steps, v_at);
   v_ended := hot.end_impossible(p_turn, false, v_at);
   t.max_parallel := p_max_parallel;
-  v_ready := hot.store_fragments(t, jsonb_build_array(p_fragment), v_at);
-  update turns set open_steps = open_steps + 1 - jsonb_array_length(v_ended), max_parallel = p_max_parallel where id = p_turn;
+  v_ready := hot.store_fragments(t, p_fragments, v_at);
+  update turns set open_steps = open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended), max_parallel = p_max_parallel
+   where id = p_turn;
   return jsonb_build_object(
-    'ready', to_jsonb(array_remove(v_ready, case when v_ended <> '[]' then (p_fragment -> 'number')::int end)),
-    'events', hot.append_events(t, jsonb_build_object('type', 'plan.step', 'data', p_told) || v_ended, v_at));
+    'ready', (select coalesce(jsonb_agg(f.number order by f.number), '[]') from fragments f
+               where f.turn_id = p_turn and f.generation = t.generation and f.number = any (v_ready)
+                 and not f.steps && array(select e #>> '{data,step}' from jsonb_array_elements(v_ended) e)),
+    'events', hot.append_events(t, p_told || v_ended, v_at));
 end $$;
 
 -- Cancels the steps that were started early, because their plan is refused or does not hold them; the new generation keeps
@@ -154,6 +158,7 @@ end $$;
 
 -- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments` are the
 -- rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is one step.
+-- `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come first.
 -- Of what is ready the planner takes as much as it has slots for on `p_queue`: hot.take.
 -- Where no step is open, the turn is left in our hands, to respond.
 -- Null: the claim was lost. Out: {generation, open_steps, claimed: [{lane, step}], fragments: [expression] to publish,
@@ -197,7 +202,7 @@ begin
                                   and f.number = any (v_ready) order by f.number),
                       p_queue, p_take, false, p_worker, p_lease_ms, v_at);
   v_open := t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended);
-  v_events := hot.store_events(t, jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
+  v_events := hot.store_events(t, coalesce(p_plan -> 'told', '[]') || jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
     'revision', v_revision, 'action', p_plan #>> '{document,action}',
     'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
