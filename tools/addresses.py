@@ -1,9 +1,10 @@
-"""Which addresses of the network may be called where somebody else names the URL: a user, a language model, a page.
+"""Network addresses that may be called if somebody else names the URL: a user, a language model or a page.
 
-Such a URL must not reach what only we can reach: this machine, its network, the metadata service of its cloud. A name
-says nothing; what counts are the addresses that it stands for, all of them. TURNLOOM_ALLOWED_HOSTS names exceptions.
+Such a URL must not reach what only we can reach: this machine, its network, the metadata service of its cloud. The
+name in the URL proves nothing, so every address that it resolves to is checked. TURNLOOM_ALLOWED_HOSTS names
+exceptions.
 
-In: host and port.  Out: the addresses to connect to. Whoever asks connects to these, and does not resolve again.
+In: host and port.  Out: the addresses to connect to. Connect to these, and do not resolve the name again.
 """
 
 from contextlib import suppress
@@ -19,40 +20,40 @@ from models.settings import settings
 Address = IPv4Address | IPv6Address
 
 PORTS = {"http": 80, "https": 443}
-"""The schemes that may be called, each with its port; no other port may be."""
+"""The schemes that may be called, each with its port. No other ports are allowed."""
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
-"""IPv6 addresses that stand for the IPv4 address in their last 32 bits (RFC 6052)."""
+"""IPv6 addresses with an IPv4 address in their last 32 bits (RFC 6052)."""
 _RESERVED = (
-    ip_network("168.63.129.16"),  # answered by Azure's host; the metadata of most clouds is link-local
-    ip_network("192.0.0.0/24"),  # of protocols, and Oracle's metadata; Python takes it for public before 3.11.10
-    ip_network("3fff::/20"),  # for documents (RFC 9637); the same
+    ip_network("168.63.129.16"),  # Azure's host answers here; the metadata services of most clouds are link-local
+    ip_network("192.0.0.0/24"),  # protocol assignments and Oracle's metadata; public to Python before 3.11.10
+    ip_network("3fff::/20"),  # for documentation (RFC 9637); also public to Python before 3.11.10
 )
 
 
 def reachable(host: str, port: int) -> list[str]:
-    """Return the addresses that a host stands for, in the order in which to try them.
+    """Return the addresses of a host, in the order in which to try them.
 
     Raises:
-        PolicyDenied: one of them may not be called, or the port may not.
-        OSError: the name stands for none.
+        PolicyDenied: one of the addresses, or the port, may not be called.
+        OSError: the name has no address.
     """
     name = host.rstrip(".").lower()
     found = dict.fromkeys(str(entry[4][0]) for entry in getaddrinfo(name, port, type=SOCK_STREAM))
     if not all(_may_call(name, ip_address(address), port) for address in found):
-        # Not which address: who may not call it may not learn it either.
+        # Do not name the address: a caller that may not call it may not learn it either.
         raise PolicyDenied(f"{name} port {port} may not be called; TURNLOOM_ALLOWED_HOSTS names exceptions")
     return list(found)
 
 
 def check_url(url: object) -> None:
-    """Pass where a URL that somebody else names may be called, as far as can be told now: each call checks again.
+    """Check early that a URL named by somebody else may be called. Each call checks it again.
 
-    A name that stands for no address at the moment passes.
+    A name that has no address at the moment passes.
 
     Raises:
-        PolicyDenied: it is no URL of http or https, has a name or a password in it, or may not be called.
+        PolicyDenied: it is not an http or https URL, contains a user name or password, or may not be called.
     """
     try:
         parts = urlsplit(url if isinstance(url, str) else "")
@@ -60,13 +61,13 @@ def check_url(url: object) -> None:
     except ValueError:
         host = port = None
     if not host or port is None or parts.scheme not in PORTS or "@" in parts.netloc:
-        raise PolicyDenied("only http and https are called, and no URL with a name or a password in it")
-    with suppress(OSError, UnicodeError):  # UnicodeError: a label of the name is too long
+        raise PolicyDenied("only http and https URLs without a user name and password may be called")
+    with suppress(OSError, UnicodeError):  # UnicodeError means that a label of the name is too long
         reachable(host, port)
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is anybody's to call."""
+    """Whether anybody may call this address."""
     address = _meant(address)
     if address.is_multicast or address.is_reserved or any(address in network for network in _RESERVED):
         return False
@@ -75,14 +76,14 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True)
 class _Exemption:
-    """An entry of TURNLOOM_ALLOWED_HOSTS: a name or an address, with or without a port, or a network."""
+    """An entry of TURNLOOM_ALLOWED_HOSTS: a name or address, with or without a port, or a network."""
 
     name: str
     network: IPv4Network | IPv6Network | None
     port: int | None
 
     def covers(self, name: str, address: Address, port: int) -> bool:
-        """Tell whether it allows this."""
+        """Whether this entry allows the call."""
         is_meant = name == self.name if self.network is None else address in self.network
         return is_meant and self.port in (None, port)
 
@@ -95,7 +96,7 @@ def _may_call(name: str, address: Address, port: int) -> bool:
 
 
 def _meant(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address carries; any other one as it is."""
+    """Return the IPv4 address inside an IPv6 address. Every other address is returned as it is."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

@@ -1,9 +1,9 @@
-"""Attempts: the tries of one call, and the question of what became of it.
+"""Attempts: the tries of one call, and the question to the backend whether a lost call took effect.
 
-A call that has begun and does not come to a good end may have taken effect. If the tool does more than read, only the
-tool itself can say that nothing happened: by `NeedsInput`, by `ToolFailed` with a code that is not in `BREAKDOWNS`, or,
-where it has no `reconcile`, by `Unavailable`. After any other end the backend is asked; what cannot be asked, or
-contradicts itself, is unsure.
+A call that began and did not succeed may have taken effect. If the tool does more than read, only the tool can say
+that nothing happened. It says so by raising `NeedsInput`, by raising `ToolFailed` with a code that is not in
+`BREAKDOWNS`, or, if it has no `reconcile`, by raising `Unavailable`. After any other failure we ask the backend through
+`reconcile`. If the backend cannot be asked, or contradicts itself, the outcome is unsure.
 """
 
 import traceback
@@ -26,10 +26,10 @@ from tools.guards.breaker import CircuitOpen
 from tools.registry import Tool
 
 OnRetry = Callable[[int, str, float], None]
-"""Told before each further try: tries so far, code of the failure, seconds of the pause."""
+"""Called before each further try with the tries so far, the code of the failure and the pause in seconds."""
 
 BREAKDOWNS = frozenset({"INTERNAL_ERROR", "TOOL_TIMEOUT", "UPSTREAM_5XX"})
-"""Codes that say that something broke: a `ToolFailed` with one of them does not say that nothing happened."""
+"""Codes that mean that something broke. A `ToolFailed` with one of them does not rule out that the call took effect."""
 
 Result = TypeVar("Result")
 
@@ -48,11 +48,11 @@ class Attempts:
         self._guards = guards
         self._on_retry = on_retry
         self._query: BaseModel | None = None
-        """The arguments of the call that has begun."""
+        """The arguments of the call; None until it has begun."""
         self._was_unavailable = False
 
     def make(self, query: BaseModel) -> Envelope:
-        """Make the call and return what came of it."""
+        """Make the call and return its outcome."""
         try:
             result = self._tried(query)
         except BaseException as error:  # noqa: BLE001 - foreign code: sys.exit() in a tool must not end a worker
@@ -62,9 +62,10 @@ class Attempts:
         return envelope if envelope.ok else self.doubt(envelope, has_acted=True)
 
     def doubt(self, failed: Envelope, *, has_acted: bool = False) -> Envelope:
-        """Return what the backend says of a call that may have taken effect; its failure, where it took none.
+        """Ask the backend about a failed call that may have taken effect. Return `failed` if it took none.
 
-        `has_acted`: the tool has returned. A backend that then knows nothing of the call contradicts it.
+        `has_acted` means that the tool returned a result. If the backend then does not know the call, it contradicts
+        the tool, and the outcome is unsure.
         """
         if self._query is None or self._tool.effect == "read":
             return failed
@@ -76,13 +77,13 @@ class Attempts:
         return asked if asked.ok else _unsure(failed, asked)
 
     def ask(self, query: BaseModel) -> Envelope | None:
-        """Ask the backend what became of the call; None where it took no effect.
+        """Ask the backend for the result of the call. None means that the call took no effect.
 
-        A failure says why nobody knows, and whether the backend may be asked later.
+        A failure says why the outcome is unknown, and whether the backend may be asked again later.
         """
         reconcile = self._tool.reconcile
         if reconcile is None:
-            message = f"a call of {self._tool.name} was lost, and it cannot tell what became of it"
+            message = f"a call of {self._tool.name} was lost, and the tool has no way to look up its outcome"
             return _unsure(failure("INTERNAL_ERROR", message))
         try:
             result = self._guarded(partial(reconcile, query, self._context), query)
@@ -91,7 +92,8 @@ class Attempts:
             if isinstance(error, CircuitOpen):
                 failed = failure(error.code, str(error), error.until)
             if failed.error is None:
-                failed = failure("INTERNAL_ERROR", f"{self._tool.name} wants input, and was asked what it had done")
+                message = f"{self._tool.name} asked for input while it looked up the outcome of a call"
+                failed = failure("INTERNAL_ERROR", message)
             return failed.model_copy(update={"unsure": True, "ask_again": _may_be_asked_again(error)})
         if result is None:
             return None
@@ -99,11 +101,11 @@ class Attempts:
         return found if found.ok else _unsure(found)
 
     def _says_that_nothing_happened(self, error: BaseException) -> bool:
-        """Whether the tool says so of all its tries."""
+        """Whether the tool rules out that any of its tries took effect."""
         if self._query is None:
             return True
         if self._was_unavailable and self._tool.reconcile is not None:
-            return False  # the last try speaks for itself alone
+            return False  # the error is that of the last try and says nothing about the earlier ones
         if isinstance(error, Unavailable):
             return True
         if isinstance(error, ToolFailed) and not isinstance(error, OutcomeUnknown):
@@ -111,7 +113,7 @@ class Attempts:
         return isinstance(error, NeedsInput)
 
     def _failure(self, error: BaseException, query: BaseModel) -> Envelope:
-        """Return what a call ends as that has raised this."""
+        """Return the envelope of a call that raised this error."""
         if isinstance(error, NeedsInput):
             return asking(error.needs)
         if isinstance(error, ToolFailed):
@@ -156,15 +158,15 @@ class Attempts:
 
 
 def crashed(tool: Tool, context: ToolContext, error: BaseException) -> Envelope:
-    """Return the failure of foreign code that broke, and log its place."""
-    # Frames only: the text of a foreign exception may hold the arguments.
+    """Return the failure of foreign code that crashed, and log where it did."""
+    # Log the frames only: the text of a foreign exception may contain the arguments.
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("tool.crashed", tool=tool.name, step_id=context.step_id, error=type(error).__name__, frames=frames)
-    return failure("INTERNAL_ERROR", f"{tool.name} broke with {type(error).__name__}; the log has the place")
+    return failure("INTERNAL_ERROR", f"{tool.name} crashed with {type(error).__name__}; the log says where")
 
 
 def _unsure(failed: Envelope, asked: Envelope | None = None) -> Envelope:
-    """Return a failure after which nobody knows. `asked`: why the backend could not be asked."""
+    """Mark a failure as unsure. `asked` is the failure of the question to the backend, if it was asked."""
     assert failed.error is not None
     if asked is None or asked.error is None or not asked.ask_again:
         error = failed.error.model_copy(update={"retry_at": None})
@@ -174,7 +176,10 @@ def _unsure(failed: Envelope, asked: Envelope | None = None) -> Envelope:
 
 
 def _may_be_asked_again(error: BaseException) -> bool:
-    """Whether a question that failed so may be answered later: a tool that breaks in another way would break again."""
+    """Whether the backend may answer later, after asking it failed with this error.
+
+    A `reconcile` that fails in another way would fail again.
+    """
     if isinstance(error, ToolFailed):
         return isinstance(error, CircuitOpen) or error.code in BREAKDOWNS or error.retry_at is not None
     return isinstance(error, Unavailable | TimeoutError)

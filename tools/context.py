@@ -19,19 +19,19 @@ class ToolContext:
     turn_id: UUID
     step_id: str
     attempt: int
-    """The claim's number: the fence under which the result will be recorded."""
+    """Number of the claim: the fence under which the result is recorded."""
     idempotency_key: str
-    """Same turn, step and arguments, same key: hand it to a backend that can tell repetitions."""
+    """The same for the same turn, step and arguments. Pass it to a backend that recognises repeated calls."""
     deadline: float
     """End of the call on this process's monotonic clock, in seconds."""
     user: dict[str, Any] = field(default_factory=dict)
-    """The person: `id, name, email, timezone, locale`, as far as known."""
+    """The person's `id`, `name`, `email`, `timezone` and `locale`, as far as they are known."""
     scopes: frozenset[str] = frozenset()
-    """What the person lets tools do, for a tool that declares scopes."""
+    """The scopes that the person has granted. Only filled in for a tool that declares scopes."""
     accounts: "Mapping[str, Account]" = field(default_factory=dict, repr=False)
-    """The person's accounts with outside services, by integration, for a tool that declares scopes."""
+    """The person's accounts with outside services, by integration. Only filled in for a tool that declares scopes."""
 
     @property
     def remaining_s(self) -> float:
-        """Seconds left, never below zero: the timeout for the next wait or outside call."""
+        """Seconds left until the deadline, never below zero. Use it as the timeout of the next wait or outside call."""
         return max(0.0, self.deadline - time.monotonic())

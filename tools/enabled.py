@@ -1,4 +1,4 @@
-"""Every tool that this deployment offers: of its packs, and of the MCP servers that it has imported."""
+"""All tools of this deployment: those of its packs and those imported from MCP servers."""
 
 from models.settings import settings
 from tools.registry import Registry, load_registry
@@ -8,13 +8,13 @@ def enabled_tools() -> Registry:
     """Return the tools that the settings enable.
 
     Raises:
-        NotFound: there is no pack, or no file, that they name.
+        NotFound: the settings name a pack or a file that does not exist.
         Conflict: two installed packs have the same name.
-        Invalid: the file of MCP servers, or the list of their tools, is not as it should be.
+        Invalid: the file of MCP servers, or the list of their tools, has a fault.
     """
     tools = dict(load_registry(settings().packs).tools)
     if (servers := settings().mcp_servers) is not None:
-        # 0.05 s: most processes have no servers.
+        # The import takes 0.05 s, and most deployments have no servers.
         from tools.mcp.imported import imported  # noqa: PLC0415 - heavy, see above
 
         tools.update((tool.name, tool) for tool in imported(servers))

@@ -1,4 +1,4 @@
-"""Envelopes: made of what a tool returned, or of why it failed. Pure."""
+"""Make envelopes from results, questions and failures of tools. Pure."""
 
 import math
 import re
@@ -13,29 +13,29 @@ from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from tools.registry import Tool
 
 MAX_RESULT_BYTES = 1_048_576
-"""Largest result, as JSON: it is stored with its step, and read by the steps that refer to it."""
+"""Largest result, as JSON. It is stored with its step and read by the steps that refer to it."""
 
 _ERROR_CODES = frozenset(get_args(ErrorCode))
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _MASK = "***"
 _LONGEST_MESSAGE = 2_000
 _SHORTEST_SECRET = 4
-"""A shorter text is found in words that have nothing to do with it."""
+"""Shorter secrets are not masked: they also occur inside unrelated words."""
 
 
 def checked(tool: Tool, result: object) -> Envelope:
-    """Compare a result with the output model and bring it to JSON."""
+    """Check a result against the tool's output model and turn it into JSON."""
     try:
-        # Through a dump, because an instance alone proves nothing: `model_construct` checks no field.
+        # Dump instances too: being an instance proves nothing, since `model_construct` checks no field.
         plain = result.model_dump(warnings="error") if isinstance(result, BaseModel) else result
-        # Before the JSON dump, which writes null for NaN, and after it, because it makes text of other types.
+        # Call `storable` before the JSON dump, which writes null for NaN, and after it, because it makes new strings.
         valid = tool.output.model_validate(storable(plain), by_name=True)
         data = storable(valid.model_dump(mode="json"))
         size = len(orjson.dumps(data))
     except ValidationError as error:
-        return failure("INTERNAL_ERROR", f"{tool.name} returned what its output model refuses: {faults(error)}")
+        return failure("INTERNAL_ERROR", f"{tool.name} returned data that its output model refuses: {faults(error)}")
     except (ValueError, TypeError, RecursionError) as error:
-        return failure("INTERNAL_ERROR", f"{tool.name} returned what JSON cannot hold: {error}")
+        return failure("INTERNAL_ERROR", f"{tool.name} returned data that JSON cannot hold: {error}")
     if size > MAX_RESULT_BYTES:
         message = f"{tool.name} returned {size} bytes of JSON; {MAX_RESULT_BYTES} are allowed: return less, or a link"
         return failure("INTERNAL_ERROR", message)
@@ -43,41 +43,41 @@ def checked(tool: Tool, result: object) -> Envelope:
 
 
 def asking(needs: Mapping[str, bool | list[Any]]) -> Envelope:
-    """Return what only the user can say.
+    """Return the envelope of a tool that asks the user for something.
 
     Raises:
-        ValueError, TypeError: the ledger cannot keep it.
+        ValueError, TypeError: the ledger cannot store the questions.
     """
     asked = storable(dict(needs))
     if (size := len(orjson.dumps(asked))) > MAX_RESULT_BYTES:
-        raise ValueError(f"{size} bytes of questions; {MAX_RESULT_BYTES} are allowed")
+        raise ValueError(f"the questions have {size} bytes; at most {MAX_RESULT_BYTES} are allowed")
     return Envelope(ok=False, needs=asked)
 
 
 def failure(
     code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR"
 ) -> Envelope:
-    """Return a failure; `unknown` stands for a code that is not of the closed list."""
+    """Return the envelope of a failure. `unknown` replaces a code that is not in the closed list."""
     told = storable(message[:_LONGEST_MESSAGE])
     return Envelope(ok=False, error=ToolError(code=known(code, unknown), message=told, retry_at=retry_at))
 
 
 def known(code: str, unknown: ErrorCode) -> ErrorCode:
-    """Return a code of the closed list."""
+    """Return the code if it is in the closed list, otherwise `unknown`."""
     return code if code in _ERROR_CODES else unknown  # type: ignore[return-value]
 
 
 def faults(error: ValidationError) -> str:
-    """Return what is wrong with a value, without the value."""
+    """Describe what is wrong with a value, without showing the value."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in found)
 
 
 def storable(value: Any) -> Any:
-    """Return a value as jsonb can hold it.
+    """Return a copy of a value that jsonb can hold: NUL and lone surrogates become U+FFFD.
 
     Raises:
-        ValueError: there is an infinite number in it, or NaN.
+        ValueError: the value contains NaN or an infinite number.
     """
     if isinstance(value, str):
         return _UNSTORABLE.sub("\ufffd", value)
@@ -91,7 +91,7 @@ def storable(value: Any) -> Any:
 
 
 def concealed(message: str, tool: Tool, query: BaseModel) -> str:
-    """Return what a tool says of its failure without the arguments that it redacts: events and logs show it."""
+    """Mask the arguments that a tool redacts in its failure message, which events and logs show."""
     if not tool.redact:
         return message
     for secret in sorted(_secrets(query.model_dump(mode="json"), tool.redact), key=len, reverse=True):

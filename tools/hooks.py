@@ -1,8 +1,9 @@
-"""Hooks: code of others around each call of a tool and of a language model.
+"""Hooks: foreign code that runs before and after each call of a tool or a language model.
 
 A hook is a module, or another object, with any of the functions `before_model`, `after_model`, `before_tool` and
-`after_tool`. Each is told what is about to happen, or has happened, and returns a changed copy of it, a `Veto`, or
-None. One that raises, or returns what cannot be used, is noted and counts as having returned None.
+`after_tool`. Each function gets the call that is about to be made, or the call that was made and its result. It returns
+a changed copy, a `Veto`, or None. If it raises, or returns something that cannot be used, that is recorded, and it
+counts as having returned None.
 
 Hooks come from the entry points `turnloom.hooks` of installed packages and from the setting `TURNLOOM_HOOKS`.
 """
@@ -22,18 +23,18 @@ from models.settings import settings
 from tools.context import ToolContext
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool"]
-"""Where hooks are asked."""
+"""A point at which hooks are called."""
 
 POINTS: tuple[Point, ...] = get_args(Point)
-"""All of them."""
+"""All points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Veto:
-    """A hook's no."""
+    """A hook's refusal."""
 
     reason: str
-    """A sentence that may be shown: to whoever reads the step, or as the reply where a plan was to be made."""
+    """A sentence that may be shown: in the failed step, or as the reply if the veto stopped the planning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,28 +44,28 @@ class ToolCall:
     tool: str
     effect: Effect
     args: dict[str, Any]
-    """With every reference filled in."""
+    """The arguments, with every reference filled in."""
     context: ToolContext
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """The record of a hook that changed or stopped something."""
+    """A record of a hook that vetoed or failed."""
 
     hook: str
     point: Point
     kind: Literal["vetoed", "failed"]
     reason: str
-    """Of a veto its reason; of a failure the name of the exception."""
+    """The reason of the veto, or the name of the exception."""
 
 
 OnNote = Callable[[Note], None]
-"""Takes what is to be recorded."""
+"""Called with each note to record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One function of a hook, and the name that it goes by."""
+    """One function of a hook, and the hook's name."""
 
     name: str
     function: Callable[..., Any]
@@ -72,7 +73,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The functions of all hooks, by the point where they are asked, in their order."""
+    """The functions of all hooks by point, in the order in which they are called."""
 
     before_model: tuple[Hook, ...] = ()
     after_model: tuple[Hook, ...] = ()
@@ -83,7 +84,7 @@ class Hooks:
         return any(self.at(point) for point in POINTS)
 
     def at(self, point: Point) -> tuple[Hook, ...]:
-        """Return the functions that are asked at a point."""
+        """Return the functions that are called at a point."""
         found: tuple[Hook, ...] = getattr(self, point)
         return found
 
@@ -98,9 +99,10 @@ def consult(
     on_note: OnNote | None,
     call: object = None,
 ) -> Subject | Veto:
-    """Ask the hooks at a point, one after the other, and return the subject as they have changed it, or the first veto.
+    """Call the hooks at a point in order. Return the subject with their changes, or the first veto.
 
-    `accept` takes what a hook returned, and raises where it cannot be used; `call` is what has led to the subject.
+    `accept` turns a hook's answer into a subject or a veto, and raises if it cannot be used. `call` is the call that
+    produced the subject, for the points after a call.
     """
     for hook in hooks().at(point):
         said, note = _ask(hook, point, (subject,) if call is None else (call, subject), accept)
@@ -120,8 +122,8 @@ def _ask(
         accepted = None if said is None else accept(said)
         if isinstance(accepted, Veto):
             accepted = Veto(storable(accepted.reason))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - code of others must not cost the turn
-        # Frames only: the text of a foreign exception may hold what was said.
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code must not fail the turn
+        # Log the frames only: the text of a foreign exception may contain the conversation.
         frames = "".join(traceback.format_tb(error.__traceback__))
         log.error("hook.failed", hook=hook.name, point=point, error=type(error).__name__, frames=frames)
         return None, Note(hook.name, point, "failed", type(error).__name__)
@@ -139,16 +141,16 @@ def _tell(on_note: OnNote, note: Note) -> None:
 
 
 def storable(text: str) -> str:
-    """Return a hook's words without what Postgres refuses in a text: NUL, and halves of surrogate pairs."""
+    """Drop NUL from a hook's text, and replace lone surrogates by `?`: Postgres refuses both."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 @lru_cache
 def hooks() -> Hooks:
-    """Return this process's hooks: those of entry points, by name, then those of the setting, in its order.
+    """Return this process's hooks: first those of entry points, sorted by name, then those of the setting, in order.
 
     Raises:
-        NotFound: one of them cannot be loaded, or has none of the four functions.
+        NotFound: a hook cannot be loaded, or has none of the four functions.
     """
     found: dict[Point, list[Hook]] = {point: [] for point in POINTS}
     for name, hook in _loaded():

@@ -1,4 +1,4 @@
-"""Identity of a call: what makes it the same as another one, however it is spelled."""
+"""Identity of calls: two calls are the same if the tool reads the same values from their arguments."""
 
 import hashlib
 from typing import Any
@@ -8,13 +8,13 @@ import orjson
 from tools.registry import Tool
 
 _EXACT = 2**53
-"""Beyond this not every whole number is a float."""
+"""From here on, floats no longer represent every whole number."""
 
 
 def call_hash(tool: Tool, args: dict[str, Any]) -> str | None:
-    """Return a digest of a call as the tool's input model reads it; None where the model refuses the arguments.
+    """Return a digest of a call as the tool's input model reads it. None means that the model refuses the arguments.
 
-    Defaults are added, and `7` and `7.0` are one number.
+    Defaults are filled in, and `7` and `7.0` count as the same number.
     """
     try:
         read = tool.input.model_validate(args).model_dump(mode="json")

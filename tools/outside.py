@@ -1,8 +1,8 @@
-"""The HTTP client for URLs that somebody else names: it connects only to addresses that were checked.
+"""The HTTP client for URLs that somebody else names. It connects only to addresses that were checked.
 
-Each request is checked by itself, so a redirect is as well, whoever follows it. The name is resolved once, and what was
-checked is what is connected to: a name that stands for something else a moment later gains nothing. The other side
-still sees the name, in the header Host and in TLS, whose certificate must be for it.
+Each request is checked by itself, so redirects are checked too, whoever follows them. The name is resolved once, and
+the client connects to the addresses that were checked. A name that resolves to another address a moment later gains
+nothing. The other side still sees the name in the header Host and in TLS, and its certificate must be for that name.
 """
 
 import os
@@ -17,9 +17,9 @@ from tools.addresses import PORTS, reachable
 
 @lru_cache
 def client() -> httpx2.Client:
-    """Return this process's client. It follows no redirect, keeps no cookie, and asks no proxy.
+    """Return this process's client. It follows no redirects, keeps no cookies and uses no proxy.
 
-    Its requests raise PolicyDenied where the URL is one that may not be called.
+    Its requests raise PolicyDenied if the URL may not be called.
     """
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     return httpx2.Client(transport=_CheckedTransport(), cookies=cookies, trust_env=False)
@@ -27,13 +27,14 @@ def client() -> httpx2.Client:
 
 class _CheckedTransport(httpx2.BaseTransport):
     def __init__(self) -> None:
-        # No connection is kept: it would be found again by its address, whatever name its certificate was checked for.
+        # Keep no connections: the pool would reuse one by its address, even for a name that its certificate was not
+        # checked for.
         self._inner = httpx2.HTTPTransport(limits=httpx2.Limits(max_keepalive_connections=0))
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.url.scheme not in PORTS or request.url.userinfo:
-            raise PolicyDenied("only http and https are called, and no URL with a name or a password in it")
-        failed: httpx2.TransportError = httpx2.ConnectError("the name stands for no address", request=request)
+            raise PolicyDenied("only http and https URLs without a user name and password may be called")
+        failed: httpx2.TransportError = httpx2.ConnectError("the name has no address", request=request)
         for address in self._addresses(request):
             try:
                 return self._inner.handle_request(_to(address, request))
@@ -45,7 +46,7 @@ class _CheckedTransport(httpx2.BaseTransport):
         url = request.url
         try:
             return reachable(_name(url), url.port or PORTS[url.scheme])
-        except (OSError, UnicodeError):  # UnicodeError: a label of the name is too long
+        except (OSError, UnicodeError):  # UnicodeError means that a label of the name is too long
             return []
 
     def close(self) -> None:
@@ -53,7 +54,7 @@ class _CheckedTransport(httpx2.BaseTransport):
 
 
 def _to(address: str, request: httpx2.Request) -> httpx2.Request:
-    """Return the request with the address in the place of the name."""
+    """Return the request with the name in its URL replaced by the address."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

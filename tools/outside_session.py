@@ -1,4 +1,4 @@
-"""A session for libraries that use niquests: it connects only to checked addresses, as `tools.outside` does.
+"""A session for libraries that use niquests. Like `tools.outside`, it connects only to checked addresses.
 
 The library's own transport connects to any address, follows redirects to any other, uses the proxies and the .netrc
 of the environment, and calls addresses that a certificate names.
@@ -19,17 +19,20 @@ _SET_BY_THE_CLIENT = frozenset({"accept-encoding", "connection", "content-length
 
 
 class CheckedSession(Session):
-    """A session whose requests fail as `tools.upstream.exchange` does; those that follow a redirect do so as well."""
+    """A session whose requests, redirected ones included, fail as `tools.upstream.exchange` does."""
 
     def __init__(self, until: float, max_bytes: int) -> None:
-        """Make one whose requests end at `until`, on this process's monotonic clock, and take in no more than that."""
+        """Make a session whose requests end at `until`, on this process's monotonic clock.
+
+        `max_bytes` is the largest answer that a request accepts.
+        """
         super().__init__()
         self.trust_env = False
         self.max_redirects = _MAX_REDIRECTS
         self._checked = _CheckedAdapter(until, max_bytes)
 
     def get_adapter(self, url: str) -> BaseAdapter:
-        """Return the one adapter there is, whatever the URL: a session brings others, and mounts them again."""
+        """Return the checked adapter for every URL. The library mounts adapters of its own, which are never used."""
         del url
         return self._checked
 
@@ -41,10 +44,10 @@ class _CheckedAdapter(BaseAdapter):
         self._max_bytes = max_bytes
 
     def send(self, request: PreparedRequest, *_: Any, **__: Any) -> Response:
-        """Send a request, and read the whole answer."""
+        """Send a request and read the whole answer."""
         given = {str(name): str(text) for name, text in (request.headers or {}).items()}
         body = request.body.encode() if isinstance(request.body, str) else request.body
-        assert body is None or isinstance(body, bytes), "such a library sends texts"
+        assert body is None or isinstance(body, bytes), "the body must be text or bytes"
         answer = exchange(
             Request(
                 url=str(request.url),
@@ -57,16 +60,16 @@ class _CheckedAdapter(BaseAdapter):
             self._until,
         )
         if len(answer.body) > self._max_bytes:
-            raise ToolFailed("the answer is too large", code="UPSTREAM_5XX")
+            raise ToolFailed(f"{answer.host} answered with more than {self._max_bytes} bytes", code="UPSTREAM_5XX")
         response = Response()
         response.status_code = answer.status
         response.reason = ""
         response.headers = CaseInsensitiveDict(answer.headers)
-        response.encoding = "utf-8"  # not what the server names: some of what Python knows takes for ever
+        response.encoding = "utf-8"  # ignore the server's charset: some of Python's codecs take very long
         response.raw = BytesIO(answer.body)
         response.url, response.request = request.url, request
-        response.connection = self  # type: ignore[attr-defined]  # by which digest authentication asks once more
+        response.connection = self  # type: ignore[attr-defined]  # digest authentication sends the second request through it
         return response
 
     def close(self) -> None:
-        """Leave the client open: it is the process's."""
+        """Leave the client open: the whole process shares it."""

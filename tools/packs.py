@@ -1,7 +1,7 @@
 """Packs: where tools come from.
 
 A pack is a package under `tools/`, or a module that an installed distribution names in the entry-point group
-`turnloom.packs`. Whatever is there is loaded only where TURNLOOM_PACKS names it.
+`turnloom.packs`. A pack is loaded only if TURNLOOM_PACKS names it.
 """
 
 import importlib
@@ -15,7 +15,7 @@ import tools
 from models.errors import Conflict, NotFound
 
 GROUP = "turnloom.packs"
-"""Entry points: the name of a pack -> its module."""
+"""The entry-point group: the name of each entry is the name of a pack."""
 
 _NO_PACKS = frozenset({"guards", "mcp"})
 """Packages under `tools/` that are part of the engine."""
@@ -30,9 +30,9 @@ class Pack:
 
     name: str
     module: str
-    """A module, or a package, of which every module is loaded."""
+    """A module, or a package whose modules are all loaded."""
     distribution: str | None
-    """The installed package that brings it; None for those of ours."""
+    """The installed distribution that contains it; None for packs under `tools/`."""
 
     def __str__(self) -> str:
         return f"{self.module} of {self.distribution}" if self.distribution else self.module
@@ -45,11 +45,11 @@ def shipped_packs() -> list[Pack]:
 
 
 def find_packs(names: Iterable[str]) -> list[Pack]:
-    """Return the packs of these names, loaded or not.
+    """Return the packs with these names, loaded or not.
 
     Raises:
-        NotFound: there is none of a name.
-        Conflict: there are several.
+        NotFound: no pack has one of the names.
+        Conflict: several packs have one of the names.
     """
     installed = defaultdict(list)
     for pack in [*shipped_packs(), *_plug_ins()]:
@@ -63,7 +63,7 @@ def find_packs(names: Iterable[str]) -> list[Pack]:
                 known = ", ".join(sorted(installed))
                 raise NotFound(f"there is no tool pack {name!r}; installed are {known}; look at TURNLOOM_PACKS")
             case several:
-                raise Conflict(f"the tool pack {name!r} is there more than once: {', '.join(map(str, several))}")
+                raise Conflict(f"the tool pack {name!r} is installed more than once: {', '.join(map(str, several))}")
     return found
 
 
@@ -71,7 +71,7 @@ def load_pack(pack: Pack) -> None:
     """Import every module of a pack.
 
     Raises:
-        NotFound: one of them cannot be imported. It names the pack and what is wrong.
+        NotFound: a module cannot be imported. The message names the pack and the fault.
     """
     _names[pack.module] = pack.name
     try:
@@ -79,7 +79,7 @@ def load_pack(pack: Pack) -> None:
         for module in pkgutil.iter_modules(getattr(package, "__path__", ()), prefix=f"{package.__name__}."):
             importlib.import_module(module.name)
     except (Exception, SystemExit) as error:
-        # Also where it ends the interpreter: the code is not ours, and whoever reads this must learn whose it is.
+        # SystemExit too: the code is foreign, and the message must say which pack it belongs to.
         reason = f"{type(error).__name__}: {error}"
         raise NotFound(f"the tool pack {pack.name!r} ({pack}) cannot be loaded: {reason}") from error
 

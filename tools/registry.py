@@ -4,8 +4,9 @@
     def lookup_weather(query: WeatherQuery, context: ToolContext) -> Weather:
         '''Look up the weather of a city for some days.'''
 
-The first argument's annotation is the input model, the return annotation the output model, the docstring's first
-line what the language model reads. Tools come in packs (`packs.py`); every module of an enabled pack is loaded.
+The annotation of the first argument is the input model, and the return annotation is the output model. The language
+model reads the first paragraph of the docstring. Tools come in packs (`packs.py`). Every module of an enabled pack is
+loaded.
 """
 
 import inspect
@@ -30,14 +31,14 @@ Integration = str
 """An outside service, such as `caldav`."""
 
 Rate = str
-"""Calls in a time: `5/minute`; per `second`, `minute`, `hour` or `day`."""
+"""A number of calls per `second`, `minute`, `hour` or `day`, such as `5/minute`."""
 
 RATE = re.compile("[1-9][0-9]{0,5}/(second|minute|hour|day)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A declared tool: everything that planner, runner and documentation know about it."""
+    """A declared tool, with everything that planner, runner and documentation know about it."""
 
     name: str
     description: str
@@ -47,83 +48,86 @@ class Tool:
     effect: Effect
     timeout_s: float = 10.0
     retries: int = 2
-    """Further tries inside one claim after a transient failure (`Unavailable`)."""
+    """Number of further tries within one claim after a transient failure (`Unavailable`)."""
     inline: bool = False
-    """Pure and about a millisecond long."""
+    """The tool is pure and takes about a millisecond."""
     isolation: Literal["thread", "process"] = "thread"
-    """`process`: may block or burn CPU; runs in a pool of processes with hard limits."""
+    """`process`: the tool may block or use much CPU, so it runs in a pool of processes with hard limits."""
     formatter: bool = False
-    """Its result is the canonical output of a plan that ends in it."""
+    """The tool's result is the final output of a plan that ends with it."""
     artifact: Callable[[Any], Artifact | None] | None = None
-    """Makes the reply's structured part from the output model; None where there is nothing to show."""
+    """Makes the structured part of the reply from the output model. It returns None if there is nothing to show."""
     facts: Callable[[Any], Iterable[Finding]] | None = None
-    """Reads from the output model what a conversation should know from now on, for its knowledge graph."""
+    """Extracts facts from the output model for the knowledge graph of the conversation."""
     reconcile: Callable[[Any, ToolContext], BaseModel | None] | None = None
-    """Asks the backend by `context.idempotency_key` what became of a call whose worker was lost: its result, or None
-    where it took no effect and may be made again. A lost write of a tool without it ends as `unknown`."""
+    """Asks the backend, by `context.idempotency_key`, for the result of a call whose worker was lost. It returns None
+    if the call took no effect and may be made again. Without it, a lost write of the tool ends as `unknown`."""
     clean_up: Callable[[], None] | None = None
-    """Undoes what lost calls have left half done that nobody asks after, in all tenants. Called about once a minute, by
-    several processes at once if need be."""
+    """Undoes what lost calls have left half done and nobody asks about, in all tenants. It is called about once a
+    minute, possibly by several processes at once."""
     shareable: bool = True
-    """Whether a call that only reads is made once where a plan has it twice; not where the call is the point."""
+    """Whether a plan that contains the same read twice makes it once. False if the point is the call itself."""
     remember_s: float | None = None
-    """How long a result holds: the same call in the same conversation is not made again meanwhile. None: it is always
-    made. Only of tools that read and need no approval; an inline tool's call is made, and its result told the
-    planner."""
+    """How long a result stays valid, in seconds. Until then the same call in the same conversation is not made again.
+    None means that results are not remembered. This works only for tools that read and need no approval. Calls of an
+    inline tool are always made; their remembered results only inform the planner."""
     always_made: bool = False
-    """Whether a call is made although its result is remembered, because others change what it reads: what is
-    remembered only tells the planner what the user has seen."""
+    """Whether a call is made even if its result is remembered, because others may change the data. The remembered
+    result then only tells the planner what the user has seen."""
     scopes: frozenset[str] = frozenset()
-    """What the user must have granted, such as `calendar.events.propose`; checked at planning and again at the call."""
+    """Scopes that the user must have granted, such as `calendar.events.propose`. They are checked at planning and again
+    at the call."""
     integration: Integration | Callable[[Any, ToolContext], Integration | None] | None = None
-    """The outside service that it talks to: its circuit breaker goes by it, and, of tools with scopes, which of the
-    user's accounts counts. A function where the arguments, a checked input model, or who asks say which it is,
-    if any."""
+    """The outside service that the tool calls. It determines the circuit breaker and, for tools with scopes, which of
+    the user's accounts is used. Give a function if the service depends on the arguments, which it gets as a checked
+    input model, or on the context. The function returns None if the call uses no outside service."""
     per_user: Rate | None = None
-    """How often one user may call it; beyond that calls wait for their time, or end RATE_LIMITED."""
+    """How often one user may call the tool. Further calls wait for their time, or fail with RATE_LIMITED."""
     per_tenant: Rate | None = None
-    """The same for all users of a tenant together."""
+    """The same limit for all users of a tenant together."""
     cache_s: float | None = None
-    """How long a result holds for everybody in the tenant: the same call is made once meanwhile, whoever asks. Only of
-    tools that read, and whose result does not depend on who asks."""
+    """How long a result stays valid for everybody in the tenant, in seconds. Until then the same call is made once,
+    whoever asks. Only for tools that read and whose result does not depend on who asks."""
     version: int = 1
-    """To be raised where the same arguments come to mean another result: what was cached before counts no more."""
+    """Raise it when the same arguments get another result. Results cached under the old version are then ignored."""
     requires_approval: bool = False
-    """A person must approve each call, with the arguments that it is to be made with."""
+    """A person must approve each call, with its final arguments."""
     redact: frozenset[str] = frozenset()
     """Names of argument and result fields that logs and events never show."""
     public: frozenset[str] = frozenset()
-    """Names of result fields whose phone numbers and addresses anybody may be told, such as a hotel's."""
+    """Names of result fields whose phone numbers and addresses may be told to anybody, such as a hotel's."""
     outside: frozenset[str] = frozenset()
-    """Names of result fields with what strangers have written, such as a page's text. A reply may say it as the word of
-    the page whose `url` stands beside it: a price only where it names the page's host, and never a link."""
+    """Names of result fields that contain text of strangers, such as a page's text. A reply may quote it as the words
+    of the page whose `url` stands beside it. It may quote a price only if it names the page's host, and never a
+    link."""
     is_evidence: bool = True
-    """Whether a reply may say what a result says; not where that is only what the plan has put into the arguments."""
+    """Whether a reply may state what the result says. False if the result only repeats what the plan put into the
+    arguments."""
     errors: tuple[str, ...] = ()
-    """Codes it may fail with, beside those of the runner."""
+    """Error codes of the tool, in addition to those of the runner."""
     asks: tuple[str, ...] = ()
-    """Fields that it may ask the user for (`NeedsInput`)."""
+    """Fields that the tool may ask the user for (`NeedsInput`)."""
 
     def __post_init__(self) -> None:
-        """Refuse a rate that cannot be read, and a cache where a call does more than read."""
+        """Refuse a rate that cannot be read, and a cache for a tool that does more than read or needs approval."""
         for rate in (self.per_user, self.per_tenant):
             if rate is not None and not RATE.fullmatch(rate):
-                raise TypeError(f"tool {self.name}: {rate!r} is not a rate such as 5/minute")
+                raise TypeError(f"tool {self.name}: {rate!r} is not a rate; write it like 5/minute")
         if self.cache_s is not None and (self.effect != "read" or self.requires_approval):
-            raise TypeError(f"tool {self.name}: only what reads, and needs no approval, can be cached")
+            raise TypeError(f"tool {self.name}: `cache_s` needs a tool that reads and requires no approval")
 
     def integration_of(self, query: BaseModel, context: ToolContext) -> Integration | None:
-        """Return the outside service that a call talks to."""
+        """Return the outside service that a call uses; None if it uses none."""
         return self.integration(query, context) if callable(self.integration) else self.integration
 
     @property
     def queue(self) -> Queue:
-        """The queue its steps are sent to."""
+        """The queue to which its steps are sent."""
         return "tools.cpu" if self.isolation == "process" else "tools.io"
 
     @property
     def pack(self) -> str:
-        """The pack whose module declares it, whatever its name begins with."""
+        """The pack whose module declares the tool. The tool's name may begin with another word."""
         return pack_of(self.call.__module__)
 
     @cached_property
@@ -133,7 +137,7 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        """JSON schema of the result, as it is stored and referred to."""
+        """JSON schema of the result, as it is stored and as other steps refer to it."""
         return self.output.model_json_schema(mode="serialization")
 
 
@@ -141,10 +145,10 @@ _declared: dict[str, Tool] = {}
 
 
 def tool(name: str, *, effect: Effect, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function as a tool. `options` are the further fields of `Tool`.
+    """Declare a function as a tool. `options` are the other fields of `Tool`.
 
     Raises:
-        TypeError: the function lacks a model annotation, a docstring, or its name is taken.
+        TypeError: the function lacks a model annotation or a docstring, an option is wrong, or the name is taken.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,7 +159,7 @@ def tool(name: str, *, effect: Effect, **options: Any) -> Callable[[Callable[...
             if not (isinstance(model, type) and issubclass(model, BaseModel)):
                 raise TypeError(f"tool {name}: the first argument and the result need pydantic models as annotations")
         if not function.__doc__:
-            raise TypeError(f"tool {name}: needs a docstring; its first line is what the language model reads")
+            raise TypeError(f"tool {name}: needs a docstring; the language model reads its first paragraph")
         if name in _declared and _declared[name].call.__module__ != function.__module__:
             raise TypeError(f"tool {name} is declared twice")
         description = inspect.cleandoc(function.__doc__).split("\n\n")[0].replace("\n", " ")
@@ -182,17 +186,17 @@ class Registry:
     tools: Mapping[str, Tool] = field(default_factory=dict)
 
     def get(self, name: str) -> Tool:
-        """Return the tool of that name.
+        """Return the tool with that name.
 
         Raises:
-            NotFound: there is none, or its pack is not enabled.
+            NotFound: there is no such tool, or its pack is not enabled.
         """
         if name not in self.tools:
-            raise NotFound(f"there is no tool {name!r}; `turnloom tools list` shows those of the enabled packs")
+            raise NotFound(f"there is no tool {name!r}; `turnloom tools list` shows the tools of the enabled packs")
         return self.tools[name]
 
     def allowed(self, patterns: Iterable[str]) -> "Registry":
-        """Return those tools that some pattern names: a tool, `travel.*` for names that begin so, or `*` for all."""
+        """Return the tools that match a pattern: a name, `travel.*` for all names that begin with `travel.`, or `*`."""
         names = {name for pattern in patterns for name in self.tools if _matches(pattern, name)}
         return Registry({name: self.tools[name] for name in sorted(names)})
 
@@ -201,8 +205,8 @@ def load_registry(packs: Iterable[str]) -> Registry:
     """Import every module of these packs and return their tools.
 
     Raises:
-        NotFound: there is no such pack, or it cannot be loaded.
-        Conflict: two installed packs have this name.
+        NotFound: a pack does not exist or cannot be loaded.
+        Conflict: two installed packs have the same name.
     """
     wanted = find_packs(packs)
     for pack in wanted:

@@ -1,7 +1,7 @@
-"""Run one tool call and say how it went.
+"""Run one tool call and return its outcome.
 
 In: a tool, its arguments as JSON, the context.  Out: an envelope whose `data` Postgres can store.
-Always: nothing that a tool raises gets past `run`; only `Unavailable` is tried again, and only inside the deadline.
+Always: no exception of a tool leaves `run`. Only `Unavailable` is tried again, and only within the deadline.
 """
 
 from collections.abc import Callable
@@ -31,19 +31,20 @@ def run(
 ) -> Envelope:
     """Check the arguments, ask hooks and guards, call the tool, check its result, ask the hooks again. Never raises.
 
-    A tool raises `ToolFailed` for what will not get better, `NeedsInput` for what only the user can say, and
-    `Unavailable` for what may: it is called again up to `tool.retries` times, after the pause that the exception
-    asks for or a short growing one, and not at all where that pause would cross the deadline. A failure that names
-    its time in `retry_at` may be called again then, in another claim. Everything else it raises, exits of the
-    interpreter included, becomes INTERNAL_ERROR, but for `TimeoutError`, which becomes TOOL_TIMEOUT.
+    A tool raises `ToolFailed` for a failure that will not pass, `NeedsInput` for something that only the user can say,
+    and `Unavailable` for a failure that may pass. After `Unavailable` the tool is called again, up to `tool.retries`
+    times. The pause before each try is the one that the exception names, otherwise a short one that grows. A pause that
+    would cross the deadline ends the tries. If a failure names a time in `retry_at`, another claim may call the tool
+    again at that time. `TimeoutError` becomes TOOL_TIMEOUT. Every other exception, `SystemExit` included, becomes
+    INTERNAL_ERROR.
 
-    Once the call of a tool with the effect `write` or `spend` has begun, it counts as failed only where the tool says
-    that nothing happened, or its backend does: `tools.attempts` has the rule. Otherwise the envelope is `unsure`.
+    Once the call of a tool with the effect `write` or `spend` has begun, it counts as failed only if the tool or its
+    backend says that nothing happened (`tools.attempts` has the rule). Otherwise the envelope is `unsure`.
 
-    In results, NUL and lone surrogates become U+FFFD, because outside text has them and jsonb does not; NaN, infinite
-    numbers and whatever else is not JSON are refused, because nothing stands for them.
+    In results, NUL and lone surrogates become U+FFFD, because outside text contains them and jsonb cannot hold them.
+    NaN, infinite numbers and other values outside JSON are refused, because JSON has nothing to replace them with.
 
-    The call runs in this thread. Who must stop a tool that blocks runs it in one that can be given up.
+    The call runs in this thread. To be able to stop a tool that blocks, run it in a thread that can be abandoned.
     """
     attempts = Attempts(tool, context, guards, on_retry)
 
@@ -68,11 +69,11 @@ def reconcile(
     on_note: OnNote | None = None,
     guards: Guards | None = None,
 ) -> Envelope | None:
-    """Ask the backend what became of an earlier call. None: it took no effect, and the call may be made. Never raises.
+    """Ask the backend for the result of an earlier call. Never raises.
 
-    A failure is `unsure`: it says why nobody knows, and whether the backend may be asked again. One that may not be
-    asked now is CIRCUIT_OPEN, with the time when it may. What the backend says is the result of the call, and hooks see
-    it as such.
+    None means that the call took no effect and may be made. A failure is `unsure`: it says why the outcome is unknown,
+    and whether the backend may be asked again. If the circuit is open, the failure is CIRCUIT_OPEN and says when the
+    backend may be asked. The backend's answer is the result of the call, and hooks see it as such.
     """
     try:
         found = Attempts(tool, context, guards).ask(tool.input.model_validate(args))
@@ -82,9 +83,9 @@ def reconcile(
 
 
 def refusal(tool: Tool, args: dict[str, Any], context: ToolContext) -> Envelope | None:
-    """Return the failure of a call that its user has not granted, or whose arguments the tool refuses. Never raises.
+    """Return the failure of a call that may not be made. None means that it may. Never raises.
 
-    None: it may be made.
+    A call fails here if its user has not granted it or if the tool refuses its arguments.
     """
     try:
         query = _query(tool, args)
@@ -120,14 +121,14 @@ def _tool_call(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolCa
 
 
 def _changed(tool: Tool, asked: ToolCall, said: object) -> ToolCall | Veto:
-    """Take what a hook made of a call: other arguments for it, or a veto."""
+    """Return a hook's veto, or the call with the arguments that the hook chose."""
     if isinstance(said, Veto):
         return said
     if not isinstance(said, ToolCall):
-        raise TypeError("a hook before a tool returns a ToolCall, a Veto or None")
+        raise TypeError("`before_tool` must return a ToolCall, a Veto or None")
     tool.input.model_validate(said.args)
     if tool.requires_approval and said.args != asked.args:
-        return Veto("a hook wants other arguments than those that a person has approved")
+        return Veto("a hook changed the arguments that a person has approved")
     return replace(asked, args=said.args)
 
 
@@ -137,22 +138,26 @@ def _judged(tool: Tool, call: ToolCall, envelope: Envelope, on_note: OnNote | No
 
 
 def _changed_result(tool: Tool, envelope: Envelope, said: object) -> Envelope | Veto:
-    """Take what a hook made of a result. What happened, or may have, is neither vetoed nor said to have failed."""
+    """Return a hook's veto or changed result.
+
+    If the tool has an effect, a hook may neither veto the result, nor turn it into a failure or back, nor change it at
+    all if it is unsure.
+    """
     is_other = isinstance(said, Veto) or envelope.unsure or (isinstance(said, Envelope) and said.ok != envelope.ok)
     if tool.effect != "read" and is_other:
-        raise TypeError(f"{tool.name} has an effect: a hook after it may only change the data of its result")
+        raise TypeError(f"{tool.name} has an effect: `after_tool` may only change the data of its result")
     if isinstance(said, Envelope) and said.ok:
         changed = checked(tool, said.data)
         if not changed.ok:
-            raise ValueError(f"{tool.name} cannot have this result")
+            raise ValueError(f"the output model of {tool.name} refuses the hook's result")
         return changed.model_copy(update={"cache": envelope.cache})
     if not isinstance(said, Envelope | Veto):
-        raise TypeError("a hook after a tool returns an Envelope, a Veto or None")
+        raise TypeError("`after_tool` must return an Envelope, a Veto or None")
     return said
 
 
 def _query(tool: Tool, args: dict[str, Any]) -> BaseModel | Envelope:
-    """Return the arguments as the input model, or the failure that they are."""
+    """Return the arguments as the input model, or a BAD_ARGS failure if the model refuses them."""
     try:
         return tool.input.model_validate(args)
     except ValidationError as error:

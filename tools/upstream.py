@@ -1,9 +1,9 @@
 """Call an outside service over HTTP.
 
 In: a request, and the context of the tool's call.  Out: the answer, or its JSON.
-Always: no answer is larger than its limit, none is waited for beyond the deadline, and nothing is sent twice, because
-`tools.runner` is what tries again. No cookie is kept: the services answer many tenants through one client. Of a URL
-only the host is ever told: the rest may hold personal data.
+Always: no answer is larger than its limit, no wait goes beyond the deadline, and nothing is sent twice, because
+`tools.runner` makes the retries. No cookies are kept, because many tenants share one client. Messages name only the
+host of a URL, because the rest may contain personal data.
 """
 
 import os
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     import httpx2
 
 MAX_ANSWER_BYTES = 2_097_152
-"""Largest answer, unpacked, of a request that names no other."""
+"""Default for the largest answer of a request, unpacked."""
 
 _CONNECT_S = 5.0
 _KEPT_ALIVE_S = 30.0
 _GZIP = zlib.MAX_WBITS | 16
 _JSON = {"Accept": "application/json"}
-_NO_URL = "this is not the URL of a web service"
+_NO_URL = "this is not the URL of a web service; it must begin with http:// or https:// and name a host"
 
 Params = Mapping[str, str | int | float]
 """A URL's query."""
 
 
 class Shape(BaseModel):
-    """A part of an answer, as far as it matters: fields that it does not name may be there."""
+    """The part of an answer that we read. Other fields may be present."""
 
-    # Most processes import shapes and never read one: they are made ready at their first use.
+    # Build each shape at its first use: most processes import shapes and never read one.
     model_config = ConfigDict(defer_build=True)
 
 
@@ -57,15 +57,15 @@ class Request:
     url: str
     method: str = "GET"
     params: Params | None = None
-    """In place of the URL's own query."""
+    """Replaces the URL's own query."""
     headers: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] | None = None
-    """The body, as a form's fields; or `content`."""
+    """The body as the fields of a form. Give either this or `content`."""
     content: bytes | None = None
     max_bytes: int = MAX_ANSWER_BYTES
     is_named_by_others: bool = False
-    """Whether a user, a language model or a page named the URL: then only addresses that anybody may call are called,
-    see `tools.addresses`."""
+    """Whether a user, a language model or a page named the URL. If so, only addresses that `tools.addresses` allows are
+    called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,15 @@ class Answer:
     host: str
     status: int
     headers: Mapping[str, str]
-    """By names in lower case."""
+    """The headers, with names in lower case."""
     body: bytes
-    """Unpacked."""
+    """The body, unpacked."""
 
     def json(self) -> Any:
         """Return the body as JSON.
 
         Raises:
-            Unavailable: it is something else, as the page of a proxy in front of a broken service is.
+            Unavailable: it is not JSON, such as the error page of a proxy in front of a broken service.
         """
         try:
             return orjson.loads(self.body)
@@ -95,18 +95,18 @@ class Answer:
 
         Raises:
             Unavailable: it is not JSON.
-            ToolFailed: UPSTREAM_5XX, it is JSON of another shape, as after a change of the service.
+            ToolFailed: UPSTREAM_5XX, it is JSON of another shape, such as after a change of the service.
         """
         try:
             return shape.model_validate(self.json())
         except ValidationError as error:
             places = sorted({".".join(map(str, fault["loc"])) for fault in error.errors()})
-            message = f"{self.host} answered in another shape than expected, at {', '.join(places[:3])}"
+            message = f"{self.host} answered with JSON of an unexpected shape, at {', '.join(places[:3])}"
             raise ToolFailed(message, code="UPSTREAM_5XX") from None
 
 
 class Refused(ToolFailed):
-    """The service refuses the request (HTTP 4xx); its `answer` may say why."""
+    """The service refuses the request (HTTP 4xx, or a redirect where none is followed). `answer` may say why."""
 
     def __init__(self, answer: Answer) -> None:
         code = "UNAUTHORIZED" if answer.status == 401 else "UPSTREAM_4XX"
@@ -115,7 +115,7 @@ class Refused(ToolFailed):
 
 
 def get_shape(shape: type[AnyShape], url: str, params: Params, context: ToolContext) -> AnyShape:
-    """Get JSON of a shape from a service. Fails as `send` does, and as `Answer.shaped`."""
+    """Get JSON of a shape from a service. Fails as `send` and `Answer.shaped` do."""
     return _final(send(Request(url=url, params=params, headers=_JSON), context)).shaped(shape)
 
 
@@ -130,17 +130,17 @@ def post(request: Request, context: ToolContext) -> Answer:
 
 
 def send(request: Request, context: ToolContext) -> Answer:
-    """Send a request once, and return an answer that is neither a refusal nor a failure: HTTP below 400.
+    """Send a request once and return its answer, which has a status below 400.
 
-    Redirects are answers like others: they are not followed, since only the caller knows where it may be sent.
+    Redirects are returned, not followed, since only the caller knows where it may send the request.
 
     Raises:
-        Refused: UNAUTHORIZED for 401, UPSTREAM_4XX for the rest, but 429.
-        Unavailable: RATE_LIMITED for 429; UPSTREAM_5XX for a failure of the service or of the way to it. The request
-            may have taken effect: whoever writes must know that the service can tell repetitions.
-        TimeoutError: there was no answer, or not all of it, before the deadline.
-        ToolFailed: VALIDATION_ERROR, the URL is none, or one that may not be called; UPSTREAM_5XX, the answer is too
-            large, or packed in a way that nobody asked for.
+        Refused: UNAUTHORIZED for 401, UPSTREAM_4XX for any other 4xx except 429.
+        Unavailable: RATE_LIMITED for 429; UPSTREAM_5XX for a failure of the service or of the connection. The request
+            may have taken effect: send a write only to a service that recognises repeated requests.
+        TimeoutError: there was no complete answer before the deadline.
+        ToolFailed: VALIDATION_ERROR, the URL is invalid or may not be called; UPSTREAM_5XX, the answer is too large, or
+            has a content encoding that was not asked for.
     """
     try:
         answer = exchange(request, context.deadline)
@@ -150,19 +150,19 @@ def send(request: Request, context: ToolContext) -> Answer:
 
 
 def exchange(request: Request, until: float) -> Answer:
-    """Send a request once, and return whatever comes back, until a moment of this process's monotonic clock.
+    """Send a request once and return its answer, whatever its status. `until` is on this process's monotonic clock.
 
-    The body of the answer is never more than a byte longer than `max_bytes`; a longer one is too large.
+    An answer that is too large is cut off one byte after `max_bytes`. The caller checks the length.
 
     Raises:
-        PolicyDenied: the URL is none, or one that may not be called.
-        Unavailable, TimeoutError, ToolFailed: as `send`, for everything but the answer's status and length.
+        PolicyDenied: the URL is invalid or may not be called.
+        Unavailable, TimeoutError, ToolFailed: as `send`, except for the status and the length of the answer.
     """
-    import httpx2  # noqa: PLC0415 - 0.15 s: only processes that call out pay for it
+    import httpx2  # noqa: PLC0415 - takes 0.15 s, and only processes that call out need it
 
     host = _host(request.url)
     if until <= time.monotonic():
-        raise TimeoutError(f"{host} was not asked: the deadline had passed")
+        raise TimeoutError(f"{host} was not called: the deadline had passed")
     try:
         return _exchange(request, host, until)
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
@@ -172,11 +172,11 @@ def exchange(request: Request, until: float) -> Answer:
     except (httpx2.TimeoutException, TimeoutError):
         raise TimeoutError(f"{host} did not answer in time") from None
     except (httpx2.TransportError, zlib.error) as error:
-        raise Unavailable(f"{host} broke off: {type(error).__name__}", code="UPSTREAM_5XX") from None
+        raise Unavailable(f"{host} broke off the connection: {type(error).__name__}", code="UPSTREAM_5XX") from None
 
 
 def user_agent() -> str:
-    """Return how we introduce ourselves, with TURNLOOM_CONTACT where it is set: providers ask for one."""
+    """Return our User-Agent, with TURNLOOM_CONTACT if it is set, because some providers ask for a contact."""
     contact = settings().contact
     return f"Turnloom ({contact})" if contact else "Turnloom"
 
@@ -199,7 +199,7 @@ def _exchange(request: Request, host: str, until: float) -> Answer:
 
 
 def _body(response: "httpx2.Response", max_bytes: int, until: float) -> bytes:
-    """Read what there is, and one byte more than is allowed at most: a few packed bytes may be gigabytes."""
+    """Read and unpack the body up to one byte beyond `max_bytes`: a few packed bytes may unpack to gigabytes."""
     packed = zlib.decompressobj(_GZIP) if _is_packed(response) else None
     body = bytearray()
     for chunk in response.iter_raw():
@@ -210,7 +210,7 @@ def _body(response: "httpx2.Response", max_bytes: int, until: float) -> bytes:
         if time.monotonic() >= until:
             raise TimeoutError
     if packed and body and not packed.eof:
-        raise zlib.error("the end is missing")
+        raise zlib.error("the compressed body is incomplete")
     return bytes(body)
 
 
@@ -220,12 +220,12 @@ def _is_packed(response: "httpx2.Response") -> bool:
             return False
         case "gzip" | "x-gzip":
             return True
-    raise ToolFailed("the answer is packed in a way that nobody asked for", code="UPSTREAM_5XX")
+    raise ToolFailed("the answer has a content encoding that nobody asked for", code="UPSTREAM_5XX")
 
 
 def _accepted(answer: Answer, max_bytes: int) -> Answer:
     if answer.status == 429:
-        message = f"{answer.host} wants fewer requests"
+        message = f"{answer.host} limits our requests (HTTP 429)"
         raise Unavailable(message, code="RATE_LIMITED", retry_after_s=_retry_after_s(answer))
     if answer.status >= 500:
         message = f"{answer.host} failed with HTTP {answer.status}"
@@ -244,7 +244,7 @@ def _final(answer: Answer) -> Answer:
 
 
 def _retry_after_s(answer: Answer) -> float | None:
-    """Read Retry-After: seconds, or an HTTP date (RFC 9110, section 10.2.3); None where it is neither."""
+    """Return Retry-After in seconds. The header has seconds or an HTTP date (RFC 9110, section 10.2.3); else None."""
     value = answer.headers.get("retry-after", "").strip()
     if value.isdecimal():
         return float(value)
@@ -272,7 +272,7 @@ def _client_for(request: Request) -> "httpx2.Client":
 
 @lru_cache
 def _client() -> "httpx2.Client":
-    """Return this process's client, whose connections its threads share."""
+    """Return this process's client. Its threads share the connections."""
     from http.cookiejar import CookieJar, DefaultCookiePolicy  # noqa: PLC0415 - loads OpenSSL, as httpx2 does
 
     import httpx2  # noqa: PLC0415 - see `exchange`

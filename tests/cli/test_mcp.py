@@ -143,4 +143,4 @@ def test_a_list_of_functions_is_checked(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert "f\twrite\tneeded\tfit to import" in result.stdout
-    assert "refused: the tool does not say what its arguments are called" in result.stdout
+    assert "refused: the tool does not describe its arguments" in result.stdout

@@ -1,17 +1,17 @@
-"""Guards: what stands around the call of a tool, as the tool declares it.
+"""Guards: checks around the call of a tool, as the tool declares them.
 
-In this order:
+They apply in this order:
 
-1. `access`: whoever asks has granted the tool's scopes, and the account that it needs can be used.
-2. approval by a person, where the tool asks for it (`workers/parking.py`).
-3. `limits`: how often a user, and a tenant, may call it.
-4. `breaker`: an outside service that keeps failing is left alone for a while.
-5. `cache`: a read that somebody in the tenant has made holds for all, and is made once where many want it at a time.
-6. the deadline, the call with its retries, each of which asks the breaker, and the check of the result
-   (`tools/runner.py`).
+1. `access`: the user has granted the tool's scopes, and the account that the tool needs can be used.
+2. approval by a person, if the tool requires it (`workers/parking.py`).
+3. `limits`: how often a user, and a tenant, may call the tool.
+4. `breaker`: an outside service that keeps failing is not called for a while.
+5. `cache`: a result of a read is shared by the whole tenant. Equal reads at the same time make one call.
+6. the deadline, the call with its retries, and the check of the result (`tools/runner.py`). Each try asks the breaker.
 
-The first two are asked before anything else is done for the call, the others by the runner, with the arguments as the
-hooks have left them. Limits, breaker and cache are shared by all workers through Redis; while it is out, calls pass.
+Access and approval are checked before anything else is done for the call. The runner applies the others, with the
+arguments as the hooks have left them. All workers share limits, breaker and cache through Redis. If Redis is
+unavailable, calls pass.
 """
 
 from collections.abc import Callable
@@ -30,16 +30,16 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """The guards that the runner asks, for one step."""
+    """The guards that the runner applies to one step."""
 
     longest_wait_s: float
-    """How long the step may wait for its time under a limit: what is left of its turn."""
+    """How long the step may wait for its time under a limit: the time left for its turn."""
 
     def around(self, tool: Tool, query: BaseModel, context: ToolContext, make: Callable[[], Envelope]) -> Envelope:
-        """Return what is known of a call, or what making it gives.
+        """Return the cached result of a call, or make the call.
 
         Raises:
-            ToolFailed: RATE_LIMITED or CIRCUIT_OPEN, it may not be made.
+            ToolFailed: RATE_LIMITED or CIRCUIT_OPEN, the call may not be made.
         """
         limits.reserve(tool, context, self.longest_wait_s)
         if tool.cache_s is None:
@@ -51,6 +51,6 @@ class Guards:
         """Make one try of a call.
 
         Raises:
-            ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
+            ToolFailed: CIRCUIT_OPEN. Exceptions of the call pass through.
         """
         return breaker.through(tool, query, context, call)

@@ -1,4 +1,4 @@
-"""Access: whether a tool may act for whoever asks. Pure."""
+"""Access: whether a tool may act for the user of a call. Pure."""
 
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def require(tool: Tool, query: BaseModel | None, context: ToolContext) -> None:
-    """Pass where the user of a call has granted its tool's scopes, and no account stands in the way.
+    """Check that the user has granted the tool's scopes and that the user's account, if there is one, can be used.
 
-    `query`: the arguments, None where the tool refuses them.
+    `query` is None if the tool refuses the arguments. The account is then not checked.
 
     Raises:
-        ToolFailed: UNAUTHORIZED, nobody is named to act for; SCOPES_MISSING; CONNECTION_INACTIVE, the account with the
-            outside service is switched off; REAUTH_REQUIRED, the service has refused its secret.
+        ToolFailed: UNAUTHORIZED, the turn names no user; SCOPES_MISSING; CONNECTION_INACTIVE, the account with the
+            outside service is switched off; REAUTH_REQUIRED, the service has refused the account's secret.
     """
     if not tool.scopes:
         return
     if not context.user.get("id"):
-        raise ToolFailed(f"{tool.name} acts for a user, and the turn names none", code="UNAUTHORIZED")
+        raise ToolFailed(f"{tool.name} acts for a user, but the turn names none", code="UNAUTHORIZED")
     if missing := tool.scopes - context.scopes:
         message = f"the user has not granted {', '.join(sorted(missing))}, which {tool.name} needs"
         raise ToolFailed(message, code="SCOPES_MISSING")
@@ -35,11 +35,11 @@ def require(tool: Tool, query: BaseModel | None, context: ToolContext) -> None:
     if account.status == "inactive":
         message = f"the user's account with {account.integration} is switched off"
         raise ToolFailed(message, code="CONNECTION_INACTIVE")
-    message = f"{account.integration} refuses us: the user must connect the account again"
+    message = f"{account.integration} refuses the account's credentials: the user must connect the account again"
     raise ToolFailed(message, code="REAUTH_REQUIRED")
 
 
 def account_of(tool: Tool, query: BaseModel, context: ToolContext) -> "Account | None":
-    """Return the user's account with the outside service that a call talks to; None where there is none."""
+    """Return the user's account with the outside service of a call; None if there is no account or no service."""
     integration = tool.integration_of(query, context)
     return context.accounts.get(integration) if integration else None

@@ -1,16 +1,16 @@
-"""The circuit breaker: an outside service that keeps failing is left alone for a while, by all workers.
+"""The circuit breaker: no worker calls an outside service that keeps failing, for a while.
 
-Five failures in a row, no answer between them, open the circuit of a service: calls of it end CIRCUIT_OPEN at once.
-After `TURNLOOM_BREAKER_PAUSE_S` one call may try whether the service is back, while the others are still refused. Its
-answer closes the circuit, its failure begins another pause, and where nothing is heard of it, because its process was
-killed, another may try when its time is over. The clock is that of Redis.
+Five failures in a row open the circuit of a service: calls of it fail with CIRCUIT_OPEN at once. After
+`TURNLOOM_BREAKER_PAUSE_S` one trial call is let through, while all others still fail. If the service answers the trial,
+the circuit closes. If the trial fails, the next pause begins. If the trial reports nothing, because its process was
+killed, another call may try once the trial's time is over. The clock is that of Redis.
 
-Of a service that has not answered for a pause, no more calls are under way at a time than may fail; others wait for the
-first answer. So a hundred calls at once reach a dead service five times, not a hundred.
+If a service has not answered within the last pause, the calls under way plus its failures in a row never exceed five.
+Other calls wait for the first answer. So a hundred simultaneous calls reach a dead service five times, not a hundred.
 
-A circuit is the user's account with the service where there is one, else the service, for everybody. A service fails
-where it cannot be reached, breaks off, answers with an error of its own, or does not answer in time. Its "no" is an
-answer.
+A circuit belongs to the user's account with the service. If there is no account, it belongs to the service and holds
+for everybody. A service fails if it cannot be reached, breaks off, answers with an error of its own, or does not
+answer in time. A refusal is an answer.
 """
 
 import time
@@ -31,7 +31,7 @@ from tools.registry import Tool
 
 _MOST_FAILURES = 5
 _PATIENCE_S = 1.0
-"""Who waited for less learned nothing of the service: the time was short."""
+"""A timeout after a shorter wait says nothing about the service."""
 _LEEWAY_S = 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
 
@@ -40,15 +40,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The calls that share one breaker: those of a service, or of a user's account with it."""
+    """The circuit that all calls of one service, or of a user's account with it, share."""
 
     id: str
     service: str
-    """Its name, for people."""
+    """The name of the service, for messages."""
 
 
 def refuse(tool: Tool, query: BaseModel, context: ToolContext) -> None:
-    """Pass where the circuit of a call is not open.
+    """Check that the circuit of a call is not open.
 
     Raises:
         ToolFailed: CIRCUIT_OPEN.
@@ -59,23 +59,24 @@ def refuse(tool: Tool, query: BaseModel, context: ToolContext) -> None:
 
 
 def through(tool: Tool, query: BaseModel, context: ToolContext, call: Callable[[], Result]) -> Result:
-    """Make a tool's call as `guarded` does, by what the tool declares.
+    """Make a tool's call as `guarded` does, with the circuit of the tool's integration, if it declares one.
 
     Raises:
-        ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
+        ToolFailed: CIRCUIT_OPEN. Exceptions of the call pass through.
     """
     circuit = _circuit_of(tool, query, context)
     return call() if circuit is None else guarded(circuit, context.deadline, call)
 
 
 def guarded(circuit: Circuit, until: float, call: Callable[[], Result]) -> Result:
-    """Make a call of a service, unless its circuit is open, and note how the service did.
+    """Call a service unless its circuit is open, and record whether the service failed.
 
-    For a tool that asks several services, or the accounts of several users. The call ends at `until`, on this process's
-    monotonic clock.
+    For a tool that calls several services, or the accounts of several users. `until` is the end of the call on this
+    process's monotonic clock.
 
     Raises:
-        ToolFailed: CIRCUIT_OPEN; and whatever the call raises.
+        ToolFailed: CIRCUIT_OPEN. Exceptions of the call pass through.
+        TimeoutError: `until` came while the call waited for the answers of others.
     """
     name = uuid4().hex
     verdict, failures = _admitted(circuit, name, until)
@@ -93,8 +94,8 @@ def guarded(circuit: Circuit, until: float, call: Callable[[], Result]) -> Resul
 
 
 def _circuit_of(tool: Tool, query: BaseModel, context: ToolContext) -> Circuit | None:
-    """Return the circuit of a call; None where it talks to no outside service."""
-    # Asked once: a hotel's is looked up in the database.
+    """Return the circuit of a call; None if it uses no outside service."""
+    # Ask only once: for a hotel, this is a query to the database.
     service = tool.integration_of(query, context)
     if service is None:
         return None
@@ -103,7 +104,7 @@ def _circuit_of(tool: Tool, query: BaseModel, context: ToolContext) -> Circuit |
 
 
 def open_circuits() -> dict[str, float]:
-    """Return the open circuits, with the seconds until a call may try again; none where Redis is out."""
+    """Return the open circuits with the seconds until a call may try again. Empty if Redis is unavailable."""
     try:
         listed = run_script("circuit", _keys(""), ["list", ""])
     except Unavailable:
@@ -112,7 +113,10 @@ def open_circuits() -> dict[str, float]:
 
 
 def _admitted(circuit: Circuit, name: str, until: float) -> tuple[str, int]:
-    """Wait until a call may be made; return what it is, `closed`, `first` or `trial`, and the failures before it."""
+    """Wait until a call may be made. Return its kind and the failures in a row so far.
+
+    The kinds: `closed`, the service has answered lately; `first`, it has not; `trial`, the one call after a pause.
+    """
     pause_s = _FIRST_PAUSE_S
     while True:
         left_s = max(0.0, until - time.monotonic())
@@ -122,7 +126,7 @@ def _admitted(circuit: Circuit, name: str, until: float) -> tuple[str, int]:
         if verdict != "wait":
             return verdict, number
         if left_s == 0:
-            raise TimeoutError(f"{circuit.service} was not called: others were waiting for it to answer")
+            raise TimeoutError(f"{circuit.service} was not called: earlier calls were still waiting for its answer")
         time.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
@@ -149,7 +153,7 @@ def _keys(circuit: str) -> list[str]:
 
 
 def _heard(error: BaseException, waited_s: float) -> Literal["failed", "answered", "unheard"]:
-    """Tell what a failed call says of the service."""
+    """Return what a failed call says about the service: it failed, it answered, or nothing (`unheard`)."""
     code = error.code if isinstance(error, TurnloomError) else None
     if code == "TOOL_TIMEOUT" or isinstance(error, TimeoutError):
         return "failed" if waited_s >= _PATIENCE_S else "unheard"
@@ -162,11 +166,11 @@ def _heard(error: BaseException, waited_s: float) -> Literal["failed", "answered
 
 def _open(circuit: Circuit, left_s: float) -> ToolFailed:
     retry_at = datetime.now(UTC) + timedelta(seconds=left_s)
-    return CircuitOpen(f"{circuit.service} has failed again and again: it is left alone for now", retry_at)
+    return CircuitOpen(f"{circuit.service} keeps failing, so it is not called for now", retry_at)
 
 
 class CircuitOpen(ToolFailed):
-    """A call that was not made, because its service is left alone. Nobody waits for that: other ways are taken."""
+    """A call that was not made because the circuit of its service is open. The step fails at once and does not wait."""
 
     def __init__(self, message: str, until: datetime) -> None:
         super().__init__(message, code="CIRCUIT_OPEN")

@@ -1,13 +1,14 @@
-"""The shared cache: what a read has found holds for everybody in the tenant, and is fetched by one call at a time.
+"""The shared cache: the result of a read is valid for everybody in the tenant, and one call at a time fetches it.
 
-An entry is found under the tool, its version and the arguments as its input model reads them. The one who fetches it,
-the flight, has the right to do so for half of its time; whoever wants the same waits for what it brings, a failure
-included, and takes over where nothing comes of it, because its process was killed or is slow. Failures are told to
-those who wait, and not kept.
+The key of an entry is the tenant, the tool, its version and the arguments as the input model reads them. The caller
+that fetches the entry is the flight. It holds the right to do so for half of its remaining time. Other callers wait for
+its outcome, a failure included. If the flight ends without an outcome, or takes too long, one of them takes over.
+Failures are passed to the callers that wait, and are not kept.
 
-Before an entry ends, one caller fetches it anew while the others still have the old one, the earlier the longer
-fetching takes: once the remaining time is at most `took * -ln(u)`, u uniform in (0, 1] for each caller (Vattani,
-Chierichetti, Lowenstein: "Optimal Probabilistic Cache Stampede Prevention", VLDB 2015, with beta = 1).
+Shortly before an entry expires, one caller refreshes it while the others still use the old result. The longer fetching
+takes, the earlier the refresh begins: as soon as the remaining time is at most `took * -ln(u)`, with u uniform in
+(0, 1] for each caller (Vattani, Chierichetti, Lowenstein: "Optimal Probabilistic Cache Stampede Prevention", VLDB 2015,
+with beta = 1).
 """
 
 import hashlib
@@ -29,16 +30,16 @@ from tools.context import ToolContext
 from tools.registry import Tool
 
 MAX_RESULT_BYTES = 262_144
-"""A longer result is given to those who wait for it, and not kept: Redis holds it in memory."""
+"""A larger result is passed to the callers that wait, but not kept, because Redis keeps it in memory."""
 
 _FLIGHT_SHARE = 0.5
 _TOLD_MS = 2_000
-"""How long those who wait have to notice how a flight ended."""
+"""How long the outcome of a flight is there for the callers that wait."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.2
 
 
 def shared(tool: Tool, query: BaseModel, context: ToolContext, make: Callable[[], Envelope]) -> Envelope:
-    """Return what a call gives, from the cache, from whoever is making it, or by making it."""
+    """Return the result of a call: from the cache, from another caller that is making it, or by making it."""
     flight = _Flight(_key(tool, query, context), uuid4().hex)
     try:
         return _take(flight, tool, context, make)
@@ -59,7 +60,7 @@ class _Flight:
         return answer
 
     def land(self, tool: Tool, envelope: Envelope, took_s: float) -> None:
-        """Leave what it brought."""
+        """Publish the outcome of the flight."""
         result = orjson.dumps(envelope.data)
         keys = [self.key, f"{self.key}:flight", f"{self.key}:{self.name}"]
         kept = envelope.ok and len(result) <= MAX_RESULT_BYTES
@@ -79,14 +80,14 @@ def _take(flight: _Flight, tool: Tool, context: ToolContext, make: Callable[[], 
         if what != b"wait":
             return _fetch(flight, tool, held, make)
         if context.remaining_s == 0:
-            message = f"{tool.name} was waiting for the same call, made elsewhere, when its deadline came"
+            message = f"{tool.name} was still waiting for the same call, made elsewhere, when its deadline passed"
             return Envelope(ok=False, error=ToolError(code="TOOL_TIMEOUT", message=message))
         time.sleep(min(pause_s, context.remaining_s))
         awaited, pause_s = held.decode(), min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
 def _fetch(flight: _Flight, tool: Tool, held: bytes | None, make: Callable[[], Envelope]) -> Envelope:
-    """Make the call, and leave what it brought. Where only a refresh failed, what there was still holds."""
+    """Make the call and publish its outcome. If a refresh fails, the old result is still used."""
     began = time.monotonic()
     envelope = make()
     try:
@@ -101,7 +102,7 @@ def _eagerness() -> float:
 
 
 def _known(tool: Tool, result: bytes) -> Envelope | None:
-    """Return a kept result; None where it is that of an earlier release, which the output model refuses."""
+    """Return a cached result. None if the output model refuses it, because an earlier release wrote it."""
     try:
         data = orjson.loads(result)
         tool.output.model_validate(data, by_name=True)

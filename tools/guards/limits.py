@@ -1,8 +1,8 @@
-"""Limits: how often a tool may be called, by one user and in a tenant.
+"""Limits: how often one user, and one tenant, may call a tool.
 
-A call that comes too early is given its time, one after another in the order of asking; it is refused with that time,
-is made again then, and finds its place kept. So of many calls that wait none has to wait twice, and a newcomer takes
-nobody's place. A step counts once, however often it is tried.
+A call that comes too early gets a time of its own, in the order of asking. It fails with that time, is made again then,
+and finds its place reserved. So no call has to wait twice, and a newcomer takes nobody's place. A step counts once,
+however often it is tried.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ _WINDOWS_S = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 
 def reserve(tool: Tool, context: ToolContext, longest_wait_s: float) -> None:
-    """Pass where a call keeps within its tool's rates.
+    """Check that a call keeps within its tool's rates, and reserve its place.
 
-    A call that would have to wait longer than it can takes no place. A call that must wait for its user takes none
-    among the tenant's yet.
+    A call that would have to wait longer than `longest_wait_s` reserves no place. A call that must wait for its user's
+    rate does not yet reserve a place in the tenant's.
 
     Raises:
-        ToolFailed: RATE_LIMITED, with the time when it may be made.
+        ToolFailed: RATE_LIMITED, with the time at which the call may be made.
     """
     for whose, rate, key in _rates(tool, context):
         calls, _, unit = rate.partition("/")
@@ -39,10 +39,10 @@ def reserve(tool: Tool, context: ToolContext, longest_wait_s: float) -> None:
 
 
 def _rates(tool: Tool, context: ToolContext) -> Iterator[tuple[str, Rate, str]]:
-    """Yield whose rate it is, the rate, and what it is counted under."""
+    """Yield each rate with the words for whose it is and the key under which it is counted."""
     tenant = context.tenant_id
     if tool.per_user is not None:
-        # A caller that names no user has at least a conversation.
+        # Without a user, count by conversation.
         person = f"user:{context.user['id']}" if context.user.get("id") else f"conversation:{context.conversation_id}"
         yield "for a user", tool.per_user, f"{tenant}:{person}"
     if tool.per_tenant is not None:

@@ -1,4 +1,4 @@
-"""What stands in a plan for a tool of an MCP server: the call, and the shape of a result that has no schema."""
+"""The call function of an MCP server's tool, and the model of results without a schema."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,30 +15,30 @@ class Answer(Contract):
     """The result of a tool whose server declares no schema for it."""
 
     text: str
-    """What it says; pictures, sounds and files are named in brackets."""
+    """The text of the result. Pictures, sounds and files appear as names in brackets."""
     data: Any = None
-    """The same as data, where the server gives any, or the text is JSON."""
+    """The same result as data, if the server gives data or the text is JSON."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A tool where it is."""
+    """A tool of a server."""
 
     name: str
-    """The server's."""
+    """Name of the server."""
     server: Server
     definition: Definition
     may_repeat: bool
-    """Whether a call whose answer was lost may be made again."""
+    """Whether a call may be made again after its answer was lost."""
     is_structured: bool
-    """Whether we have a schema of its results."""
+    """Whether the tool has a schema for its results."""
 
 
 def caller(target: Target) -> Callable[[Foreign, ToolContext], Answer | Foreign]:
-    """Return what calls a tool."""
+    """Return the function that calls a tool."""
 
     def call(query: Foreign, context: ToolContext) -> Answer | Foreign:
-        # 1.5 s and 60 MB: only processes that call a server pay for it.
+        # The import takes 1.5 s and 60 MB, and only processes that call a server need it.
         from tools.mcp.client.calls import call_tool  # noqa: PLC0415 - heavy, see above
 
         return call_tool(target, query.root, context)
@@ -47,4 +47,4 @@ def caller(target: Target) -> Callable[[Foreign, ToolContext], Answer | Foreign]
 
 
 def repeatable(_: Foreign, __: ToolContext) -> None:
-    """Say of a lost call that it may be made again: it reads, or its repetition changes nothing."""
+    """Return None: a lost call may be made again, since it only reads or repeating it changes nothing."""

@@ -1,4 +1,4 @@
-"""Read what others call the definition of a tool: MCP's own, and the dialects of other lists of functions."""
+"""Read foreign definitions of tools, in MCP's format or in the formats of other function lists."""
 
 import hashlib
 from dataclasses import dataclass
@@ -18,32 +18,32 @@ _OUTPUTS = ("outputSchema", "output_schema")
 
 @dataclass(frozen=True)
 class Definition:
-    """A tool as its server describes it. Nothing in it has been checked, but that it is there."""
+    """A tool as its server describes it. Only the types of the fields have been checked."""
 
     name: str
     description: str
     input: Any
     output: Any
-    """The schema of its structured result; None where it has none."""
+    """The schema of the structured result; None if the tool has none."""
     hints: dict[str, Any]
-    """What it says of itself: `readOnlyHint` and the like."""
+    """The tool's annotations, such as `readOnlyHint`."""
     digest: str
-    """The same as long as nothing of it changes."""
+    """A hash of the whole definition. It changes whenever the definition does."""
 
 
 def read_definition(raw: Any) -> Definition:
-    """Read a definition: MCP's, OpenAI's or Anthropic's, or one like them.
+    """Read a definition in the format of MCP, OpenAI or Anthropic, or in a similar one.
 
     Raises:
-        Invalid: it has no name, says nothing of its arguments, or is no JSON.
+        Invalid: the definition has no name, does not describe its arguments, or is not JSON.
     """
     try:
         digest = hashlib.sha256(orjson.dumps(raw, option=orjson.OPT_SORT_KEYS)).hexdigest()
     except (TypeError, ValueError) as error:
-        raise Invalid(f"this is no JSON that can be stored: {error}") from error
+        raise Invalid(f"the definition is not JSON that can be stored: {error}") from error
     said = raw["function"] if isinstance(raw, dict) and isinstance(raw.get("function"), dict) else raw
     if not isinstance(said, dict):
-        raise Invalid("this is no definition of a tool")
+        raise Invalid("the definition of a tool must be a JSON object")
     name = _first(said, _NAMES)
     if not isinstance(name, str):
         raise Invalid("the tool has no name")
@@ -60,7 +60,7 @@ def read_definition(raw: Any) -> Definition:
 
 
 def _input(said: dict[str, Any]) -> Any:
-    """Return the schema of the arguments, in whatever dialect."""
+    """Return the schema of the arguments, whatever the format of the definition."""
     found = _first(said, _INPUTS)
     groups = [said[key] for key in _PARAMETERS if isinstance(said.get(key), dict)]
     if found is None and groups:
@@ -68,7 +68,7 @@ def _input(said: dict[str, Any]) -> Any:
     if isinstance(found, list):
         found = _by_name(found)
     if found is None:
-        raise Invalid("the tool does not say what its arguments are called")
+        raise Invalid("the tool does not describe its arguments")
     found = as_object(found) if found else {"type": "object", "properties": {}}
     required = said.get("required")
     if isinstance(required, list) and isinstance(found, dict) and "required" not in found:

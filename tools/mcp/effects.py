@@ -1,4 +1,4 @@
-"""What a call of a foreign tool does to the world, as far as we believe it. Pure."""
+"""Decide the effect of a foreign tool, and the care that its calls need. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ class Treatment:
     effect: Effect
     requires_approval: bool
     may_repeat: bool
-    """Whether a call whose outcome nobody knows may be made again."""
+    """Whether a call may be made again if its outcome is unknown."""
 
 
 def treat(hints: Mapping[str, Any], terms: Terms, *, trusted: bool) -> Treatment:
-    """Decide how a tool is treated: by the operator's word, then by annotations that are trusted, then with care.
+    """Decide how a tool is treated: by the operator's terms, else by trusted annotations, else by safe defaults.
 
-    With care: it writes, a person approves each call, and none is repeated. The annotations and what they are where
-    absent: https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
+    By default the tool writes, a person approves each call, and no call is repeated. For the annotations and their
+    defaults see https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations
     """
     believed = hints if trusted else {}
     effect = terms.effect or ("read" if believed.get("readOnlyHint") is True else "write")

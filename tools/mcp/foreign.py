@@ -1,4 +1,4 @@
-"""Models of JSON that a foreign schema describes: what a tool has for its arguments and its result."""
+"""Models for the arguments and results of foreign tools, made from their translated schemas."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -16,20 +16,20 @@ _LONGEST = 200
 
 
 class Foreign(RootModel[dict[str, Any]]):
-    """A JSON object that fits a translated schema, kept as it is."""
+    """A JSON object that fits a translated schema. It is kept unchanged."""
 
     json_schema: ClassVar[Schema] = {}
 
     @model_validator(mode="after")
     def fits(self) -> Self:
-        """Compare the object with the schema."""
+        """Check the object against the schema."""
         if faults := list(islice(_faults(type(self), self.root), _MOST_FAULTS)):
             raise ValidationError.from_exception_data(type(self).__name__, faults)
         return self
 
     @classmethod
     def model_json_schema(cls, *_: Any, **__: Any) -> Schema:
-        """Return the schema that was translated."""
+        """Return the translated schema."""
         return cls.json_schema
 
 
@@ -39,11 +39,11 @@ def model_of(name: str, schema: Schema) -> type[Foreign]:
 
 
 def _faults(model: type[Foreign], value: Any) -> Iterator[InitErrorDetails]:
-    from jsonschema.exceptions import best_match  # noqa: PLC0415 - heavy, and only who has servers needs it
+    from jsonschema.exceptions import best_match  # noqa: PLC0415 - heavy, and only needed where there are servers
 
     try:
         for error in _validator_of(model).iter_errors(value):
-            # Of alternatives the one that came furthest: its place tells where a reference stands for a value.
+            # Among alternatives, report the one that matched furthest: its place shows where a reference stands.
             found = best_match([error]) or error
             yield _fault(_sentence(found), tuple(found.absolute_path))
     except (ArithmeticError, RecursionError) as error:
@@ -57,7 +57,7 @@ def _fault(sentence: str, place: tuple[str | int, ...]) -> InitErrorDetails:
 
 
 def _sentence(error: Any) -> str:
-    """Say what is wrong without the value, which may be a secret."""
+    """Describe the fault without the value, which may be a secret."""
     wanted = str(error.validator_value)
     wanted = wanted if len(wanted) <= _LONGEST else f"{wanted[:_LONGEST]}…"
     match error.validator:
@@ -88,7 +88,7 @@ def _validator_class() -> Any:
 
 
 def _required(validator: Any, names: list[str], value: Any, _: Schema) -> Iterator[Any]:
-    """As the library's, with the place of what is missing."""
+    """Check `required` as the library does, and report the place of the missing field."""
     from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
 
     for name in names:
@@ -97,7 +97,10 @@ def _required(validator: Any, names: list[str], value: Any, _: Schema) -> Iterat
 
 
 def _additional(validator: Any, rest: Any, value: Any, schema: Schema) -> Iterator[Any]:
-    """As the library's, with the place of what is too much, and without patterns of names."""
+    """Check `additionalProperties` as the library does, and report the place of the extra field.
+
+    `patternProperties` are ignored: translated schemas have none.
+    """
     from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
 
     if validator.is_type(value, "object"):
@@ -109,7 +112,7 @@ def _additional(validator: Any, rest: Any, value: Any, schema: Schema) -> Iterat
 
 
 def _pattern(validator: Any, pattern: str, value: Any, _: Schema) -> Iterator[Any]:
-    """As the library's, with an engine that cannot be made to hang."""
+    """Check `pattern` as the library does, but with a regex engine that no pattern can make hang."""
     from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
 
     engine = matcher(pattern)

@@ -9,11 +9,11 @@ from tools.registry import Tool
 
 
 def imported(servers: Path) -> list[Tool]:
-    """Return the imported tools of a file of servers, on the terms that it has now, which may rule some out.
+    """Return the imported tools of a file of servers. The file's present terms apply and may exclude some tools.
 
     Raises:
-        NotFound: there is no such file.
-        Invalid: it, or the list beside it, is not as it should be.
+        NotFound: the file does not exist.
+        Invalid: the file, or the list of imported tools beside it, has a fault.
     """
     pinned = load_pinned(servers)
     judged = (judge(name, server, pinned.get(name, [])) for name, server in load_servers(servers).items())

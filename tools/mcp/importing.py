@@ -1,6 +1,6 @@
-"""Make tools of definitions, or say why not. Pure: nothing is asked of a server.
+"""Make tools from definitions, or say why that is not possible. Pure: it calls no server.
 
-Their names are `mcp.SERVER.TOOL`, so that a server can never take the name of another's tool or of ours.
+The names of tools are `mcp.SERVER.TOOL`, so a server can never take the name of another server's tool or of ours.
 """
 
 import re
@@ -20,11 +20,11 @@ from tools.mcp.texts import clean
 from tools.registry import Tool
 
 MOST_TOOLS = 500
-"""Of one server: each is told to the language model with every plan."""
+"""Most tools of one server, because the language model reads all of them for every plan."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_][A-Za-z0-9_-]*)*")
 _LONGEST_NAME = 64
-"""With `__` for dots: what language models' interfaces allow for the name of a function."""
+"""Longest function name that the APIs of language models allow. Each dot is counted as `__`."""
 _TIMEOUT_S = 30.0
 
 
@@ -35,13 +35,13 @@ class Verdict:
     name: str
     tool: Tool | None = None
     refused: str | None = None
-    """Why there is no tool."""
+    """The reason if no tool was made."""
     left_out: list[str] = field(default_factory=list)
-    """What its schemas say that only the server checks."""
+    """Words of the schemas that only the server checks."""
 
 
 def judge(server: str, terms: Server, raw: Iterable[Any]) -> list[Verdict]:
-    """Judge the definitions of a server, in their order. Of several of a name the first counts."""
+    """Judge the definitions of a server, in their order. If several have the same name, the first one counts."""
     taken: set[str] = set()
     verdicts = []
     for place, one in enumerate(raw):
@@ -93,29 +93,29 @@ def _made(name: str, definition: Definition, own: Terms, server: Server, shapes:
 def _checked_name(server: str, tool: str, taken: set[str]) -> str:
     name = f"mcp.{server}.{tool}"
     if len(taken) >= MOST_TOOLS:
-        raise Invalid(f"a server may have {MOST_TOOLS} tools")
+        raise Invalid(f"a server may have at most {MOST_TOOLS} tools")
     if not _NAME.fullmatch(tool):
-        raise Invalid("a name is made of A-Z, a-z, 0-9, - and _, with dots between")
+        raise Invalid("the name of a tool may contain A-Z, a-z, 0-9, - and _, with dots between")
     if len(name.replace(".", "__")) > _LONGEST_NAME:
-        raise Invalid(f"{name} is longer than {_LONGEST_NAME} characters, counting two for a dot")
+        raise Invalid(f"{name} is longer than {_LONGEST_NAME} characters; each dot counts as two")
     if _folded(name) in taken:
-        raise Invalid("another tool of this server has a name that reads the same")
+        raise Invalid("another tool of this server has the same name, apart from case and from dots written as __")
     return name
 
 
 def _description(definition: Definition) -> str:
-    """Return one line without tags: it stands among our own instructions, which are marked by lines and tags."""
+    """Return the description as one line without tags, because lines and tags structure the prompt around it."""
     line = clean(definition.description).replace("<", "[").replace(">", "]")
     return line or "It has no description."
 
 
 def _folded(name: str) -> str:
-    """Return what a name cannot be told apart by: case, and how dots are written where they are not allowed."""
+    """Return the name in lower case with `__` for dots. Names that only differ in this count as the same."""
     return name.replace(".", "__").lower()
 
 
 def _result(definition: Definition) -> Translation:
-    """Translate the schema of the result. One that cannot be is as good as none: then the result is text."""
+    """Translate the schema of the result. If that fails, the tool counts as one without, and its result is text."""
     if definition.output is None:
         return Translation({})
     try:

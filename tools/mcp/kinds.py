@@ -1,4 +1,4 @@
-"""The names that foreign schemas give to types, and what each is in JSON schema."""
+"""The names of types in foreign schemas, and the JSON schema of each."""
 
 import re
 from typing import Any
@@ -34,13 +34,13 @@ _LONGEST = 200
 
 
 def schema_of_kind(kind: Any) -> Schema:
-    """Return the schema of a type by its name: JSON's own, or Python's, Java's, JavaScript's, SQL's for the same.
+    """Return the schema of a type by its name in JSON, Python, Java, JavaScript or SQL.
 
     Raises:
-        Invalid: nothing in JSON is of that type.
+        Invalid: JSON has no such type.
     """
     if not isinstance(kind, str) or len(kind) > _LONGEST:
-        raise Invalid(f"{str(kind)[:40]!r} is no type")
+        raise Invalid(f"{str(kind)[:40]!r} is not the name of a type")
     name = kind.strip().lower()
     if name in _KINDS:
         return dict(_KINDS[name])
@@ -50,11 +50,11 @@ def schema_of_kind(kind: Any) -> Schema:
         return {"anyOf": [schema_of_kind(one) for one in name.split("|")]}
     if enclosing := _ENCLOSING.fullmatch(name):
         return _enclosed(enclosing[1].removeprefix("typing."), enclosing[2])
-    raise Invalid(f"the type {kind!r} is none that JSON has")
+    raise Invalid(f"the type {kind!r} does not exist in JSON")
 
 
 def nullable(schema: Schema) -> Schema:
-    """Let a value be null, too."""
+    """Return the schema with null allowed as well."""
     kept: Schema = {word: schema.pop(word) for word in ("title", "description", "default") if word in schema}
     return {"anyOf": [schema, {"type": "null"}], **kept}
 

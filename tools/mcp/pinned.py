@@ -1,4 +1,4 @@
-"""The list of imported tools: what servers said of them when an operator last looked, next to the file of servers."""
+"""The list of imported tools, stored next to the file of servers: their definitions at the last import."""
 
 import json
 import os
@@ -15,22 +15,22 @@ FORMAT = 1
 
 
 class Pinned(Contract):
-    """Definitions as the servers gave them, by server: nothing is translated, so that a reader sees what they say."""
+    """Definitions by server, untranslated, so that a reader sees exactly what the servers sent."""
 
     format: int = FORMAT
     servers: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
 
 
 def path_of(servers: Path) -> Path:
-    """Return where the list of a file of servers is."""
+    """Return the path of the list that belongs to a file of servers."""
     return servers.with_suffix(".lock.json")
 
 
 def load_pinned(servers: Path) -> Mapping[str, list[dict[str, Any]]]:
-    """Return the imported definitions by server; none where nothing has been imported.
+    """Return the imported definitions by server. Empty if nothing has been imported.
 
     Raises:
-        Invalid: the list is broken, or of another format.
+        Invalid: the list cannot be read, or has another format.
     """
     path = path_of(servers)
     try:
@@ -38,17 +38,17 @@ def load_pinned(servers: Path) -> Mapping[str, list[dict[str, Any]]]:
     except FileNotFoundError:
         return {}
     except (ValidationError, OSError) as error:
-        raise Invalid(f"{path} cannot be read; `turnloom mcp import` writes it anew") from error
+        raise Invalid(f"{path} cannot be read; run `turnloom mcp import` to write it again") from error
     if found.format != FORMAT:
-        raise Invalid(f"{path} is of format {found.format}; `turnloom mcp import` writes format {FORMAT}")
+        raise Invalid(f"{path} has format {found.format}; run `turnloom mcp import` to write it in format {FORMAT}")
     return found.servers
 
 
 def save_pinned(servers: Path, definitions: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Write the list, whole or not at all."""
+    """Write the list atomically."""
     path = path_of(servers)
     data = Pinned(servers=dict(sorted(definitions.items()))).model_dump()
     unfinished = path.with_suffix(f".{os.getpid()}.new")
-    # In ASCII, so that whoever reads the list sees what would not be seen.
+    # Write ASCII, so that invisible characters show up as escapes.
     unfinished.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", "ascii")
     unfinished.replace(path)

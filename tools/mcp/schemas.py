@@ -1,10 +1,11 @@
-"""Translate the schemas of foreign tools into the few words of JSON schema that everything here understands.
+"""Translate the schemas of foreign tools into the few words of JSON schema that all of our code understands.
 
-In: what a server calls a schema: any draft, OpenAPI's, or something that only looks like it.  Out: a finite tree in
-the words of draft 2020-12, without references, or `Invalid` with the reason why there is none.
+In: anything that a server calls a schema: any draft, OpenAPI's, or something similar.  Out: a finite tree in the words
+of draft 2020-12 without references, or `Invalid` with the reason why there is none.
 
-What a word of the schema would rule out and we do not check is named in `left_out`: then the server alone checks it.
-Nothing is tightened: what a server takes is not refused here, but that an object is meant where there are properties.
+`left_out` names the words that the translation does not check. Only the server checks these. The translation never
+tightens a schema: a value that the server takes is not refused here. The one exception is that a schema with properties
+requires an object.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from tools.mcp.words import PLAIN
 MAX_BYTES = 65_536
 """Largest schema, as JSON."""
 MAX_NODES = 1_000
-"""Schemas inside a schema, references written out: what is compared with it is compared with each."""
+"""Most subschemas of a schema, with references written out, because a value may be checked against each of them."""
 MAX_DEPTH = 24
 
 _UNCHECKED = frozenset({
@@ -29,7 +30,9 @@ _UNCHECKED = frozenset({
     "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems",
     "uniqueItems", "$dynamicRef", "$recursiveRef", "extends", "disallow",
 })  # fmt: skip
-"""Words that are not checked: they are rare, dear, or the opposite of what is inside them, some of it unchecked."""
+"""Words that are not checked.
+
+They are rare, expensive, or negate a subschema, which may itself contain unchecked words."""
 
 _OTHER_NAMES = {
     "desc": "description", "allowed_values": "enum", "possible_values": "enum", "default_value": "default",
@@ -48,41 +51,41 @@ class Translation:
 
 
 def translate(raw: Any) -> Translation:
-    """Translate the schema of an object, which arguments and results are.
+    """Translate the schema of an object. Arguments and results are objects.
 
     Raises:
-        Invalid: it has no translation; the message says why.
+        Invalid: the schema cannot be translated. The message says why.
     """
     try:
         size = len(orjson.dumps(raw))
-    except (TypeError, ValueError) as error:  # orjson's own errors are kinds of both; deep nesting is one
-        raise Invalid(f"the schema is no JSON that can be stored: {error}") from error
+    except (TypeError, ValueError) as error:  # orjson's own errors are subclasses of these; one is for deep nesting
+        raise Invalid(f"the schema is not JSON that can be stored: {error}") from error
     if size > MAX_BYTES:
         raise Invalid(f"the schema has {size} bytes; {MAX_BYTES} are allowed")
     raw = as_object(raw)
     if not isinstance(raw, dict):
-        raise Invalid(f"{_shown(raw)} stands where the schema of an object is wanted")
+        raise Invalid(f"expected the schema of an object, found {_shown(raw)}")
     if isinstance(raw.get("type"), list) and "object" in raw["type"]:
         raw = raw | {"type": "object"}
     walk = _Walk(raw)
     schema = walk.translate(raw, 0)
     if schema.setdefault("type", "object") != "object":
-        raise Invalid("the schema describes no object")
+        raise Invalid("the schema does not describe an object")
     if not schema.get("properties") and "properties" not in raw:
-        # Whoever says nothing of the properties leaves them open, and such arguments are written as a whole.
+        # A schema that does not mention properties leaves them open. A plan gives such arguments as a whole.
         schema.setdefault("additionalProperties", True)
     return Translation(schema, sorted(walk.left_out))
 
 
 def as_object(raw: Any) -> Any:
-    """Read what is a mere map of names to schemas as the schema of an object with these properties."""
+    """Wrap a mere map of names to schemas into the schema of an object with these properties."""
     is_map = isinstance(raw, dict) and raw and all(isinstance(inner, dict) for inner in raw.values())
     words = {name for name in raw if name in _STRUCTURE and name != "type"} if is_map else set()
     return {"type": "object", "properties": raw} if is_map and not words else raw
 
 
 class _Walk:
-    """Goes through one schema, and counts."""
+    """The translation of one schema. It counts the parts and follows references."""
 
     def __init__(self, root: Any) -> None:
         self.left_out: set[str] = set()
@@ -101,14 +104,14 @@ class _Walk:
         if isinstance(raw, str):
             return self._of_kind(raw, {}, depth)
         if not isinstance(raw, dict):
-            raise Invalid(f"{_shown(raw)} stands where a schema is wanted")
+            raise Invalid(f"expected a schema, found {_shown(raw)}")
         raw = {_OTHER_NAMES.get(key, key): value for key, value in raw.items()}
         self.left_out |= {word for word in raw.keys() & _UNCHECKED if raw[word] is not False}
         schema = self._referred(raw, depth) if "$ref" in raw else self._described(raw, depth)
         return nullable(schema) if raw.get("nullable") is True or raw.get("x-nullable") is True else schema
 
     def _referred(self, raw: dict[str, Any], depth: int) -> Schema:
-        """Write out what is referred to; where that leads back to itself, leave open what lies deeper."""
+        """Replace a reference by its target. If the target refers back to itself, allow anything there."""
         reference = raw["$ref"]
         target = self._resolve(reference)
         if reference in self._followed:
@@ -124,7 +127,7 @@ class _Walk:
 
     def _resolve(self, reference: Any) -> Any:
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            raise Invalid(f"the reference {_shown(reference)} leads out of the schema")
+            raise Invalid(f"the reference {_shown(reference)} points outside the schema")
         found = self._root
         for part in reference.split("/")[1:]:
             name = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -133,7 +136,7 @@ class _Walk:
             elif isinstance(found, dict) and name in found:
                 found = found[name]
             else:
-                raise Invalid(f"the reference {_shown(reference)} leads to nothing")
+                raise Invalid(f"the reference {_shown(reference)} points to nothing")
         return found
 
     def _described(self, raw: dict[str, Any], depth: int) -> Schema:
@@ -165,7 +168,7 @@ class _Walk:
         return {key: text for key, text in found.items() if text} | ({"default": default} if is_short else {})
 
     def _plain(self, raw: dict[str, Any]) -> Schema:
-        """Take over the words whose values are no schemas, where these are what the word wants."""
+        """Copy the words whose values are not schemas, if their values are valid."""
         schema: Schema = {}
         for word in PLAIN.keys() & raw.keys():
             if PLAIN[word](raw[word]):
@@ -179,7 +182,7 @@ class _Walk:
         return dict(sorted(schema.items()))
 
     def _branches(self, raw: dict[str, Any], depth: int) -> Schema:
-        """`oneOf` becomes `anyOf`: with less checked inside, more of its branches may fit."""
+        """Translate the combining words. `oneOf` becomes `anyOf`: with fewer checks inside, more branches may fit."""
         schema: Schema = {}
         for word, ours in (("anyOf", "anyOf"), ("oneOf", "anyOf"), ("allOf", "allOf")):
             if isinstance(raw.get(word), list) and raw[word]:
@@ -214,7 +217,7 @@ class _Walk:
 
 
 def _required(raw: dict[str, Any], inner: dict[str, Any]) -> list[str]:
-    """Return the names of a list, as it should be, or of those properties that say it of themselves."""
+    """Return the names in the list `required`, and those of properties that are themselves marked as required."""
     said = raw.get("required")
     names = [name for name in said if isinstance(name, str)] if isinstance(said, list) else []
     names += [name for name, one in inner.items() if isinstance(one, dict) and one.get("required") is True]

@@ -1,4 +1,4 @@
-"""The file that names MCP servers, in the form that other clients know, with what we allow of each."""
+"""The file of MCP servers, in the format that other MCP clients use, with our terms for each server."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Terms(Contract):
     """Whether a person must approve each call."""
     timeout_s: float | None = Field(None, gt=0, le=3_600)
     scopes: frozenset[str] | None = None
-    """What the user must have granted."""
+    """Scopes that the user must have granted."""
     per_user: Rate | None = None
     per_tenant: Rate | None = None
 
@@ -33,28 +33,28 @@ class Terms(Contract):
     def readable(cls, rate: Rate | None) -> Rate | None:
         """Refuse a rate that cannot be read."""
         if rate is not None and not RATE.fullmatch(rate):
-            raise ValueError(f"{rate!r} is not a rate such as 5/minute")
+            raise ValueError(f"{rate!r} is not a rate; write it like 5/minute")
         return rate
 
 
 class Server(Terms):
-    """A server: a program that is started, or a URL. `${NAME}` in its values is a variable of the environment."""
+    """A server: a program that we start, or a URL. `${NAME}` in its values stands for an environment variable."""
 
     command: str | None = None
     """The program that speaks MCP over its standard input and output."""
     args: list[str] = Field(default_factory=list)
     env: dict[str, str] = Field(default_factory=dict)
-    """Variables it gets, beside those that every program needs."""
+    """Environment variables for the program, in addition to those that every program needs."""
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
     trusted: bool = False
-    """Whether its annotations count: which tools only read, destroy nothing, may be repeated."""
+    """Whether we believe its annotations, which say which tools only read, destroy nothing or may be repeated."""
     tools: dict[str, Terms] = Field(default_factory=lambda: {"*": Terms()})
-    """Its tools that may be called, and on what other terms; `*` stands for all that are not named."""
+    """The tools that may be called, with terms that differ from the server's. `*` stands for all tools not named."""
 
     @model_validator(mode="after")
     def one_way_there(self) -> Self:
-        """Refuse a server that is both, or neither."""
+        """Refuse a server with both a command and a URL, or with neither."""
         if (self.command is None) == (self.url is None):
             raise ValueError("a server has either a `command` or a `url`")
         if self.url is not None and not self.url.startswith(("https://", "http://")):
@@ -62,7 +62,7 @@ class Server(Terms):
         return self
 
     def terms_of(self, tool: str) -> Terms | None:
-        """Return the terms of a tool; None where it may not be called."""
+        """Return the terms of a tool; None if it may not be called."""
         own = self.tools.get(tool, self.tools.get("*"))
         if own is None:
             return None
@@ -71,17 +71,17 @@ class Server(Terms):
 
 
 class Servers(Contract):
-    """The file."""
+    """The whole file."""
 
     servers: dict[str, Server] = Field(alias="mcpServers")
 
     @field_validator("servers")
     @classmethod
     def named_well(cls, servers: dict[str, Server]) -> dict[str, Server]:
-        """Refuse names that could not stand in the name of a tool."""
+        """Refuse server names that cannot be part of a tool's name."""
         for name in servers:
             if not _NAME.fullmatch(name):
-                raise ValueError(f"{name!r} is no name of a server: 1 to 24 of a-z, 0-9, - and _, a letter first")
+                raise ValueError(f"{name!r} cannot name a server: use 1 to 24 of a-z, 0-9, - and _, a letter first")
         return servers
 
 
@@ -89,8 +89,8 @@ def load_servers(path: Path) -> Mapping[str, Server]:
     """Read the file, YAML or JSON.
 
     Raises:
-        NotFound: there is none.
-        Invalid: it is not as it should be; the message says where.
+        NotFound: the file cannot be read.
+        Invalid: the file has a fault. The message says where.
     """
     try:
         data: Any = yaml.safe_load(path.read_text("utf-8"))

@@ -1,7 +1,7 @@
-"""The words of JSON schema whose values are no schemas, and what each wants for a value.
+"""The words of JSON schema whose values are not schemas, and a check of the value of each.
 
-Patterns are those of an engine that takes time in proportion to the text, whatever the pattern: a foreign one must not
-be able to hang us. It knows neither look-around nor back-references; such patterns are not checked.
+Patterns use a regex engine whose time is proportional to the length of the text, so that no foreign pattern can make us
+hang. The engine supports neither look-around nor back-references. Patterns that use these are not checked.
 """
 
 import math
@@ -16,7 +16,7 @@ _LONGEST_PATTERN = 500
 
 @lru_cache(maxsize=512)
 def matcher(pattern: str) -> SchemaValidator | None:
-    """Return what finds a pattern in texts; None where our engine does not know it."""
+    """Return a validator that searches texts for a pattern. None if our engine does not support the pattern."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, strict=True))
     except SchemaError:
@@ -48,4 +48,4 @@ PLAIN: dict[str, Callable[[Any], bool]] = {
     "enum": lambda value: isinstance(value, list) and bool(value),
     "const": lambda _: True,
 }
-"""Word -> whether a value suits it."""
+"""Word -> function that says whether a value is valid for it."""

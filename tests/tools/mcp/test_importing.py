@@ -52,11 +52,11 @@ def test_a_definition_is_read_in_each_dialect(definition: dict[str, Any]) -> Non
         (7, "no definition"),
         ({}, "no name"),
         ({"name": 7, "inputSchema": OPEN}, "no name"),
-        ({"name": "look"}, "what its arguments are called"),
-        ({"name": "look", "input-type": ["image"]}, "what its arguments are called"),
+        ({"name": "look"}, "does not describe its arguments"),
+        ({"name": "look", "input-type": ["image"]}, "does not describe its arguments"),
         ({"name": "look", "parameters": [{"type": "string"}]}, "arguments without names"),
-        ({"name": "look", "inputSchema": {"type": "array"}}, "describes no object"),
-        ({"name": "look", "inputSchema": {"$ref": "https://evil.example"}}, "leads out of the schema"),
+        ({"name": "look", "inputSchema": {"type": "array"}}, "does not describe an object"),
+        ({"name": "look", "inputSchema": {"$ref": "https://evil.example"}}, "points outside the schema"),
         ({"name": "lo\ud800ok", "inputSchema": OPEN}, "no JSON"),
     ],
 )
@@ -104,7 +104,7 @@ def test_a_server_has_no_end_of_tools() -> None:
     """Each costs a part of every prompt."""
     verdicts = judge("far", Server(url="http://unasked"), named(*(f"t{n}" for n in range(MOST_TOOLS + 1))))
 
-    assert verdicts[-1].refused == f"a server may have {MOST_TOOLS} tools"
+    assert verdicts[-1].refused == f"a server may have at most {MOST_TOOLS} tools"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_schema_of_results_that_is_none_leaves_text() -> None:
     verdict = only({"name": "look", "inputSchema": OPEN, "outputSchema": {"type": "promise"}})
 
     assert verdict.tool is not None
-    assert verdict.left_out == ["the schema (the type 'promise' is none that JSON has) of the result"]
+    assert verdict.left_out == ["the schema (the type 'promise' does not exist in JSON) of the result"]
     assert set(verdict.tool.output_schema["properties"]) == {"text", "data"}
 
 
@@ -175,7 +175,7 @@ def _cases() -> list[Any]:
 
 @with_cases
 def test_outside_definitions_are_imported_or_refused_with_a_reason() -> None:
-    """Whatever the dialect: only what does not say what its arguments are called has no translation."""
+    """Whatever the format: only a definition that does not describe its arguments has no translation."""
     verdicts = [verdict for listed in _cases() for verdict in judge("far", Server(url="http://unasked"), listed)]
 
     reasons = {verdict.refused for verdict in verdicts if verdict.tool is None}

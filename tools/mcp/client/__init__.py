@@ -1,1 +1,1 @@
-"""Talk to MCP servers. Its modules import the MCP library, which is heavy: they are imported when a call is made."""
+"""The client of MCP servers. Its modules import the heavy MCP library, so they are only imported for a call."""

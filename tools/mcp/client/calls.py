@@ -1,7 +1,7 @@
 """Call a tool of a server.
 
-What fails before the call is sent took no effect and may be tried again. After that only what may be repeated is tried
-again; of the rest nobody knows what became.
+A call that fails before it is sent took no effect and may be tried again. Once sent, it is tried again only if it may
+be repeated. Otherwise its outcome is unknown.
 """
 
 import os
@@ -28,14 +28,15 @@ _KEY = "turnloom/idempotency-key"
 
 
 def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> Answer | Foreign:
-    """Make a call; return its result, which is checked by whoever asked.
+    """Make a call and return its result. The caller checks the result.
 
     Raises:
-        Unavailable: the server is out, and the call took no effect or may be repeated.
+        Unavailable: the server is unavailable, and the call took no effect or may be repeated.
         OutcomeUnknown: the answer was lost.
-        ToolFailed: UPSTREAM_4XX, the tool failed or the server refuses the call; UNAUTHORIZED; CONFLICT, the tool is
-            not what was imported; NOT_FOUND, the server has it no more; UPSTREAM_5XX, its result is none.
-        TimeoutError: there was no answer in time to a call that may be repeated.
+        ToolFailed: UPSTREAM_4XX, the tool failed or the server refuses the call; UNAUTHORIZED; CONFLICT, the tool has
+            changed since it was imported; NOT_FOUND, the server no longer has it; UPSTREAM_5XX, the structured result
+            is missing.
+        TimeoutError: a call that may be repeated got no answer in time.
     """
     call = _Call(target, args, context)
     try:
@@ -51,7 +52,7 @@ def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> Ans
 
 
 class _Call:
-    """A call on its way."""
+    """A call under way."""
 
     def __init__(self, target: Target, args: dict[str, Any], context: ToolContext) -> None:
         self.is_sent = False
@@ -70,20 +71,20 @@ class _Call:
         held.refusal.status = 0
         self.is_sent = True
         try:
-            # Not `call_tool`, which compares results with the server's own schema, patterns that hang included.
+            # Not `call_tool`: it checks results against the server's own schema, whose patterns may hang.
             found = await held.client.session.send_request(self._request, _RESULT)
         except Exception as error:
             if faults.is_broken(error):
                 connection.drop(held, error)
             raise faults.failed(target.name, error, held.refusal, may_repeat=target.may_repeat) from error
         if isinstance(found, types.InputRequiredResult):
-            raise ToolFailed(f"the MCP server {target.name} asks for what it is not given", code="UPSTREAM_4XX")
+            raise ToolFailed(f"the MCP server {target.name} asks for input, which we do not give", code="UPSTREAM_4XX")
         return found
 
 
 @cache
 def _connection(_loop: Loop, name: str, server: str) -> Connection:
-    """Return the connection that lives in this loop: one ends with its loop."""
+    """Return the connection to a server in this loop. A connection ends with its loop."""
     return Connection(name, Server.model_validate_json(server))
 
 

@@ -1,4 +1,4 @@
-"""Connections: one per server and process, made when it is first wanted, and made anew after a fault."""
+"""Connections: one per server and process. It is made when it is first needed, and made again after a fault."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
@@ -21,50 +21,50 @@ from tools.mcp.definitions import Definition, read_definition
 from tools.mcp.importing import MOST_TOOLS
 from tools.mcp.servers import Server
 
-# The library logs what it cannot read, which may be anybody's data.
+# The library logs messages that it cannot read, and these may contain personal data.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 _LIST_HOLDS_S = 300.0
-"""So long it may go unnoticed that a server has changed a tool."""
+"""How long a change of a server's tools may go unnoticed."""
 _PATIENCE_S = 5.0
-"""A server that takes longer to list its tools is connected anew: it may hang."""
+"""If a server takes longer to list its tools, it may hang, and we connect to it again."""
 _MOST_PAGES = 50
 _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 @dataclass
 class Held:
-    """A connection that stands, as far as anybody knows."""
+    """An open connection, as far as we know."""
 
     client: Client
     refusal: LastRefusal
     ended: anyio.Event = field(default_factory=anyio.Event)
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Of what the server says of its tools now."""
+    """Digests of the server's present definitions, by name of the tool."""
     listed_at: float = 0.0
 
     def require(self, definition: Definition) -> None:
-        """Pass where the server says of a tool what it said when the tool was imported.
+        """Check that the server still describes a tool as it did when the tool was imported.
 
         Raises:
-            ToolFailed: NOT_FOUND, it has no such tool any more; CONFLICT, it describes it otherwise.
+            ToolFailed: NOT_FOUND, the server no longer has the tool; CONFLICT, it describes the tool differently.
         """
         found = self.digests.get(definition.name)
         if found is None:
-            raise ToolFailed("the MCP server has no such tool any more", code="NOT_FOUND")
+            raise ToolFailed("the MCP server no longer has this tool", code="NOT_FOUND")
         if found != definition.digest:
             message = "the MCP server has changed the tool since it was imported; `turnloom mcp import` shows how"
             raise ToolFailed(message, code="CONFLICT")
 
     async def look(self) -> None:
-        """Ask what the server says of its tools."""
+        """Ask the server for its tools, and remember the digests of their definitions."""
         found = [read_definition(raw) for raw in await list_tools(self.client)]
         self.digests = {definition.name: definition.digest for definition in reversed(found)}
         self.listed_at = monotonic()
 
 
 class Connection:
-    """The connection with one server, if there is one. Lives in the loop; its callers take turns to make it."""
+    """The connection to one server, if there is one. It lives in the event loop. Only one caller at a time makes it."""
 
     def __init__(self, name: str, server: Server) -> None:
         self._name = name
@@ -73,10 +73,12 @@ class Connection:
         self._held: Held | None = None
 
     async def hold(self, *, is_sure: bool) -> Held:
-        """Return the connection, made if need be. `is_sure`: the server has just answered on it.
+        """Return the connection, and make it if there is none.
+
+        `is_sure` makes certain that the server answers on the connection just before it is returned.
 
         Raises:
-            Unavailable, ToolFailed: it cannot be made.
+            Unavailable, ToolFailed: the connection cannot be made.
         """
         async with self._turns:
             held = self._held
@@ -84,21 +86,21 @@ class Connection:
                 try:
                     with anyio.fail_after(_PATIENCE_S):
                         await held.look()
-                except Exception as error:  # noqa: BLE001 - foreign code: whatever it is, a new connection may do
+                except Exception as error:  # noqa: BLE001 - foreign code: whatever failed, a new connection may work
                     self.drop(held, error)
             if self._held is None:
                 self._held = await loop().tasks.start(self._keep)
             return self._held
 
     def drop(self, held: Held, error: Exception) -> None:
-        """Give a connection up. What is under way on it fails."""
+        """Give up a connection. The calls under way on it fail."""
         log.warning("mcp.dropped", server=self._name, error=type(error).__name__)
         held.ended.set()
         if self._held is held:
             self._held = None
 
     async def _keep(self, *, task_status: TaskStatus[Held]) -> None:
-        """Keep a connection until it is given up: one task must open and close it."""
+        """Open a connection and keep it until it is given up. The same task must open and close it."""
         held = None
         refusal = LastRefusal()
         try:
@@ -115,17 +117,17 @@ class Connection:
 
 @asynccontextmanager
 async def connected(server: Server, refusal: LastRefusal) -> AsyncGenerator[Client, None]:
-    """Connect to a server. It may ask us for nothing: what it would have us say, choose or list is refused."""
+    """Connect to a server. We refuse all requests of the server, such as for input, sampling or lists of roots."""
     info = types.Implementation(name="turnloom", version="1")
     async with Client(way_to(server, refusal), client_info=info, cache=None, input_required_max_rounds=1) as client:
         yield client
 
 
 async def list_tools(client: Client) -> list[dict[str, Any]]:
-    """Return the definitions of a server's tools, as it gives them.
+    """Return the definitions of a server's tools as it gives them.
 
     Raises:
-        Invalid: there is no end of them.
+        Invalid: the list does not end.
     """
     found: list[dict[str, Any]] = []
     cursor = None
@@ -135,7 +137,7 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
         cursor = page.next_cursor
         if cursor is None or len(found) > MOST_TOOLS:
             return found
-    raise Invalid("the list of tools has no end")
+    raise Invalid(f"the list of tools does not end after {_MOST_PAGES} pages")
 
 
 def _plain(tool: types.Tool) -> dict[str, Any]:

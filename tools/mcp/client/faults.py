@@ -1,4 +1,4 @@
-"""What went wrong between a server and us, in our words: what it did, and whether it may be tried again. Pure."""
+"""Translate the failures of servers and of the MCP library into our errors, which say whether to try again. Pure."""
 
 import mcp_types as types
 from mcp import MCPError
@@ -11,11 +11,11 @@ from tools.mcp.texts import clean
 _SAID_NO = frozenset({types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.URL_ELICITATION_REQUIRED})
 _BROKEN = frozenset({types.CONNECTION_CLOSED, types.PARSE_ERROR})
 _FORGOTTEN = "Session terminated"
-"""What the library says of a 404: the server has forgotten us, and took no notice of the call."""
+"""The library's message for a 404: the server has lost our session and did not handle the call."""
 
 
 def unreachable(name: str, error: BaseException, refusal: LastRefusal) -> TurnloomError:
-    """Return what a call fails with that was not sent, because there is no connection."""
+    """Return the error for a call that was not sent because there is no connection."""
     found = _innermost(error)
     if isinstance(found, NotFound):
         return ToolFailed(f"the MCP server {name}: {found}", code="UNAUTHORIZED")
@@ -26,11 +26,11 @@ def unreachable(name: str, error: BaseException, refusal: LastRefusal) -> Turnlo
 
 
 def failed(name: str, error: Exception, refusal: LastRefusal, *, may_repeat: bool) -> TurnloomError:
-    """Return what a call fails with that was sent."""
+    """Return the error for a call that was sent and failed."""
     if isinstance(error, MCPError) and error.code in _SAID_NO:
         return ToolFailed(f"the MCP server {name} refuses the call: {_told(error)}", code="UPSTREAM_4XX")
     if isinstance(error, MCPError) and error.message == _FORGOTTEN:
-        return Unavailable(f"the MCP server {name} has begun anew", code="UPSTREAM_5XX")
+        return Unavailable(f"the MCP server {name} has ended our session", code="UPSTREAM_5XX")
     if isinstance(error, MCPError) and (said := _refused(name, refusal)):
         return said
     message = f"the MCP server {name} failed: {_told(error)}"
@@ -38,25 +38,25 @@ def failed(name: str, error: Exception, refusal: LastRefusal, *, may_repeat: boo
 
 
 def lost(message: str, code: str) -> OutcomeUnknown:
-    """Return what a call fails with that may have taken effect."""
+    """Return the error for a call that may have taken effect."""
     return OutcomeUnknown(f"{message}; whether the call took effect is not known", code=code)
 
 
 def is_broken(error: Exception) -> bool:
-    """Tell whether a failed call leaves a connection that is of no use."""
+    """Whether the connection cannot be used any more after a failed call."""
     if isinstance(error, MCPError):
         return error.code in _BROKEN or error.message == _FORGOTTEN
     return not isinstance(error, ValidationError)
 
 
 def _refused(name: str, refusal: LastRefusal) -> TurnloomError | None:
-    """Return what a status of HTTP means after which the call surely took no effect."""
+    """Return the error for an HTTP status after which the call certainly took no effect; None for any other status."""
     match refusal.status:
         case 401 | 403:
             return ToolFailed(f"the MCP server {name} does not accept our credentials", code="UNAUTHORIZED")
         case 429:
             wait_s = float(refusal.retry_after) if refusal.retry_after.isdecimal() else None
-            return Unavailable(f"the MCP server {name} wants fewer calls", code="RATE_LIMITED", retry_after_s=wait_s)
+            return Unavailable(f"the MCP server {name} limits our calls", code="RATE_LIMITED", retry_after_s=wait_s)
         case 521:
             return Unavailable(f"the MCP server {name} cannot be reached", code="UPSTREAM_5XX")
         case status if 400 <= status < 500:
@@ -71,5 +71,5 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _told(error: BaseException) -> str:
-    """Say what a server said, in short; of what others raise only the kind, since it may hold the arguments."""
+    """Return a server's message, shortened; for other errors only the type, since their text may hold the arguments."""
     return clean(error.message, 200) if isinstance(error, MCPError) else type(error).__name__

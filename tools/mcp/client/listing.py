@@ -1,4 +1,4 @@
-"""Ask a server for its tools, for an operator who looks at them."""
+"""Ask a server for its tools, for an operator's import."""
 
 from functools import partial
 from typing import Any
@@ -12,12 +12,12 @@ from tools.mcp.servers import Server
 
 
 def ask(name: str, server: Server, timeout_s: float) -> list[dict[str, Any]]:
-    """Return what a server says of its tools now.
+    """Return the definitions of a server's tools as it gives them now.
 
     Raises:
-        Unavailable: it does not answer, or not in time.
-        ToolFailed: it does not accept our credentials.
-        Invalid: the list has no end.
+        Unavailable: the server does not answer in time.
+        ToolFailed: the server does not accept our credentials, or refuses the request.
+        Invalid: the list of tools does not end.
     """
     try:
         return loop().call(partial(_asked, name, server), timeout_s)

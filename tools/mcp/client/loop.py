@@ -1,4 +1,4 @@
-"""The one event loop of a process, in a thread of its own: the MCP library is asynchronous, we are not."""
+"""The event loop of a process, in a thread of its own: the MCP library is asynchronous, and our code is not."""
 
 import os
 import threading
@@ -16,17 +16,17 @@ Value = TypeVar("Value")
 
 
 class Loop:
-    """An event loop that other threads may call into, and tasks that live on in it."""
+    """An event loop that other threads may call, with tasks that outlive a call."""
 
     def __init__(self, portal: BlockingPortal, tasks: TaskGroup) -> None:
         self.tasks = tasks
         self._portal = portal
 
     def call(self, function: Callable[[], Awaitable[Value]], timeout_s: float) -> Value:
-        """Run a coroutine in the loop and wait for its end, but no longer than that.
+        """Run a coroutine in the loop and wait for its result, at most `timeout_s`.
 
         Raises:
-            TimeoutError: it has not ended in time. It is told to, and not waited for.
+            TimeoutError: the coroutine did not end in time. It is cancelled, and nobody waits for it to end.
         """
         future = self._portal.start_task_soon(function)
         try:
@@ -45,7 +45,7 @@ class _Place:
         Daemon("mcp", self._run).start()
 
     def loop(self) -> Loop:
-        """Return the loop that runs now."""
+        """Return the running loop. Wait for it if it is just being started."""
         while (loop := self._loop) is None:
             self._stands.wait()
         return loop
@@ -65,7 +65,7 @@ class _Place:
 
 
 def loop() -> Loop:
-    """Return this process's loop. Its thread ends with the process: nothing of it waits for a server's goodbye."""
+    """Return this process's loop. Its thread ends with the process, without waiting for servers to disconnect."""
     return _place().loop()
 
 

@@ -1,4 +1,4 @@
-"""Read what a server returns. Whatever it says is data."""
+"""Read the results that a server returns. Everything in them is data."""
 
 from typing import Any
 
@@ -14,23 +14,23 @@ _LONGEST_REASON = 500
 
 
 def read_result(found: types.CallToolResult, *, is_structured: bool) -> Answer | Foreign:
-    """Return the structured result where the tool has a schema for it, else the text.
+    """Return the structured result if the tool has a schema for it, else the text.
 
     Raises:
-        ToolFailed: UPSTREAM_4XX, the tool says that it failed; UPSTREAM_5XX, there is no structured result.
+        ToolFailed: UPSTREAM_4XX, the tool reports a failure; UPSTREAM_5XX, the structured result is missing.
     """
     text = "\n".join(_text(block) for block in found.content)
     if found.is_error:
-        raise ToolFailed(clean(text, _LONGEST_REASON) or "the tool failed and does not say why", code="UPSTREAM_4XX")
+        raise ToolFailed(clean(text, _LONGEST_REASON) or "the tool failed and gave no reason", code="UPSTREAM_4XX")
     if not is_structured:
         return Answer(text=text, data=_data(found.structured_content, text))
     if not isinstance(found.structured_content, dict):
-        raise ToolFailed("the tool has a schema of its results, and this is none", code="UPSTREAM_5XX")
+        raise ToolFailed("the tool has a schema for its results, but returned no structured one", code="UPSTREAM_5XX")
     return Foreign(found.structured_content)
 
 
 def _text(block: Any) -> str:
-    """Return what is said; of what is shown or heard, what it is."""
+    """Return the text of a block. For a picture, sound, file or link, return its name in brackets."""
     match block:
         case types.TextContent():
             return block.text

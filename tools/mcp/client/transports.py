@@ -1,7 +1,7 @@
-"""The ways to a server: a program's standard input and output, or HTTP.
+"""The transports to a server: a program's standard input and output, or HTTP.
 
-Over HTTP no answer is larger than its limit, and whatever goes wrong with one request is an answer of that request:
-the library would give up the connection, and every other call on it.
+Over HTTP, no answer is larger than its limit. A request that fails gets an error status as its answer: otherwise the
+library would drop the connection, and with it every other call.
 """
 
 import os
@@ -20,12 +20,12 @@ from models.settings import fill_in
 from tools.mcp.servers import Server
 
 MAX_ANSWER_BYTES = 4_194_304
-"""Largest answer over HTTP; four times what a step may keep, because it is JSON inside JSON."""
+"""Largest answer over HTTP. It is four times the largest result of a step, because it is JSON inside JSON."""
 
 _TIED = Path(__file__).with_name("tied.py")
 _CONNECT_S = 5.0
 _SILENCE_S = 600.0
-"""A call has its own deadline; a stream may be silent for longer."""
+"""How long a stream may be silent. A call has a deadline of its own."""
 
 
 @dataclass
@@ -41,14 +41,14 @@ async def way_to(server: Server, refusal: LastRefusal) -> AsyncGenerator[Any, No
     """Open the streams to a server.
 
     Raises:
-        NotFound: the file of servers wants a variable that the environment does not have.
+        NotFound: the file of servers refers to an environment variable that is not set.
         OSError: the program cannot be started.
     """
     if server.url is None:
         async with stdio_client(_program(server), sys.__stderr__ or sys.stderr) as streams:
             yield streams
         return
-    # Unpacked answers have no limit: nothing packed is asked for, and what comes packed is not unpacked.
+    # Ask for no compression: the library would unpack an answer without limit. A packed answer is refused below.
     headers = {"Accept-Encoding": "identity"} | {name: fill_in(text) for name, text in server.headers.items()}
     timeout = httpx2.Timeout(_SILENCE_S, connect=_CONNECT_S)
     transport = _Bounded(httpx2.AsyncHTTPTransport(), refusal)
@@ -81,7 +81,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         try:
             response = await self._inner.handle_async_request(request)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
-            # Nothing was sent; 521 is what proxies say of it.
+            # Nothing was sent. 521 is the status that proxies use for this.
             response = httpx2.Response(521)
         except httpx2.TransportError:
             response = httpx2.Response(502)
@@ -91,7 +91,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             return httpx2.Response(502)
-        response.encoding = "utf-8"  # as JSON is, whatever charset is named: some take time without end
+        response.encoding = "utf-8"  # JSON is UTF-8, and some of the charsets that a server may name take very long
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _Short(response.stream)
         return response
@@ -101,7 +101,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
 
 class _Short(httpx2.AsyncByteStream):
-    """A body that breaks off where it is longer than is allowed."""
+    """A body that fails once it is longer than the limit."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
@@ -112,10 +112,10 @@ class _Short(httpx2.AsyncByteStream):
             async for chunk in self._inner:
                 size += len(chunk)
                 if size > MAX_ANSWER_BYTES:
-                    raise httpx2.StreamError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+                    raise httpx2.StreamError(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
                 yield chunk
         except httpx2.TransportError as error:
-            # The library knows what to do with the one and not with the other.
+            # The library handles a StreamError, but not a TransportError.
             raise httpx2.StreamError("the answer broke off") from error
 
     async def aclose(self) -> None:
