@@ -49,7 +49,7 @@ def test_a_definition_is_read_in_each_dialect(definition: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("definition", "reason"),
     [
-        (7, "no definition"),
+        (7, "definition of a tool must be"),
         ({}, "no name"),
         ({"name": 7, "inputSchema": OPEN}, "no name"),
         ({"name": "look"}, "does not describe its arguments"),
