@@ -1,4 +1,4 @@
-"""What every tool is told about the call, beside its arguments."""
+"""The context of a call, which every tool gets in addition to its arguments."""
 
 import time
 from collections.abc import Mapping

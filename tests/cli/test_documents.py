@@ -37,7 +37,7 @@ def test_migrate_brings_documents_to_those_who_have_none(acme: str, tmp_path: Pa
 
     assert {"samples/timetable.md", "turnloom/README.md", "turnloom/docs/architecture.md"} <= set(shipped)
     assert loaded.stdout == "mine: 1 loaded, 0 the same, 0 removed for tenant acme\n"
-    assert loaded.stderr == f"left out {tmp_path / 'empty.txt'}: there is no text in it\n"
+    assert loaded.stderr == f"left out {tmp_path / 'empty.txt'}: the file contains no text\n"
     assert again.stdout == "mine: 0 loaded, 1 the same, 0 removed for tenant acme\n"
     assert documents(acme) == ["mine/a.md"]
 

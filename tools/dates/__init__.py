@@ -1,1 +1,1 @@
-"""Dates of stay from what people say: "next weekend", "2 nights from Friday", "end of the month"."""
+"""Dates of stays from phrases such as "next weekend", "2 nights from Friday" or "end of the month"."""

@@ -1,7 +1,7 @@
-"""Read one day out of a phrase, seen from a given day. Day comes before month, as in most of the world.
+"""Read one day from a phrase, relative to a given day. Day comes before month, as in most of the world.
 
-dateparser reads what it is right about; the rules here read what it does not know or gets wrong: weekdays with
-"this" and "next", days of the month without a month, and distances from another day than today.
+The rules here read the phrases that dateparser does not know or gets wrong: weekdays with "this" and "next", days of
+the month without a month, and distances from a day other than today. dateparser reads the rest.
 """
 
 import re
@@ -11,7 +11,7 @@ import dateparser
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 NUMBER = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten"
-"""A count as the rules know it."""
+"""A pattern for the numbers that the rules understand."""
 
 _WORDS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5,
@@ -29,11 +29,11 @@ _DISTANCE = re.compile(
 )
 _DAY_OF_MONTH = re.compile(r"(?:the )?(\d{1,2})(?:st|[nr]d|th)")
 _NOT_A_DAY = re.compile(r"(?:this|next|last|coming|the|\W)* ?(?:weeks?|months?|years?)|\W*\d{1,3}\W*")
-"""Phrases that dateparser takes for a day although they name a longer time, or nothing."""
+"""Phrases that dateparser reads as a day although they name a longer time, or no time at all."""
 
 
 def read_day(phrase: str, today: date) -> date | None:
-    """Return the day that a phrase in small letters names, or None where it names none within ten years."""
+    """Return the day that a lower-case phrase names. None if it names no day, or none within ten years."""
     day = _iso(phrase) or _read(phrase, today)
     return day if day and abs(day - today) <= _HORIZON else None
 
@@ -63,7 +63,7 @@ def _read(phrase: str, today: date) -> date | None:
 
 
 def _weekday(which: str | None, name: str, today: date) -> date:
-    """Return the first one after today; with `this`, today counts; with `next`, its week is the next one."""
+    """Return the first such weekday after today. With `this`, today counts too; with `next`, it is in the next week."""
     index = next(i for i, weekday in enumerate(_WEEKDAYS) if weekday.startswith(name[:3]))
     if which == "next":
         return today + timedelta(days=7 - today.weekday() + index)
@@ -77,7 +77,7 @@ def _distance(match: re.Match[str], today: date) -> date | None:
 
 
 def _day_of_month(number: int, today: date) -> date | None:
-    """Return the next day with this number, in this month or the first later one that has it."""
+    """Return the first day with this number, today included, in this month or the first later one that has it."""
     days = (today + timedelta(days=offset) for offset in range(62))
     return next((day for day in days if day.day == number), None)
 
@@ -87,7 +87,7 @@ def _parse(phrase: str, today: date) -> date | None:
         phrase,
         languages=_LANGUAGES,
         settings={
-            # Noon, not now: dateparser keeps every set of settings it has seen.
+            # Use noon instead of the present time: dateparser keeps every set of settings that it has seen.
             "RELATIVE_BASE": datetime.combine(today, time(12)),
             "PREFER_DATES_FROM": "future",
             "DATE_ORDER": "DMY",

@@ -1,4 +1,4 @@
-"""`dates.resolve_hint`: from what a person said about time to dates of a stay."""
+"""`dates.resolve_hint`: turn a user's words about time into the dates of a stay."""
 
 from datetime import date, datetime
 from typing import Annotated
@@ -23,26 +23,26 @@ def _known(name: str) -> str:
 
 
 class Hint(Contract):
-    """A phrase of the user's about a time."""
+    """The user's words about a time."""
 
     hint: str = Field(min_length=1, max_length=200)
-    """Only the words about time, in the person's own terms: "next weekend", "2 nights from Friday", "12-14 December",
+    """Only the words about time, as the user wrote them: "next weekend", "2 nights from Friday", "12-14 December",
     "2026-12-05 to 2026-12-08". Numeric dates have the day first."""
     timezone: Annotated[str, AfterValidator(_known)] | None = None
-    """IANA name of the time zone whose "today" counts; the person's own, or Asia/Jerusalem, where absent."""
+    """IANA name of the time zone that decides which day is today. Default: the user's own, else Asia/Jerusalem."""
 
 
 class ResolvedStay(Contract):
-    """Dates of a stay."""
+    """The dates of a stay."""
 
     check_in: date
     """Day of arrival, ISO 8601."""
     check_out: date
-    """Day of departure, ISO 8601; the day after arrival where the hint names one day."""
+    """Day of departure, ISO 8601. If the hint names one day, this is the day after it."""
     tz: str
     """The time zone used."""
     alternatives: list[Stay]
-    """All readings of an ambiguous hint, the one above first; empty where there is but one."""
+    """All readings of an ambiguous hint, beginning with the dates above. Empty if there is only one reading."""
 
 
 @tool("dates.resolve_hint", effect="read", inline=True, remember_s=86_400, asks=("hint",))
@@ -50,10 +50,10 @@ def resolve_hint(query: Hint, context: ToolContext) -> ResolvedStay:
     """Turn a phrase about time into check-in and check-out dates. Use it whenever dates are not given as ISO dates.
 
     Raises:
-        NeedsInput: the phrase names no stay from today on; the choices are the two halves of the coming weekend,
-            in words that this tool understands.
+        NeedsInput: the phrase names no stay that begins today or later. The choices are the two nights of the coming
+            weekend, in words that this tool understands.
     """
-    # The turn's contract has checked the person's own zone.
+    # The contract of the turn has already checked the user's time zone.
     tz = query.timezone or context.user.get("timezone") or DEFAULT_TIMEZONE
     today = datetime.now(ZoneInfo(tz)).date()
     stays = read_stays(query.hint, today)

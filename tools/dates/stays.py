@@ -1,4 +1,4 @@
-"""Read a stay, from arrival to departure, out of a phrase."""
+"""Read a stay, from arrival to departure, from a phrase."""
 
 import calendar
 import re
@@ -10,7 +10,7 @@ from tools.dates.days import NUMBER, read_day, read_number
 
 
 class Stay(Contract):
-    """From arrival to departure."""
+    """A stay, from arrival to departure."""
 
     check_in: date
     """Day of arrival."""
@@ -36,7 +36,7 @@ _FILLER = re.compile(r"\b(?:please|for|on|at|around|about|maybe|arriving|startin
 
 
 def read_stays(hint: str, today: date) -> list[Stay]:
-    """Return the stays that a phrase may mean, the likeliest first; none where it means no stay from today on."""
+    """Return the stays that a phrase may mean, the likeliest first. Empty if none begins today or later."""
     return _read(_normalise(hint), today, [*_LENGTH_RULES, *_STAY_RULES])
 
 
@@ -75,7 +75,11 @@ def _weekend(friday: date) -> list[Stay]:
 
 
 def _named_weekend(match: re.Match[str], today: date) -> Iterator[Stay]:
-    """`next`: the weekend of the week after this one. Else: the soonest, which on a Saturday is its second half."""
+    """Yield the nights of a weekend.
+
+    With `next` it is the weekend of next week. Otherwise it is the soonest one. On a Saturday only its second night is
+    left.
+    """
     if match["which"] == "next":
         monday = today + timedelta(days=7 - today.weekday())
         yield from _weekend(monday + timedelta(days=_FRIDAY))
@@ -117,7 +121,7 @@ def _days_of_month(match: re.Match[str], today: date) -> Iterator[Stay]:
 
 
 def _part_of_month(match: re.Match[str], today: date) -> Iterator[Stay]:
-    """One night: the first of the month, its 15th, or its last day."""
+    """Yield one night: on the first of the month, on its 15th or on its last day."""
     month = _month(match["month"], today)
     if month is None:
         return
@@ -126,7 +130,7 @@ def _part_of_month(match: re.Match[str], today: date) -> Iterator[Stay]:
 
 
 def _month(name: str, today: date) -> date | None:
-    """Return the first of a month: this one, the next, or the coming one of that name."""
+    """Return the first day of this month, of the next, or of the named month, the present one included."""
     first = today.replace(day=1)
     following = (first + timedelta(days=31)).replace(day=1)
     if name in ("month", "this month"):
@@ -153,7 +157,8 @@ _LENGTH_RULES: list[_Rule] = [
     (re.compile(rf"{_LENGTH},?{_FROM} (?P<start>.+)"), _some_nights),
     (re.compile(rf"(?:from )?(?P<start>.+?),? {_LENGTH}"), _some_nights),
 ]
-"""A number of nights and, as the rest of the phrase, where they begin: only one such number, so the two lists."""
+"""Phrases with a number of nights. The rest of the phrase says when they begin and is read by `_STAY_RULES` alone,
+because a phrase has only one such number."""
 
 _STAY_RULES: list[_Rule] = [
     (re.compile(rf"(?:the |this )?(?:(?P<which>this|next|coming) )?{_WEEKEND}"), _named_weekend),

@@ -1,4 +1,4 @@
-"""The circuit breaker: no worker calls an outside service that keeps failing, for a while.
+"""The circuit breaker: if an outside service keeps failing, no worker calls it for a while.
 
 Five failures in a row open the circuit of a service: calls of it fail with CIRCUIT_OPEN at once. After
 `TURNLOOM_BREAKER_PAUSE_S` one trial call is let through, while all others still fail. If the service answers the trial,

@@ -1,6 +1,6 @@
-"""Hotel booking: rooms, what a stay costs and whether one is free, links to book it, answers about the house.
+"""Hotel booking: rooms, prices and availability of stays, links to book one, and answers about the hotel.
 
-Behind the tools is a hotel's own system (`systems.HotelSystem`): the inventory in our database. `data/demo.yaml` is an
-invented hotel with invented prices that every tenant sees which has none of its own; `data/terms.yaml` says what people
-call beds, boards and amenities.
+The tools work on a hotel's own system (`systems.HotelSystem`): the inventory in our database, or MiniHotel.
+`data/demo.yaml` is an invented hotel with invented prices. Every tenant without a hotel of its own sees it.
+`data/terms.yaml` has the words that people use for beds, boards and amenities.
 """

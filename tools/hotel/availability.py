@@ -1,4 +1,4 @@
-"""`pms.get_availability`: what can be booked for a stay, and what it costs."""
+"""`pms.get_availability`: find the options that can be booked for a stay, with their prices."""
 
 from collections.abc import Collection
 from decimal import Decimal
@@ -18,7 +18,7 @@ from tools.registry import tool
 
 ALL = "*ALL*"
 BEST = 2
-"""How many options are shown at once; the rest on demand."""
+"""Number of options shown at once. The rest is shown on demand."""
 
 _ABOUT = Decimal("1.1")
 
@@ -27,48 +27,48 @@ class Budget(Contract):
     """A limit for the price of the whole stay."""
 
     amount: Amount = Field(gt=0)
-    """In units of the currency, for all nights and guests together."""
+    """The amount in units of the currency, for all nights and guests together."""
     currency: Literal["USD", "EUR", "ILS"]
-    """ISO 4217 code."""
+    """ISO 4217 code of the currency."""
     operator: Literal["<=", "~"] = "<="
-    """`<=`: no more than that. `~`: about that, up to a tenth more."""
+    """`<=`: at most this amount. `~`: about this amount, up to a tenth more."""
 
 
 class AvailabilityQuery(StayQuery):
     """A search for rooms: dates, guests and price."""
 
     room_type_filter: str = Field(ALL, min_length=1, max_length=200)
-    """Code of a room type, or words for what the room must have, such as "double bed with sea view"; *ALL* for any."""
+    """Code or name of a room type, or words for what it must have, such as "double bed with sea view". *ALL*: any."""
     board_filter: str = Field(ALL, min_length=1, max_length=100)
     """Code of a board (RO, BB, HB, FB), or words for it such as "breakfast"; *ALL* for any."""
     rate_code: str | None = Field(None, min_length=1, max_length=32)
-    """Code of a rate; left out: all rates in the budget's currency, or in the hotel's own."""
+    """Code of a rate. If it is left out, all rates in the budget's currency, or else in the hotel's own, are used."""
     budget: Budget | None = None
-    """What the stay may cost, where the user named a limit."""
+    """The limit for the price, if the user named one."""
 
 
 class LongerStay(Contract):
-    """A room that can only be booked for longer."""
+    """A room type that can only be booked for a longer stay."""
 
     room_name: str
-    """Its name for guests."""
+    """Name of the room type for guests."""
     nights: int
-    """How many at least."""
+    """The fewest nights for which it can be booked."""
 
 
 class Availability(Party):
     """The bookable options, cheapest first; at equal prices the cancellable ones come first."""
 
     options: list[Option]
-    """None where nothing is free or fits."""
+    """The bookable options. Empty if nothing is free or suits."""
     budget: Budget | None = None
     """The limit that was applied."""
     over_budget: int
-    """Options that are free and fit, but cost more than the limit."""
+    """Number of options that are free and suit, but cost more than the limit."""
     sold_out: list[str]
-    """Names of rooms that would suit but are taken."""
+    """Names of room types that suit but are sold out."""
     longer_stays: list[LongerStay]
-    """Rooms that would suit but are let for longer stays only."""
+    """Room types that suit but can only be booked for longer stays."""
 
 
 def _table(found: Availability) -> TableArtifact | None:
@@ -100,11 +100,12 @@ def _table(found: Availability) -> TableArtifact | None:
     asks=("hotel_id", "dates", "check_out", "currency"),
 )
 def get_availability(query: AvailabilityQuery, context: ToolContext) -> Availability:
-    """Find rooms that are free for a stay, with the price of the whole stay, the best option first.
+    """Find rooms that are free for a stay, with the price of the whole stay, the cheapest option first.
 
     Raises:
-        NeedsInput: dates, hotel or currency are for the user to say.
-        ToolFailed: NOT_FOUND for a hotel or rate, VALIDATION_ERROR for dates, rooms or boards that make no sense.
+        NeedsInput: the user must name the dates, the hotel or the currency.
+        ToolFailed: NOT_FOUND, there is no such hotel or rate; VALIDATION_ERROR, the dates are invalid, or the words for
+            rooms or boards are unknown.
     """
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
@@ -136,7 +137,7 @@ def _limit(budget: Budget) -> Decimal:
 
 
 def _rate_codes(query: AvailabilityQuery, hotel: Hotel) -> list[str]:
-    """Return the rates to look at: one by its code, or all in one currency, so that prices can be compared."""
+    """Return the codes of the rates to use: the one in the query, or all in one currency, so that prices compare."""
     wanted = query.rate_code
     if wanted is not None and wanted not in hotel.rates:
         raise ToolFailed(f"there is no rate {wanted!r}; there are: {', '.join(sorted(hotel.rates))}", code="NOT_FOUND")
@@ -148,14 +149,14 @@ def _rate_codes(query: AvailabilityQuery, hotel: Hotel) -> list[str]:
 
 
 def _boards(said: str) -> set[str] | None:
-    """Return the boards meant, None for any."""
+    """Return the codes of the wanted boards; None for any."""
     if said == ALL:
         return None
     return set(_terms(said, "boards"))
 
 
 def _suitable(said: str, rooms: Collection[RoomType]) -> set[str]:
-    """Return the codes of the room types meant: one by its code or name, or all that have what is said."""
+    """Return the codes of the wanted room types: one by its code or name, or all with the named amenities and beds."""
     if said == ALL:
         return {room.code for room in rooms}
     named = {room.code for room in rooms if said.casefold() in (room.code.casefold(), room.name.casefold())}
@@ -169,5 +170,5 @@ def _terms(said: str, *kinds: str) -> list[str]:
     found = find_terms(said, *kinds)
     if not found:
         known = ", ".join(code for kind in kinds for code in known_terms(kind))
-        raise ToolFailed(f"{said!r} names nothing we know; known: {known}", code="VALIDATION_ERROR")
+        raise ToolFailed(f"{said!r} names nothing that we know; use one of: {known}", code="VALIDATION_ERROR")
     return found

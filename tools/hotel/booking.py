@@ -1,4 +1,4 @@
-"""`pms.generate_booking_link`: a link to book one option of a stay, which holds the room until it expires."""
+"""`pms.generate_booking_link`: make a link to book one option of a stay. The room may be held until it expires."""
 
 from collections.abc import Iterable
 
@@ -18,14 +18,14 @@ from tools.registry import tool
 
 
 class LinkQuery(StayQuery):
-    """The option of a stay that is to be booked."""
+    """The option of a stay to book."""
 
     room_type_code: str = Field(min_length=1, max_length=32)
-    """Code of the room type, as availability returned it."""
+    """Code of the room type, as pms.get_availability returned it."""
     rate_code: str = Field("USD", min_length=1, max_length=32)
-    """Code of the rate, as availability returned it."""
+    """Code of the rate, as pms.get_availability returned it."""
     board_code: str = Field("BB", min_length=1, max_length=32)
-    """Code of the board, as availability returned it."""
+    """Code of the board, as pms.get_availability returned it."""
 
 
 class BookingLink(Party):
@@ -34,13 +34,13 @@ class BookingLink(Party):
     url: str
     """The link."""
     expires_at: Moment
-    """Until when it and its price hold, RFC 3339."""
+    """When the link and its price expire, RFC 3339."""
     valid_minutes: int
-    """For how long, from when it was made."""
+    """Minutes from the making of the link to its expiry."""
     held: bool
-    """Whether the room is kept until then; otherwise it goes to whoever books first."""
+    """Whether the room is held until the link expires; otherwise it goes to whoever books first."""
     option: Option
-    """What it books, at the price of now."""
+    """The option that the link books, at the present price."""
 
 
 def _link(made: BookingLink) -> LinkArtifact:
@@ -49,12 +49,12 @@ def _link(made: BookingLink) -> LinkArtifact:
 
 
 def find_link(query: LinkQuery, context: ToolContext) -> BookingLink | None:
-    """Return the link whose hold has this call's key; None where it holds nothing, so that the call may be made."""
+    """Return the link whose hold has this call's key. None if it holds nothing, so that the call may be made."""
     try:
         system = open_hotel(query.hotel_id, context)
         stay = read_stay(query, system.hotel)
     except (NeedsInput, ToolFailed):
-        return None  # asked or refused before anything is held; or the day is past by now, and the hold ends by itself
+        return None  # the call held nothing, or the day is past by now and the hold ends by itself
     offer = system.offered(stay, context.idempotency_key)
     return None if offer is None else _made(stay, offer, system.room_types())
 
@@ -63,19 +63,20 @@ def find_link(query: LinkQuery, context: ToolContext) -> BookingLink | None:
     "pms.generate_booking_link",
     effect="write",
     integration=service_of,
-    per_user="20/hour",  # each may keep a room from others
+    per_user="20/hour",  # each link may hold a room
     reconcile=find_link,
     artifact=_link,
     errors=("NOT_FOUND", "VALIDATION_ERROR", "CONFLICT", *SYSTEM_ERRORS),
     asks=("hotel_id", "dates", "check_out"),
 )
 def generate_booking_link(query: LinkQuery, context: ToolContext) -> BookingLink:
-    """Make a link to book one option of availability. It keeps the room until it expires, and frees an earlier link's.
+    """Make a link to book one option of a stay. It may hold the room until it expires, and releases an earlier hold.
 
     Raises:
-        NeedsInput: dates or hotel are for the user to say.
-        ToolFailed: NOT_FOUND for a hotel, room or rate, VALIDATION_ERROR for dates that make no sense or too many
-            guests, CONFLICT where it is sold out, CONNECTION_INACTIVE where links cannot be signed.
+        NeedsInput: the user must name the dates or the hotel.
+        ToolFailed: NOT_FOUND, there is no such hotel, room or rate; VALIDATION_ERROR, the dates are invalid, the stay
+            is too short, or there are too many guests; CONFLICT, the room is sold out; CONNECTION_INACTIVE, links
+            cannot be signed.
     """
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
@@ -94,7 +95,7 @@ def _check(stay: Stay, quote: Quote, room: RoomType) -> None:
     if not room.sleeps_all(stay):
         fault = f"{room.name} sleeps {room.sleeps} guests at most"
     elif stay.nights < quote.minimum_nights:
-        fault = f"{room.name} is let for {quote.minimum_nights} nights at least"
+        fault = f"{room.name} must be booked for at least {quote.minimum_nights} nights"
     if fault:
         raise ToolFailed(fault, code="VALIDATION_ERROR")
 

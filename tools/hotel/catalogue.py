@@ -1,7 +1,7 @@
-"""A hotel's catalogue as a file: what it lets and at which prices, on days of every year; or where to ask for that.
+"""A hotel's catalogue file: its rooms and their prices on the days of every year, or the system that knows them.
 
-In: YAML such as data/demo.yaml.  Out: rows for the inventory. Money is Decimal from the file to the table. A file with
-`system` describes a hotel whose rooms and prices another system knows.
+In: YAML such as data/demo.yaml.  Out: rows for the inventory. Money is a Decimal from the file to the table. A file
+with `system` describes a hotel whose rooms and prices are in another system.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from models.ledger.inventory import Catalogue
 from tools.hotel.offers import NOT_REFUNDABLE
 
 DEMO = Path(__file__).parent / "data" / "demo.yaml"
-"""The hotel of those who have none of their own."""
+"""The hotel of tenants that have none of their own."""
 
 _A_LEAP_YEAR = date(2024, 1, 1)
 
@@ -33,7 +33,7 @@ BedKind = Literal["double", "single", "bunk", "sofa"]
 
 
 def _days(text: Any) -> Any:
-    """Read `MM-DD` or `MM-DD/MM-DD` as whole parts of a year: one that goes past its end is two."""
+    """Read `MM-DD` or `MM-DD/MM-DD` as intervals within a year. One that crosses the end of the year becomes two."""
     if not isinstance(text, str):
         return text
     first, _, last = text.partition("/")
@@ -60,7 +60,7 @@ class Bed(Contract):
 
     kind: BedKind
     count: int = Field(ge=1, le=20)
-    """How many of them."""
+    """Number of these beds."""
 
 
 class _Board(Contract):
@@ -74,7 +74,7 @@ class _Rate(Contract):
     currency: Currency
     cancellable: bool
     factor: Decimal = Field(Decimal(1), gt=0, le=1000)
-    """What the prices of the file are multiplied with, and rounded to whole units."""
+    """The file's prices are multiplied by this factor and rounded to whole units."""
 
 
 class _RoomType(Contract):
@@ -85,7 +85,7 @@ class _RoomType(Contract):
     included: int = Field(2, ge=1, le=50)
     rooms: int = Field(ge=0, le=10_000)
     boards: list[Code] | None = None
-    """All of the hotel's where absent."""
+    """Codes of the room type's boards. If absent, it has all of the hotel's."""
     amenities: list[Code]
     prices: dict[str, Price]
     extra_adult: Price
@@ -123,7 +123,7 @@ class _File(_Hotel):
 
     @model_validator(mode="after")
     def every_day_has_one_season(self) -> Self:
-        """Refuse a year with a day in no season, or in two."""
+        """Refuse a file in which a day of the year is in no season, or in several."""
         days = [_A_LEAP_YEAR + timedelta(days=number) for number in range(366)]
         found = Counter(day for _, first, last in _parts(self.seasons) for day in days if first <= _number(day) <= last)
         for day in days:
@@ -133,7 +133,7 @@ class _File(_Hotel):
 
     @model_validator(mode="after")
     def names_are_known(self) -> Self:
-        """Refuse what refers to a room type, board, season or currency that the file does not have."""
+        """Refuse duplicate room types, and references to a room type, board, season or currency that is missing."""
         codes = {room.code for room in self.room_types}
         if len(codes) != len(self.room_types):
             raise ValueError("two room types have the same code")
@@ -141,7 +141,7 @@ class _File(_Hotel):
             raise ValueError(f"no rate is in the hotel's own currency {self.currency}")
         for room in self.room_types:
             if room.prices.keys() != self.seasons.keys() or set(room.boards or ()) - self.boards.keys():
-                raise ValueError(f"room type {room.code}: needs a price for each season, and only the file's boards")
+                raise ValueError(f"room type {room.code} needs a price for each season, and only boards of the file")
         unknown = {code for allotment in self.allotments for code in allotment.room_types} - codes
         if unknown:
             raise ValueError(f"allotments name unknown room types: {', '.join(sorted(unknown))}")
@@ -172,11 +172,11 @@ class _SystemFile(_Hotel):
 
     @model_validator(mode="after")
     def rates_can_be_told_apart(self) -> Self:
-        """Refuse a hotel whose own currency nothing is quoted in, and a rate that looks like another's lower price."""
+        """Refuse a file without a rate in the hotel's own currency, and a rate that ends like a non-refundable one."""
         if self.currency not in self.rates.values():
             raise ValueError(f"no rate is in the hotel's own currency {self.currency}")
         if marked := [code for code in self.rates if code.endswith(NOT_REFUNDABLE)]:
-            raise ValueError(f"{marked[0]} looks like a price that is not refunded; name the rate without that")
+            raise ValueError(f"rate {marked[0]} must not end with {NOT_REFUNDABLE}, the mark of a non-refundable price")
         return self
 
 
@@ -184,7 +184,7 @@ def read_catalogue(path: Path) -> Catalogue:
     """Read a hotel's file.
 
     Raises:
-        Invalid: it is no such file; the message names each fault.
+        Invalid: the file does not describe a hotel. The message names each fault.
     """
     text = path.read_bytes()
     digest = hashlib.sha256(text).hexdigest()
@@ -194,11 +194,11 @@ def read_catalogue(path: Path) -> Catalogue:
             return _of_system(_SystemFile.model_validate(read), digest)
         return _of_inventory(_File.model_validate(read), digest)
     except (ValidationError, yaml.YAMLError) as error:
-        raise Invalid(f"{path.name} describes no hotel: {error}") from error
+        raise Invalid(f"{path.name} does not describe a hotel: {error}") from error
 
 
 def _of_system(file: _SystemFile, digest: str) -> Catalogue:
-    """Return a hotel without an inventory. A rate is quoted twice: with free cancellation, and not refundable."""
+    """Return a hotel without an inventory. Each rate is quoted twice: with free cancellation and as non-refundable."""
     rates = {code: currency for rate, currency in file.rates.items() for code in (rate, rate + NOT_REFUNDABLE)}
     described = {room.code: room.model_dump(mode="json", exclude={"code"}) for room in file.room_types}
     system = {**file.system.model_dump(), "rates": rates, "room_types": described}
@@ -232,7 +232,7 @@ def _room_type(room: _RoomType, file: _File) -> dict[str, Any]:
 
 
 def _rates(room: _RoomType, file: _File) -> Iterator[dict[str, Any]]:
-    """Yield a row for each season, board and rate. A board costs each guest what it adds."""
+    """Yield a row for each season, board and rate. A board adds its price for each guest."""
     for season, price in room.prices.items():
         for board in room.boards or file.boards:
             adds = file.boards[board]

@@ -1,4 +1,4 @@
-"""`pms.compare_options`: a few options of one stay side by side."""
+"""`pms.compare_options`: compare a few options of one stay."""
 
 from typing import Any, Literal, get_args
 
@@ -18,9 +18,9 @@ Criterion = Literal["price", "board", "beds", "amenities", "cancellation", "gues
 
 
 class Choice(BaseModel):
-    """An option by its three codes."""
+    """An option, named by its three codes."""
 
-    # What availability returned can be handed on as it is.
+    # Ignore other fields, so that a plan can pass an option of `pms.get_availability` as it is.
     model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
 
     room_type_code: str
@@ -32,32 +32,32 @@ class Choice(BaseModel):
 
 
 class ComparisonQuery(StayQuery):
-    """The options of a stay that are to be compared."""
+    """The options of a stay to compare."""
 
     choices: list[Choice] = Field(min_length=2, max_length=4)
-    """The options, as availability returned them."""
+    """The options, as pms.get_availability returned them."""
     criteria: list[Criterion] = Field(default_factory=list)
-    """What to compare; everything where empty."""
+    """The criteria to compare. If empty, all are compared."""
 
 
 class ComparedOption(Option):
-    """An option with what its room is like."""
+    """An option with details of its room."""
 
     beds: list[Bed]
-    """Its beds."""
+    """The beds in the room."""
     sleeps: int | None
-    """Guests from two years on, at most; null where the hotel does not say."""
+    """The most guests of 2 years or older; null if the hotel does not say."""
     amenities: list[str]
-    """Codes of what it has."""
+    """Codes of the room's amenities."""
 
 
 class ComparedOptions(Party):
-    """Options side by side."""
+    """The compared options."""
 
     options: list[ComparedOption]
-    """In the order of the choices."""
+    """The options, in the order of the choices."""
     criteria: list[Criterion]
-    """What was compared."""
+    """The criteria that were compared."""
 
 
 def _comparison(found: ComparedOptions) -> ComparisonArtifact:
@@ -82,8 +82,8 @@ def compare_options(query: ComparisonQuery, context: ToolContext) -> ComparedOpt
     """Compare two to four options of a stay: price, board, beds, amenities, cancellation.
 
     Raises:
-        NeedsInput: dates or hotel are for the user to say.
-        ToolFailed: NOT_FOUND for a hotel or option, VALIDATION_ERROR for dates that make no sense.
+        NeedsInput: the user must name the dates or the hotel.
+        ToolFailed: NOT_FOUND, there is no such hotel or option; VALIDATION_ERROR, the dates are invalid.
     """
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
@@ -107,7 +107,7 @@ def find_quote(quotes: list[Quote], choice: Choice) -> Quote:
     """Return the quote of an option.
 
     Raises:
-        ToolFailed: NOT_FOUND, no such room, board and rate.
+        ToolFailed: NOT_FOUND, no quote has this room, board and rate.
     """
     wanted = (choice.room_type_code, choice.board_code, choice.rate_code)
     for quote in quotes:

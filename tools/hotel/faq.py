@@ -1,4 +1,4 @@
-"""`faq.get_rooms_and_pricing`: what the hotel answers to common questions."""
+"""`faq.get_rooms_and_pricing`: the hotel's answers to common questions."""
 
 from pydantic import Field
 
@@ -14,9 +14,9 @@ class FaqQuery(Contract):
     """The topic of a question about the hotel."""
 
     topic: str | None = Field(None, min_length=1, max_length=200)
-    """A word or two, such as "sea view", "parking" or "cancellation"; left out: all topics."""
+    """A word or two, such as "sea view", "parking" or "cancellation". Leave it out for all topics."""
     hotel_id: HotelId = None
-    """Id of the hotel; leave it out where there is only one."""
+    """Id of the hotel; leave it out if there is only one."""
 
 
 class Answer(Contract):
@@ -27,18 +27,18 @@ class Answer(Contract):
     question: str
     """The question, as guests ask it."""
     answer: str
-    """What the hotel says."""
+    """The hotel's answer."""
 
 
 class Faq(Contract):
     """The hotel's information on a topic."""
 
     topics: list[str]
-    """Names of the topics that were understood; none where the words name nothing we know."""
+    """Names of the topics that were understood. Empty if no topic was given or none is known."""
     answers: list[Answer]
-    """What the hotel says about them; without a topic, everything."""
+    """The hotel's answers about these topics. Without a topic, all answers."""
     rooms: list[str]
-    """Names of the rooms that have what was asked for."""
+    """Names of the rooms that have all the amenities and beds in the topic."""
 
 
 @tool("faq.get_rooms_and_pricing", effect="read", remember_s=3_600, errors=("NOT_FOUND",), asks=("hotel_id",))

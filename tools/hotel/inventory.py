@@ -1,4 +1,4 @@
-"""The system of a hotel whose rooms and prices are in our database: its booking links hold the room they are for."""
+"""The system of a hotel whose rooms and prices are in our database. A booking link holds its room."""
 
 import hashlib
 import hmac
@@ -19,28 +19,28 @@ from tools.hotel.offers import Offer
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Such a system, as a guest sees it."""
+    """A hotel's inventory in our database, as a guest sees it."""
 
     hotel: Hotel
     guest: Guest
 
     def room_types(self) -> list[RoomType]:
-        """Return the hotel's room types by code."""
+        """Return the hotel's room types, sorted by code."""
         with transaction() as db:
             return inventory.room_types(db, self.hotel)
 
     described_rooms = room_types
 
     def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
-        """Return what a stay costs at these rates in every room type and board, those sold out too."""
+        """Return the quotes of a stay at these rates for every room type and board, those sold out included."""
         with transaction() as db:
             return inventory.quotes(db, self.guest, self.hotel, stay, rate_codes)
 
     def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:
-        """Hold the room and return a link to the hotel's page; None where it is sold out by now.
+        """Hold the room and return a link to the hotel's page. None if the room is sold out by now.
 
         Raises:
-            ToolFailed: CONNECTION_INACTIVE, without a secret to sign with. Then nothing is held.
+            ToolFailed: CONNECTION_INACTIVE, there is no secret to sign the link with. Nothing is held.
         """
         secret = _secret()
         with transaction() as db:
@@ -48,13 +48,13 @@ class Inventory:
         return None if hold is None else self._offer(stay, hold, secret)
 
     def offered(self, stay: Stay, key: str) -> Offer | None:
-        """Return the link of the hold that the call with this key has made; None where it no longer holds."""
+        """Return the link of the hold that the call with this key has made. None if there is none, or it has ended."""
         with transaction() as db:
             hold = holds.find(db, self.guest, self.hotel, key)
         return None if hold is None else self._offer(stay, hold, _secret())
 
     def _offer(self, stay: Stay, hold: Hold, secret: str) -> Offer:
-        """The link's `signature` is the HMAC-SHA256 of the query before it."""
+        """Make the offer of a hold. The `signature` in its link is the HMAC-SHA256 of the query before it."""
         query = urlencode(
             {
                 "tenant": _alias(self.guest.tenant_id, secret),
@@ -78,12 +78,13 @@ class Inventory:
 
 
 def _alias(tenant_id: UUID, secret: str) -> str:
-    """Return a name of the tenant that says nothing to who has not the secret, and is always the same."""
+    """Return a stable alias of the tenant, which reveals nothing without the secret."""
     return hmac.new(secret.encode(), f"tenant {tenant_id}".encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def _secret() -> str:
     secret = settings().link_secret
     if secret is None:
-        raise ToolFailed("TURNLOOM_LINK_SECRET is not set: no link can be signed", code="CONNECTION_INACTIVE")
+        message = "TURNLOOM_LINK_SECRET is not set, so booking links cannot be signed: set it"
+        raise ToolFailed(message, code="CONNECTION_INACTIVE")
     return secret

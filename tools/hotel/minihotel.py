@@ -1,7 +1,7 @@
-"""The system of a hotel that runs on MiniHotel: prices and rooms over its XML, bookings on its own page.
+"""The system of a hotel that uses MiniHotel: prices and rooms come from its XML, and guests book on its own page.
 
-MiniHotel keeps no room for anybody before it is booked: its links hold nothing. A rate is asked for by its code, which
-also says the currency (the catalogue knows which); what MiniHotel calls the hotel's currency need not be the rate's.
+MiniHotel reserves no room before it is booked, so its links hold nothing. A request names the code of a rate, and the
+catalogue says in which currency that rate is. The hotel's currency in MiniHotel's answer may be another one.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from tools.hotel.minihotel_xml import ALL, CHEAPEST, Credentials, Room, availabi
 from tools.hotel.offers import NOT_REFUNDABLE, Offer
 
 _LANGUAGES = {"en": "en-US", "he": "he-IL", "es": "es-ES"}
-"""Those that the booking page is known to speak."""
+"""Languages that the booking page is known to support."""
 
 _USUAL_NIGHT_IN_DAYS = 30
 
 
 class MiniHotel:
-    """Such a system, for the time of one call."""
+    """A hotel's system on MiniHotel, for the duration of one call."""
 
     def __init__(self, hotel: Hotel, context: ToolContext) -> None:
         self.hotel = hotel
@@ -35,7 +35,10 @@ class MiniHotel:
         self._seen: dict[str, Room] = {}
 
     def room_types(self) -> list[RoomType]:
-        """Return the room types by code: those quoted a moment ago, else those of some night, at their lowest price."""
+        """Return the room types, sorted by code.
+
+        They are those that this call has quoted. If it has quoted none, ask for the cheapest board of one usual night.
+        """
         if not self._seen:
             night = date.today() + timedelta(days=_USUAL_NIGHT_IN_DAYS)  # noqa: DTZ011 - any night will do
             stay = Stay(check_in=night, check_out=night + timedelta(days=1), adults=1)
@@ -43,11 +46,11 @@ class MiniHotel:
         return [self._room_type(self._seen[code]) for code in sorted(self._seen)]
 
     def described_rooms(self) -> list[RoomType]:
-        """Return what the catalogue says of room types, by code."""
+        """Return the room types that the catalogue describes, sorted by code."""
         return [self._room_type(Room(code, code)) for code in sorted(self._system["room_types"])]
 
     def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
-        """Return what a stay costs at these rates, those sold out too; the lowest price first."""
+        """Return the quotes of a stay at these rates, the lowest price first. Rooms that are sold out are included."""
         asked = sorted({_without_mark(code) for code in rate_codes if code in self.hotel.rates})
         quotes = [
             quote
@@ -59,7 +62,7 @@ class MiniHotel:
         return sorted(quotes, key=lambda quote: (quote.price, quote.room_type, quote.board, quote.rate_code))
 
     def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:  # noqa: ARG002 - nothing is kept under a key
-        """Return a link to MiniHotel's booking page, with the stay and the room type filled in."""
+        """Return a link to MiniHotel's booking page with the stay and the room type filled in."""
         query = {
             "from": f"{stay.check_in:%Y%m%d}",
             "to": f"{stay.check_out:%Y%m%d}",
@@ -74,7 +77,7 @@ class MiniHotel:
         return Offer(f"{self.hotel.booking_url}?{urlencode(query)}", quote, expires_at, is_held=False)
 
     def offered(self, stay: Stay, key: str) -> Offer | None:  # noqa: ARG002 - as above
-        """Return None: a link that was made has changed nothing, and may be made again."""
+        """Return None: making a link changes nothing, so it may be made again."""
         return None
 
     def _ask(self, stay: Stay, rate_code: str, board: str) -> list[Room]:
@@ -90,7 +93,7 @@ class MiniHotel:
         name = self._system["credentials"]
         found = settings().minihotel_credentials.get(name)
         if found is None:
-            message = f"TURNLOOM_MINIHOTEL_CREDENTIALS has none called {name!r}: MiniHotel cannot be asked"
+            message = f"TURNLOOM_MINIHOTEL_CREDENTIALS has no entry {name!r}, so MiniHotel cannot be called: add it"
             raise ToolFailed(message, code="CONNECTION_INACTIVE")
         return Credentials(found.username, found.password.get_secret_value())
 
@@ -111,7 +114,7 @@ class MiniHotel:
         ]
 
     def _room_type(self, room: Room) -> RoomType:
-        """Describe a room type in the catalogue's words; MiniHotel tells its name, and the boards it has prices for."""
+        """Describe a room type by the catalogue. If its name or boards are missing there, they come from MiniHotel."""
         described = self._system["room_types"].get(room.code, {})
         return RoomType(
             code=room.code,

@@ -1,7 +1,7 @@
-"""MiniHotel's XML: what it is asked, and what it answers ("Immediate ARI").
+"""The requests and answers of MiniHotel's XML interface ("Immediate ARI").
 
-Names of elements and attributes come back in any case, so they are read without regard to it. The documentation is not
-public any more: what follows it and was not seen to work is marked as unverified.
+Names of elements and attributes come back in any case, so case is ignored. The documentation is no longer public. Code
+that follows it but was never seen to work is marked as unverified.
 """
 
 import re
@@ -16,7 +16,7 @@ from models.errors import ToolFailed, Unavailable
 from models.ledger.inventory import Stay
 
 ALL, CHEAPEST = "*ALL*", "*MIN*"
-"""Any code, and the one with the lowest price."""
+"""Placeholders for any code, and for the code with the lowest price."""
 
 _OUT = re.compile(r"\s*ERR\s*([A-Z0-9]{1,5})\b")
 _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,4})?")
@@ -24,7 +24,7 @@ _CODE = re.compile(r"[^\s\x00-\x1f]{1,32}")
 _LONGEST_NAME = 100
 
 _REFUSALS: dict[ErrorCode, str] = {
-    "UPSTREAM_4XX": "001 003 004 005 006 501 516",  # a request that it cannot read; 003-006 unverified
+    "UPSTREAM_4XX": "001 003 004 005 006 501 516",  # MiniHotel cannot read the request; 003-006 unverified
     "NOT_FOUND": "009 010 204 205 308 309",  # no such hotel or rate; 204 and later unverified
     "VALIDATION_ERROR": "101 102 103 104 105 106 107 108",  # dates; 104: too few nights, 105: no arrival, 107: over 20
     "CONNECTION_INACTIVE": "109 A01",  # the user is not linked to the hotel; our address is not known (unverified)
@@ -46,9 +46,9 @@ class Price(NamedTuple):
 
     board: str
     value: Decimal | None
-    """With free cancellation; None: not to be had so."""
+    """The price with free cancellation; None if there is none."""
     value_nrf: Decimal | None
-    """Not refundable; None: not to be had so."""
+    """The price that is not refundable; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,10 @@ class Room:
 def availability_request(
     credentials: Credentials, hotel_id: str, stay: Stay, rate_code: str, board: str = ALL
 ) -> bytes:
-    """Write the question for what a stay costs at a rate in all room types; boards: all, or the cheapest of each."""
+    """Write the request for the prices of a stay in all room types, at one rate.
+
+    `board` is `ALL` for every board, or `CHEAPEST` for the cheapest board of each room type.
+    """
     root = ET.Element("AvailRaterq")
     # MinimumNights asks for that attribute in the answer (unverified).
     ET.SubElement(root, "Authentication", {**credentials._asdict(), "MinimumNights": "YES"})
@@ -80,30 +83,31 @@ def availability_request(
 
 
 def read_availability(body: bytes) -> list[Room]:
-    """Return the room types of an answer, those sold out too.
+    """Return the room types of an answer, those sold out included.
 
     Raises:
-        ToolFailed: MiniHotel refuses the question, with the code that this means.
-        Unavailable: RATE_LIMITED, it is asked too often; UPSTREAM_5XX, it answers with what is no answer.
+        ToolFailed: MiniHotel refuses the request. The code follows from MiniHotel's own.
+        Unavailable: RATE_LIMITED, we call MiniHotel too often; UPSTREAM_5XX, the answer is not plain XML or names no
+            hotel.
     """
     root = _parsed(body)
     hotels = list(_elements(root, "hotel"))
     rooms = [room for element in _elements(root, "roomtype") if (room := _room(element)) is not None]
     if not (hotels or rooms):
-        raise Unavailable("MiniHotel answered with XML that tells of no hotel", code="UPSTREAM_5XX")
+        raise Unavailable("MiniHotel answered with XML that names no hotel", code="UPSTREAM_5XX")
     return rooms
 
 
 def _parsed(body: bytes) -> ET.Element:
-    # Here, because every process loads this pack and few of them talk to MiniHotel.
+    # Import it here: every process loads this pack, but few call MiniHotel.
     from defusedxml import DefusedXmlException, ElementTree  # noqa: PLC0415 - see above
 
-    # Errors are plain text with HTTP 200; as elements they are unverified.
+    # Errors come as plain text with HTTP 200. Errors as elements are unverified.
     _refuse_error(body[:1000].decode("utf-8", "replace"))
     try:
         root: ET.Element = ElementTree.fromstring(body, forbid_dtd=True)
     except (ET.ParseError, DefusedXmlException, ValueError, LookupError) as error:
-        message = f"MiniHotel answered with something that is no plain XML: {type(error).__name__}"
+        message = f"MiniHotel answered with something that is not plain XML: {type(error).__name__}"
         raise Unavailable(message, code="UPSTREAM_5XX") from None
     for element in (root, *_elements(root, "error")):
         code = _attributes(element).get("code")
@@ -117,14 +121,14 @@ def _refuse_error(text: str) -> None:
         return
     number = found[1]
     code = _CODES.get(number, "UPSTREAM_4XX")
-    message = f"MiniHotel refuses the question with ERR {number}"
+    message = f"MiniHotel refuses the request with ERR {number}"
     if code == "RATE_LIMITED":
         raise Unavailable(message, code=code)
     raise ToolFailed(message, code=code)
 
 
 def _room(element: ET.Element) -> Room | None:
-    """Read a room type; what has no usable code cannot be asked for."""
+    """Read a room type. None if it has no usable code, because then it cannot be requested."""
     own = _attributes(element)
     code = own.get("id", "").strip()
     if not _CODE.fullmatch(code):
@@ -145,7 +149,7 @@ def _room(element: ET.Element) -> Room | None:
 
 
 def _elements(root: ET.Element, name: str) -> Iterator[ET.Element]:
-    """Yield the elements of a name, in whatever case and namespace."""
+    """Return an iterator over the elements with a name, whatever their case and namespace."""
     return (each for each in root.iter() if str(each.tag).rpartition("}")[2].casefold() == name)
 
 
@@ -154,10 +158,10 @@ def _attributes(element: ET.Element) -> dict[str, str]:
 
 
 def _count(text: str | None) -> int:
-    """Read a number; what is none counts as 0: a room that we are not told of is not sold."""
+    """Read a number. Anything else counts as 0: a room without a known number is not sold."""
     return int(text) if text and re.fullmatch("[0-9]{1,6}", text) else 0
 
 
 def _amount(text: str | None) -> Decimal | None:
-    """Read a price; none, or 0, is no price: nothing is given away by mistake."""
+    """Read a price. A missing, unreadable or zero price gives None, so that no room is given away by mistake."""
     return Decimal(text) if text and _PRICE.fullmatch(text) and Decimal(text) > 0 else None

@@ -1,4 +1,4 @@
-"""What a hotel's system answers to somebody who wants to book."""
+"""A hotel's offer to book a stay."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from models.ledger.inventory import Quote
 
 NOT_REFUNDABLE = "-NR"
-"""What stands after a rate's code where a system has two prices under one, and this is the one that is not refunded."""
+"""Suffix of a rate's code for the price that is not refunded, in a system that has two prices under one code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,4 +17,4 @@ class Offer:
     quote: Quote
     expires_at: datetime
     is_held: bool
-    """Whether the room is kept until then."""
+    """Whether the room is held until `expires_at`."""

@@ -1,4 +1,4 @@
-"""`pms.get_room_types`: the kinds of rooms a hotel has."""
+"""`pms.get_room_types`: list a hotel's room types."""
 
 from models.contracts.artifact import Table, TableArtifact
 from models.contracts.base import Contract
@@ -14,30 +14,30 @@ class HotelQuery(Contract):
     """The hotel to ask about."""
 
     hotel_id: HotelId = None
-    """Id of the hotel; leave it out where there is only one."""
+    """Id of the hotel; leave it out if there is only one."""
 
 
 class HotelRoom(Contract):
-    """A kind of room."""
+    """A room type."""
 
     code: str
-    """Its code, for other tools."""
+    """Code of the room type. Other tools take it."""
     name: str
-    """Its name for guests."""
+    """Name of the room type for guests."""
     beds: list[Bed]
     sleeps: int | None
-    """Guests from two years on, at most; null where the hotel does not say."""
+    """The most guests of 2 years or older; null if the hotel does not say."""
     board_options: list[str]
-    """Codes of the boards that it can be booked with."""
+    """Codes of the boards with which it can be booked."""
     amenities: list[str]
-    """Codes of what it has."""
+    """Codes of the room's amenities."""
 
 
 class HotelRooms(Contract):
-    """The kinds of rooms a hotel has."""
+    """A hotel's room types."""
 
     room_types: list[HotelRoom]
-    """By code."""
+    """The room types, sorted by code."""
 
 
 def _table(found: HotelRooms) -> TableArtifact:

@@ -1,4 +1,4 @@
-"""What the tools are asked about a stay, and what they say of it."""
+"""Fields of the hotel tools' inputs and outputs that describe a stay."""
 
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
@@ -13,16 +13,16 @@ from models.errors import NeedsInput, ToolFailed
 from models.ledger.inventory import Hotel, Quote, RoomType, Stay
 
 QUOTE_GOOD_S = 600
-"""For how long a price is remembered: then it is asked for again."""
+"""How long a price is remembered, in seconds. After that it is requested again."""
 
 HotelId = Annotated[str | None, Field(max_length=64)]
-"""A hotel's id. None: the only one there is."""
+"""A hotel's id. None means the tenant's only hotel."""
 
 _FRIDAY = 4
 
 
 def as_number(amount: Decimal) -> int | float:
-    """Return money as a number of JSON: a whole amount without decimals."""
+    """Return money as a JSON number: a whole amount as an integer, any other as a float."""
     return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
@@ -32,20 +32,20 @@ Amount = Annotated[
     WithJsonSchema({"type": "number"}),
     Field(allow_inf_nan=False),
 ]
-"""Money: exact inside, a number in JSON."""
+"""Money: an exact decimal in Python, a number in JSON."""
 
 
 class StayQuery(Contract):
     """The guests and dates of a stay."""
 
     hotel_id: HotelId = None
-    """Id of the hotel; leave it out where there is only one."""
+    """Id of the hotel; leave it out if there is only one."""
     check_in: date | None = None
-    """Day of arrival, ISO 8601. Without dates the user is asked to choose between two."""
+    """Day of arrival, ISO 8601. If it is left out, the user is asked to choose between two stays."""
     check_out: date | None = None
-    """Day of departure, ISO 8601."""
+    """Day of departure, ISO 8601. If it is left out, the user is asked to choose between two days."""
     adults: int = Field(2, ge=1, le=50)
-    """Guests of 18 and more."""
+    """Guests of 18 and older."""
     children: int = Field(0, ge=0, le=50)
     """Guests from 2 to 17."""
     babies: int = Field(0, ge=0, le=50)
@@ -62,7 +62,7 @@ class Party(Contract):
     nights: int
     """Number of nights."""
     adults: int
-    """Guests of 18 and more."""
+    """Guests of 18 and older."""
     children: int
     """Guests from 2 to 17."""
     babies: int
@@ -75,7 +75,7 @@ class Option(Contract):
     room_type_code: str
     """Code of the room type."""
     room_name: str
-    """Its name for guests."""
+    """Name of the room type for guests."""
     board_code: str
     """RO: room only, BB: breakfast, HB: half board, FB: full board."""
     rate_code: str
@@ -85,17 +85,17 @@ class Option(Contract):
     currency: str
     """ISO 4217 code of the price."""
     cancellable: bool
-    """Whether it can be cancelled free of charge."""
+    """Whether the booking can be cancelled free of charge."""
     quota: int
-    """Rooms that are free for the whole stay."""
+    """Number of rooms that are free for the whole stay."""
 
 
 def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
-    """Return the stay that is asked about, in the hotel's own time zone.
+    """Return the stay of a query. The hotel's time zone decides which day is today.
 
     Raises:
-        NeedsInput: dates are missing; there are two to choose from.
-        ToolFailed: VALIDATION_ERROR, dates that are past, reversed or too far apart.
+        NeedsInput: dates are missing. The user gets two choices.
+        ToolFailed: VALIDATION_ERROR, the dates are past, reversed or too far apart.
     """
     today = datetime.now(ZoneInfo(hotel.timezone)).date()
     if query.check_in is None:
@@ -105,11 +105,11 @@ def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
     nights = (query.check_out - query.check_in).days
     fault = None
     if query.check_in < today:
-        fault = f"{query.check_in} is past; today is {today}"
+        fault = f"the arrival {query.check_in} is in the past; today is {today}"
     elif nights < 1:
         fault = f"the departure {query.check_out} is not after the arrival {query.check_in}"
     elif nights > hotel.longest_stay_nights:
-        fault = f"{nights} nights are more than the {hotel.longest_stay_nights} that can be booked at once"
+        fault = f"{nights} nights are too many; at most {hotel.longest_stay_nights} can be booked at once"
     if fault:
         raise ToolFailed(fault, code="VALIDATION_ERROR")
     return Stay(
@@ -148,7 +148,7 @@ def option_of(quote: Quote, rooms: Mapping[str, RoomType]) -> dict[str, object]:
 
 
 def _coming_weekend(today: date) -> list[date]:
-    """Return the next Friday that has not passed, and the Saturday after it: people mean one or the other."""
+    """Return the coming Friday, today included, and the Saturday after it: a weekend may begin on either day."""
     friday = today + timedelta(days=(_FRIDAY - today.weekday()) % 7)
     return [friday, friday + timedelta(days=1)]
 

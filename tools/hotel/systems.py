@@ -1,4 +1,4 @@
-"""A hotel's own system, as the tools see it: the rooms it has, what a stay costs, how it is booked."""
+"""The interface of a hotel's own system to the tools: its rooms, the prices of a stay, and how to book one."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,7 +13,7 @@ from tools.hotel.minihotel import MiniHotel
 from tools.hotel.offers import Offer
 
 SYSTEM_ERRORS = ("CONNECTION_INACTIVE", "UNAUTHORIZED", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
-"""How asking a system may fail where it is not ours."""
+"""Error codes of calls to a system that is not ours."""
 
 
 class HotelQuery(Protocol):
@@ -21,7 +21,7 @@ class HotelQuery(Protocol):
 
     @property
     def hotel_id(self) -> str | None:
-        """None: the tenant's only one."""
+        """Id of the hotel. None means the tenant's only one."""
 
 
 class HotelSystem(Protocol):
@@ -29,30 +29,33 @@ class HotelSystem(Protocol):
 
     @property
     def hotel(self) -> Hotel:
-        """The hotel it is of."""
+        """The hotel of this system."""
 
     def room_types(self) -> list[RoomType]:
-        """Return the hotel's room types by code, those of the quotes among them."""
+        """Return the hotel's room types, sorted by code. They include those of all quotes."""
 
     def described_rooms(self) -> list[RoomType]:
-        """Return the room types of which more is known than a name, by code, without asking anybody outside."""
+        """Return the room types that we know more about than a name, sorted by code. This calls no outside service."""
 
     def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
-        """Return what a stay costs at these rates in every room type and board, those sold out too."""
+        """Return the quotes of a stay at these rates for every room type and board, those sold out included."""
 
     def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:
-        """Return a link that books a stay as quoted. The same key is the same call. None: it is sold out by now."""
+        """Return a link that books a stay as quoted. None if it is sold out by now.
+
+        Calls with the same key count as one call.
+        """
 
     def offered(self, stay: Stay, key: str) -> Offer | None:
-        """Return the link that the call with this key has made; None where it has kept nothing, or no longer does."""
+        """Return the link that the call with this key has made. None if it holds nothing, or no longer does."""
 
 
 def open_hotel(hotel_id: str | None, context: ToolContext) -> HotelSystem:
-    """Return the system of a hotel; where none is named, of the tenant's only one.
+    """Return the system of a hotel, or of the tenant's only hotel if none is named.
 
     Raises:
-        ToolFailed: NOT_FOUND, naming the hotels there are.
-        NeedsInput: none is named and there are several.
+        ToolFailed: NOT_FOUND, there is no such hotel. The message lists the hotels.
+        NeedsInput: no hotel is named, and there are several.
     """
     with transaction() as db:
         hotels = {hotel.id: hotel for hotel in inventory.hotels_of(db, context.tenant_id)}
@@ -67,7 +70,7 @@ def open_hotel(hotel_id: str | None, context: ToolContext) -> HotelSystem:
 
 
 def service_of(query: HotelQuery, context: ToolContext) -> str | None:
-    """Return the outside service that knows a hotel's rooms and prices; None where there is none, or no such hotel."""
+    """Return the outside service of a hotel's system. None if the system is ours, or there is no such hotel."""
     try:
         hotel = open_hotel(query.hotel_id, context).hotel
     except (NeedsInput, ToolFailed):

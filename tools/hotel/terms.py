@@ -1,4 +1,4 @@
-"""What people call beds, boards and amenities, from data/terms.yaml: words to codes, and codes to words."""
+"""Translate between codes and people's words for beds, boards, amenities and topics, with data/terms.yaml."""
 
 import re
 from collections.abc import Collection
@@ -15,11 +15,11 @@ class _Index(NamedTuple):
     codes: dict[str, str]
     """Phrase -> code."""
     pattern: re.Pattern[str]
-    """Finds any of the phrases, the longest first, also in the plural."""
+    """A pattern that finds any of the phrases, also in the plural. Longer phrases win."""
 
 
 def find_terms(text: str, *kinds: str) -> list[str]:
-    """Return the codes of these kinds (`boards`, `beds`, `amenities`, `topics`) that a text names, in its order."""
+    """Return the codes of these kinds (`boards`, `beds`, `amenities`, `topics`) that a text names, in order."""
     index = _index(kinds)
     return list(dict.fromkeys(index.codes[match[1]] for match in index.pattern.finditer(_plain(text))))
 
@@ -30,7 +30,7 @@ def known_terms(kind: str) -> Collection[str]:
 
 
 def name_of(code: str) -> str:
-    """Return the words for a code: the first that people know it by, or the code itself as words."""
+    """Return the first phrase for a code. For an unknown code, return the code itself as words."""
     return next((kind[code][0] for kind in _terms().values() if code in kind), code.replace("_", " "))
 
 
@@ -53,5 +53,5 @@ def _index(kinds: tuple[str, ...]) -> _Index:
 
 
 def _plain(text: str) -> str:
-    """Write a text in small letters, with single blanks for whatever may stand between words."""
+    """Return a text in lower case, with single spaces in place of hyphens, underscores and other white space."""
     return " ".join(re.sub(r"[_\-\u2010-\u2015]", " ", text.casefold()).split())

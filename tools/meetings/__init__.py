@@ -1,6 +1,6 @@
-"""Meetings: times that suit both sides, and one of them written into both calendars.
+"""Meetings: find times that suit both people, and write one of them into both calendars.
 
-`proposing` finds the times, from when both work and neither is busy; `calendars` and `dav` know when that is. A time is
-confirmed in two phases: it is held for both, then written into both calendars, then final; what fails on the way is
-undone, and what nobody undid is found by `writing.clean_up`.
+`proposing` finds the times at which both work and neither is busy. `calendars` and `dav` read and write the calendars.
+A time is confirmed in steps: it is held for both, written into both calendars, and made final. If a step fails, the
+earlier ones are undone. `writing.clean_up` undoes those of a call that was lost.
 """

@@ -1,7 +1,7 @@
-"""A user's calendar: when they are busy, and where a meeting is written.
+"""A user's calendar: it says when the user is busy, and meetings are written into it.
 
-Every user has one of ours, in the database; times that are held for a meeting are there, whatever else they have. Who
-has an account `caldav` has a calendar elsewhere besides (`dav`), and their meetings are kept there.
+Every user has a calendar of ours in the database. Times held for a meeting are always recorded there. A user with a
+`caldav` account also has a calendar on a server (`dav`), and their meetings are kept there.
 """
 
 from dataclasses import dataclass
@@ -15,23 +15,26 @@ from models.ledger.users import User
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calendar:
-    """A user's calendar with us; the shape of all calendars."""
+    """A user's calendar in our database. Other calendars have the same interface."""
 
     tenant_id: UUID
     user: User
 
     @property
     def is_ours(self) -> bool:
-        """Whether what is held with us becomes the user's event."""
+        """Whether the time held in our database becomes the user's event."""
         return True
 
     def busy(self, window: Interval, but: str | None = None) -> list[Interval]:
-        """Return when the user is busy within a window, in any order; without the event of one uid."""
+        """Return the user's busy times within a window, in any order. The event with the uid `but` does not count."""
         with transaction() as db:
             return calendars.busy(db, self.tenant_id, self.user.id, window, but)
 
     def write(self, uid: str, event: str) -> None:
-        """Write an event, as iCalendar, in place of the one of its uid. Ours is held already, and final by a commit."""
+        """Write an iCalendar event, or replace the one with this uid.
+
+        Our own calendar does nothing here: it already holds the time, and a later commit makes it final.
+        """
 
     def remove(self, uid: str) -> None:
-        """Take an event away, if it is there. What is held with us is given up by a commit."""
+        """Remove an event if it is there. Our own calendar does nothing here: a later commit gives up the time."""

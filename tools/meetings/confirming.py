@@ -1,12 +1,12 @@
-"""`network.confirm_meeting`: one of the proposed times, written into both calendars or into none.
+"""`network.confirm_meeting`: write one of the proposed times into both calendars, or into none.
 
-1. Hold: under the lock of both users, the time is taken in our own calendars, and the session says `confirming`. From
-   here on the session is the intent that outlives us.
-2. Write: both calendars are looked at once more, and the meeting written into each, under the same uid.
-3. Finish: what is held becomes final, and the counterpart is told, in one commit.
+1. Hold: under the lock of both users, the time is taken in our own calendars, and the session becomes `confirming`.
+   From here on, the session records the intent, which outlives this process.
+2. Write: both calendars are checked once more, and the meeting is written into each under the same uid.
+3. Finish: one commit makes the meeting final and notifies the counterpart.
 
-Whatever fails on the way is undone. Who is lost on the way leaves the session behind: the same call, made again, goes
-on with it, else `writing.clean_up` undoes it.
+If a step fails, the earlier ones are undone. If the process is lost, the session remains. The same call made again
+continues it, otherwise `writing.clean_up` undoes it.
 """
 
 import time
@@ -34,9 +34,9 @@ from tools.meetings.writing import clean_up, undo, write
 from tools.registry import tool
 
 _LOST_AFTER = timedelta(seconds=30)
-"""Beyond its deadline a call that is still confirming counts as lost."""
+"""A call that is still confirming this long after its deadline counts as lost."""
 _WRITING = 2 / 3
-"""Of the time left; the rest is for undoing it."""
+"""Share of the remaining time for writing. The rest is for undoing it."""
 
 
 class Choice(Contract):
@@ -45,36 +45,36 @@ class Choice(Contract):
     session_id: UUID | None = None
     """The session that network.schedule_meeting returned; null for the last one of this conversation."""
     selection_index: int | None = Field(None, ge=1, le=9)
-    """Number of the proposal as it was listed: the first is 1, so "option 2" is 2."""
+    """Number of the chosen proposal in the list: the first is 1, so "option 2" is 2."""
     start_time: When | None = None
-    """Or when it starts: one of the proposed starts."""
+    """Instead of the number: the start of the chosen proposal."""
     end_time: When | None = None
-    """When it ends, where the user says so."""
+    """End of the chosen proposal, if the user names it."""
 
 
 class ConfirmedMeeting(Contract):
-    """A meeting that stands in both calendars."""
+    """A meeting that is in both calendars."""
 
     session_id: UUID
-    """The session it came from."""
+    """The session that proposed it."""
     title: str
-    """What it is called in both calendars."""
+    """Title of the meeting in both calendars."""
     counterpart: str
-    """Name of whom the user meets. They are notified."""
+    """Name of the person whom the user meets. They are notified."""
     counterpart_user_id: str
-    """Their id."""
+    """User id of that person."""
     connection_id: UUID
-    """The connection between the two."""
+    """The connection between the two users."""
     start: str
-    """RFC 3339, with the offset of `tz`."""
+    """Start of the meeting, RFC 3339, with the offset of `tz`."""
     end: str
-    """The same."""
+    """End of the meeting, in the same form."""
     tz: str
     """IANA name of the time zone."""
     duration_mins: int
-    """How long it lasts, in minutes."""
+    """Length of the meeting in minutes."""
     uid: str
-    """The event's name in iCalendar, in both calendars."""
+    """The iCalendar UID of the event in both calendars."""
     invite: str
     """The invitation as iCalendar, for an .ics file."""
 
@@ -86,7 +86,7 @@ def _card(meeting: ConfirmedMeeting) -> CardArtifact:
 
 
 def find_confirmed(_: Choice, context: ToolContext) -> ConfirmedMeeting | None:
-    """Return the meeting that the call has confirmed; None otherwise: made again, it goes on where it was lost."""
+    """Return the meeting that the call has confirmed. Otherwise return None: made again, the call goes on."""
     with ledger() as db:
         session = meetings.confirmed(db, context.tenant_id, context.conversation_id, context.idempotency_key)
         return None if session is None else _told(meeting_of(db, session))
@@ -101,7 +101,7 @@ def find_confirmed(_: Choice, context: ToolContext) -> ConfirmedMeeting | None:
     reconcile=find_confirmed,
     clean_up=clean_up,
     artifact=_card,
-    # It has everybody's address.
+    # The invitation contains the e-mail addresses of both.
     redact=frozenset({"invite"}),
     asks=("selection_index",),
     errors=(
@@ -110,12 +110,13 @@ def find_confirmed(_: Choice, context: ToolContext) -> ConfirmedMeeting | None:
     ),
 )
 def confirm_meeting(query: Choice, context: ToolContext) -> ConfirmedMeeting:
-    """Confirm one of the times that network.schedule_meeting has proposed: it is written into both calendars.
+    """Confirm one of the times that network.schedule_meeting has proposed, and write it into both calendars.
 
     Raises:
-        NeedsInput: which of them.
-        ToolFailed: NOT_FOUND, nothing was proposed here or it has expired; CONFLICT, the time was taken meanwhile;
-            VALIDATION_ERROR, it is none of the proposed times; CONNECTION_INACTIVE, REAUTH_REQUIRED, UPSTREAM_4XX.
+        NeedsInput: the user must choose one of the times.
+        ToolFailed: NOT_FOUND, nothing was proposed here or it has expired; CONFLICT, the time has been taken, or the
+            session is confirmed or being confirmed otherwise; VALIDATION_ERROR, it is not one of the proposed times;
+            CONNECTION_INACTIVE, REAUTH_REQUIRED, UPSTREAM_4XX.
         Unavailable: RATE_LIMITED or UPSTREAM_5XX of a calendar server.
         TimeoutError: a calendar server did not answer in time.
     """
@@ -125,12 +126,12 @@ def confirm_meeting(query: Choice, context: ToolContext) -> ConfirmedMeeting:
             return _told(meeting_of(db, before))
         meeting = _hold(db, before, query, context)
     reach("meeting.held")
-    # Of an attempt that was lost nobody knows what it has written.
+    # A lost attempt may have written into either calendar.
     written = list(meeting.users) if before.status == "confirming" else []
     try:
         calendars = write(meeting, written, time.monotonic() + context.remaining_s * _WRITING)
     except (ToolFailed, Unavailable, TimeoutError) as error:
-        # A server that is slow may do later what it was asked to: by the time of `clean_up` it has done so.
+        # After a timeout a slow server may still write the meeting, so leave it to `clean_up`, which comes later.
         if not (written and isinstance(error, TimeoutError)):
             undo(meeting, written, context.deadline)
         raise
@@ -142,22 +143,22 @@ def confirm_meeting(query: Choice, context: ToolContext) -> ConfirmedMeeting:
 
 
 def _asked_for(db: Transaction, query: Choice, context: ToolContext) -> MeetingSession:
-    """Return the session, locked, if it can be confirmed by this call or is confirmed with this choice."""
+    """Return the locked session if this call may confirm it, or if it is confirmed with this choice."""
     user_id, conversation_id = context.user["id"], context.conversation_id
     session = meetings.get(db, context.tenant_id, user_id, conversation_id, query.session_id)
     if session.status == "confirmed" and _chosen(session, query) != session.chosen:
-        raise ToolFailed("another of these times has been confirmed", code="CONFLICT")
+        raise ToolFailed("another of these times has already been confirmed", code="CONFLICT")
     if session.status == "confirming" and session.confirm_key != context.idempotency_key:
-        raise ToolFailed("this meeting is being confirmed at this moment", code="CONFLICT")
+        raise ToolFailed("another call is confirming this meeting right now", code="CONFLICT")
     if session.is_expired or session.status == "cancelled":
-        raise ToolFailed("these proposals no longer hold: look for times again", code="NOT_FOUND")
+        raise ToolFailed("these proposals are no longer valid: look for times again", code="NOT_FOUND")
     return session
 
 
 def _hold(db: Transaction, session: MeetingSession, query: Choice, context: ToolContext) -> Meeting:
     known = users.connections_of(db, context.tenant_id, session.user_id)
     if not any(each.is_active for each in known if each.user.id == session.counterpart_id):
-        raise ToolFailed("the connection of the two is switched off", code="CONNECTION_INACTIVE")
+        raise ToolFailed("the connection between the two users is switched off", code="CONNECTION_INACTIVE")
     meeting = meeting_of(db, session)
     lasts = timedelta(seconds=context.remaining_s) + _LOST_AFTER
     held = meetings.hold(db, session, _chosen(session, query), context.idempotency_key, lasts, meeting.title)
@@ -165,7 +166,7 @@ def _hold(db: Transaction, session: MeetingSession, query: Choice, context: Tool
 
 
 def _chosen(session: MeetingSession, query: Choice) -> Interval:
-    """Return the proposal that is meant."""
+    """Return the proposal that the user chose."""
     proposals = session.proposals
     if query.selection_index is None and query.start_time is None:
         if len(proposals) == 1:
@@ -177,7 +178,7 @@ def _chosen(session: MeetingSession, query: Choice) -> Interval:
         wanted = ((query.selection_index, number), (starts, proposal.starts), (ends, proposal.ends))
         if all(asked in (None, offered) for asked, offered in wanted):
             return proposal
-    raise ToolFailed("that is none of the proposed times", code="VALIDATION_ERROR")
+    raise ToolFailed("this is not one of the proposed times", code="VALIDATION_ERROR")
 
 
 def _notice(meeting: Meeting) -> Notice:
@@ -196,7 +197,7 @@ def _notice(meeting: Meeting) -> Notice:
 
 
 def _time_of(session: MeetingSession) -> tuple[str, str]:
-    assert session.chosen is not None, "a meeting that is held has a time"
+    assert session.chosen is not None, "a held meeting has a time"
     return told(session.chosen, session.tz)
 
 

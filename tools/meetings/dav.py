@@ -1,8 +1,8 @@
-"""A user's calendar on a CalDAV server (RFC 4791), by their account `caldav`.
+"""A user's calendar on a CalDAV server (RFC 4791), reached through their `caldav` account.
 
-The account's settings have the `url` of the calendar itself and, for a password, the `username`; its secret has
-`password` or `token`. Each call waits until a given moment at most, and is made once: whoever calls may try again,
-since neither reading, nor writing or removing once more, changes anything.
+The account's settings contain the `url` of the calendar itself and, for a password, the `username`. Its secret contains
+`password` or `token`. Each call is made once and ends at a given time. The caller may try again, since repeating a
+read, a write or a removal changes nothing.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
 INTEGRATION = "caldav"
 
 MAX_ANSWER_BYTES = 8_388_608
-"""Of a request, unpacked: what a window of two months may hold."""
+"""Largest answer to a request, unpacked. A window of two months may hold that much."""
 
 _WIDER = timedelta(days=1)
-"""A server reads times without a zone in one of its own; asked for this much more, it leaves none out."""
+"""A server reads times without a zone in a zone of its own. With a search window that is wider by this much on both
+sides, it leaves none out."""
 
 
 def open_calendar(tenant_id: UUID, user: User, until: float, *, is_own: bool) -> Calendar:
-    """Return a user's calendar. Calls of it end at `until`, on this process's monotonic clock.
+    """Return a user's calendar. Its calls end at `until`, on this process's monotonic clock.
 
-    `is_own`: it is the calendar of whoever asks, who can connect it again.
+    `is_own` means that it belongs to the user who asks, and who can connect it again.
 
     Raises:
-        ToolFailed: REAUTH_REQUIRED, where they must do so; CONNECTION_INACTIVE, where it is switched off, set up
-            incompletely, or somebody else's that must be connected again.
+        ToolFailed: REAUTH_REQUIRED, the user's own calendar must be connected again; CONNECTION_INACTIVE, the calendar
+            is switched off, or it belongs to somebody else who must connect it again.
     """
     with transaction() as db:
         account = access_of(db, tenant_id, user.id).accounts.get(INTEGRATION)
@@ -59,7 +60,7 @@ def open_calendar(tenant_id: UUID, user: User, until: float, *, is_own: bool) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DavCalendar(Calendar):
-    """A calendar on a server, besides the one with us."""
+    """A calendar on a server, in addition to the one in our database."""
 
     account: Account
     until: float
@@ -67,14 +68,14 @@ class DavCalendar(Calendar):
 
     @property
     def is_ours(self) -> bool:
-        """No: the user's event is on the server."""
+        """False: the user's event is on the server."""
         return False
 
     def busy(self, window: Interval, but: str | None = None) -> list[Interval]:
-        """Return when the user is busy, by the server and by what is held with us. Fails as `_asked` does."""
-        # Not by super(): a dataclass with slots is another class than the one that this method was written in.
+        """Return the busy times on the server and those held in our database. Fails as `_asked` does."""
+        # super() does not work here: a dataclass with slots is a new class, not the one this method was defined in.
         held = Calendar.busy(self, window, but)
-        # The circuit is the account's. Whatever a tool does in a calendar, it looks first: no other call needs a guard.
+        # The circuit belongs to the account. Only this call needs a guard: a tool reads a calendar before it writes.
         circuit = Circuit(str(self.account.id), f"the calendar of {self.user.name}")
         events = guarded(circuit, self.until, partial(self._found, window))
         there = (self._time_of(event) for event in events if self._takes_time(event, but))
@@ -88,28 +89,29 @@ class DavCalendar(Calendar):
             return [event.component for event in found]
 
     def write(self, uid: str, event: str) -> None:
-        """Put an event on the server, in place of the one of its uid. Fails as `_asked` does."""
+        """Write an event to the server, or replace the one with this uid. Fails as `_asked` does."""
         with self._asked() as client:
             answer = client.put(self._url_of(uid), event, {"Content-Type": "text/calendar; charset=utf-8"})
         self._check(answer.status)
 
     def remove(self, uid: str) -> None:
-        """Take an event from the server, if it is there. Fails as `_asked` does."""
+        """Remove an event from the server if it is there. Fails as `_asked` does."""
         with self._asked() as client:
             answer = client.delete(self._url_of(uid))
         self._check(200 if answer.status == 404 else answer.status)
 
     def unconnected(self) -> ToolFailed:
-        """Return the failure of a call that needs the user to connect the calendar again."""
+        """Return the failure that says that the user must connect the calendar again."""
         if self.is_own:
-            return ToolFailed("your calendar must be connected again: it refuses us", code="REAUTH_REQUIRED")
+            return ToolFailed("your calendar refuses its credentials: connect it again", code="REAUTH_REQUIRED")
         return ToolFailed(f"{self.user.name} must connect their calendar again", code="CONNECTION_INACTIVE")
 
     @property
     def _url(self) -> str:
         url = str(self.account.settings.get("url", ""))
         if urlsplit(url).scheme not in ("http", "https"):
-            raise ToolFailed(f"the account of {self.user.name} lacks the calendar's url", code="CONNECTION_INACTIVE")
+            message = f"the caldav account of {self.user.name} has no `url` of the calendar"
+            raise ToolFailed(message, code="CONNECTION_INACTIVE")
         return url.removesuffix("/") + "/"
 
     def _url_of(self, uid: str) -> str:
@@ -117,31 +119,32 @@ class DavCalendar(Calendar):
 
     @contextmanager
     def _asked(self) -> Iterator["DAVClient"]:
-        """Lend a client, and say what its failures mean.
+        """Lend a client, and translate its failures.
 
         Raises:
-            ToolFailed: the server refuses us, or the request.
-            Unavailable: RATE_LIMITED or UPSTREAM_5XX; a write may have taken effect.
-            TimeoutError: there was no answer in time; the same.
+            ToolFailed: the server refuses our credentials or the request, or the calendar's URL is missing or may not
+                be called.
+            Unavailable: RATE_LIMITED or UPSTREAM_5XX. A write may have taken effect.
+            TimeoutError: there was no answer in time. A write may have taken effect.
         """
-        import caldav.lib.error as dav  # noqa: PLC0415 - 0.4 s: only processes that call such a server pay for it
+        import caldav.lib.error as dav  # noqa: PLC0415 - takes 0.4 s, and only processes that call a server need it
 
         host = urlsplit(self._url).hostname
         try:
             with self._client() as client:
                 yield client
         except PolicyDenied:
-            message = f"the calendar of {self.user.name} is at an address that may not be called"
+            message = f"the calendar of {self.user.name} has an address that may not be called"
             raise ToolFailed(message, code="CONNECTION_INACTIVE") from None
         except (TurnloomError, TimeoutError):
             raise
         except dav.RateLimitError as error:
-            message, pause_s = f"{host} wants fewer calls", error.retry_after_seconds
+            message, pause_s = f"{host} limits our requests", error.retry_after_seconds
             raise Unavailable(message, code="RATE_LIMITED", retry_after_s=pause_s) from None
         except dav.DAVError as error:
             raise self._failure(error.status) from None
-        except Exception as error:  # the library breaks in many ways over what is no answer of such a server
-            raise Unavailable(f"{host} answers with something else than a calendar", code="UPSTREAM_5XX") from error
+        except Exception as error:  # the library fails in many ways on answers that are not CalDAV
+            raise Unavailable(f"{host} did not answer with a calendar", code="UPSTREAM_5XX") from error
 
     def _client(self) -> "DAVClient":
         from caldav.davclient import DAVClient  # noqa: PLC0415 - see above
@@ -172,7 +175,7 @@ class DavCalendar(Calendar):
             return self.unconnected()
         if status is not None and status < 500:
             return ToolFailed(f"{host} refuses the request with HTTP {status}", code="UPSTREAM_4XX")
-        return Unavailable(f"{host} fails", code="UPSTREAM_5XX")
+        return Unavailable(f"{host} failed to handle the request", code="UPSTREAM_5XX")
 
     def _takes_time(self, event: "Event", but: str | None) -> bool:
         """Whether an event makes the user busy (RFC 5545, sections 3.8.2.7, 3.8.1.11 and 3.2.12)."""
@@ -184,7 +187,7 @@ class DavCalendar(Calendar):
         return "DECLINED" not in answers
 
     def _time_of(self, event: "Event") -> Interval | None:
-        """Return an event's time; None where it has none. Days, and times without a zone, are the user's own."""
+        """Return an event's time; None if it has none. Days, and times without a zone, are in the user's time zone."""
         from icalendar.error import IncompleteComponent, InvalidCalendar  # noqa: PLC0415 - see above
 
         try:

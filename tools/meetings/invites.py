@@ -1,4 +1,4 @@
-"""A meeting as iCalendar (RFC 5545): as it stands in a calendar, and as an invitation (RFC 5546)."""
+"""A meeting as iCalendar: as the event in a calendar (RFC 5545), and as an invitation (RFC 5546)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A meeting with a time, and who meets."""
+    """A meeting's session and its two users."""
 
     session: MeetingSession
     organizer: User
@@ -21,32 +21,32 @@ class Meeting:
 
     @property
     def users(self) -> tuple[User, User]:
-        """Who meets."""
+        """The two users who meet."""
         return self.organizer, self.counterpart
 
     @property
     def title(self) -> str:
-        """What stands in both calendars."""
+        """The title in both calendars."""
         return f"Meeting of {self.organizer.name} and {self.counterpart.name}"
 
 
 def invitation(meeting: Meeting) -> str:
-    """Return the invitation, to be sent or opened as an .ics file."""
+    """Return the invitation as the text of an .ics file."""
     return _calendar(meeting, {}, method="REQUEST")
 
 
 def calendar_object(meeting: Meeting) -> str:
-    """Return the meeting as a calendar server stores it: without a method (RFC 4791, section 4.1)."""
-    # Both calendars are written by us: a server that sent invitations too would make it twice (RFC 6638, section 7.1).
+    """Return the meeting as a calendar server stores it, without a METHOD (RFC 4791, section 4.1)."""
+    # We write both calendars. A server that also sent invitations would add the meeting twice (RFC 6638, section 7.1).
     return _calendar(meeting, {"SCHEDULE-AGENT": "CLIENT"})
 
 
 def _calendar(meeting: Meeting, delivery: Mapping[str, str], **head: str) -> str:
-    """Write the meeting; the same at every attempt, so that writing it again changes nothing.
+    """Write the meeting as iCalendar. Every attempt gives the same text, so writing it again changes nothing.
 
-    `delivery` are parameters of all its addresses, `head` is what the calendar has besides.
+    `delivery` holds parameters that each address gets. `head` holds further properties of the calendar.
     """
-    from icalendar import Calendar  # noqa: PLC0415 - 0.15 s: only processes that write meetings pay for it
+    from icalendar import Calendar  # noqa: PLC0415 - takes 0.15 s, and only processes that write meetings need it
 
     calendar = Calendar()
     for name, value in {"prodid": "-//Turnloom//Meetings//EN", "version": "2.0", **head}.items():
@@ -59,7 +59,7 @@ def _event(meeting: Meeting, delivery: Mapping[str, str]) -> "Event":
     from icalendar import Event, vCalAddress  # noqa: PLC0415 - see above
 
     session = meeting.session
-    assert session.chosen is not None, "a meeting that is written has a time"
+    assert session.chosen is not None, "a written meeting has a time"
     event = Event()
     facts = {"uid": session.uid, "sequence": 0, "dtstamp": session.created_at, "status": "CONFIRMED"}
     facts |= {"dtstart": session.chosen.starts, "dtend": session.chosen.ends, "summary": _printable(meeting.title)}
@@ -78,5 +78,5 @@ def _event(meeting: Meeting, delivery: Mapping[str, str]) -> "Event":
 
 
 def _printable(text: str) -> str:
-    """Leave out what would break a line of iCalendar, and makes no part of a name."""
+    """Remove characters that are not printable: they are no part of a name, and would break a line of iCalendar."""
     return "".join(letter for letter in text if letter.isprintable())

@@ -1,6 +1,6 @@
-"""Which times suit everybody: within the working hours of each, in their own zone, and while nobody is busy.
+"""Find times that suit everybody: within everybody's working hours, in their own time zone, while nobody is busy.
 
-Pure. Times are absolute throughout; only working hours and days are read in somebody's zone.
+Pure. All times are absolute. Only working hours and days are read in a person's time zone.
 """
 
 from collections import defaultdict
@@ -12,13 +12,13 @@ from zoneinfo import ZoneInfo
 from models.ledger.calendars import Interval
 
 MOST = 4
-"""Proposals at once: what a person can still compare in a message."""
+"""Most proposals at once, so that a person can compare them in a message."""
 NOTICE = timedelta(minutes=30)
-"""From now to the start of a meeting, at least."""
+"""Shortest time from now to the start of a meeting."""
 GRID = timedelta(minutes=15)
-"""Meetings begin at quarters of an hour. They are the same in every zone, since offsets are multiples of it."""
+"""Meetings begin at a quarter of an hour. Every zone has the same quarters, since all offsets are multiples of one."""
 APART = timedelta(hours=2)
-"""From one proposal of a day to the next, at least."""
+"""Shortest time between the starts of two proposals on the same day."""
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = timedelta(days=1)
@@ -30,14 +30,15 @@ class Person:
 
     zone: ZoneInfo
     working_hours: Mapping[str, Sequence[str]]
-    """Weekday (`mon` …) -> [start, end] as HH:MM, in their zone."""
+    """Weekday (`mon` …) -> [start, end] as HH:MM, in the person's time zone."""
     busy: Sequence[Interval]
 
 
 def propose(window: Interval, duration: timedelta, people: Iterable[Person], zone: ZoneInfo) -> list[Interval]:
     """Return up to `MOST` times within a window that suit everybody, in order.
 
-    They are spread: of each day the earliest, then further ones of the first days. A day is one in `zone`.
+    The times are spread out: first the earliest of each day, then the second of each day, and so on. Days are those
+    of `zone`.
     """
     free = [window]
     for person in people:
@@ -52,7 +53,7 @@ def propose(window: Interval, duration: timedelta, people: Iterable[Person], zon
 
 
 def working(person: Person, window: Interval) -> list[Interval]:
-    """Return when a person works within a window."""
+    """Return a person's working hours within a window."""
     first, last = (at.astimezone(person.zone).date() for at in window)
     days = (first + _DAY * number for number in range((last - first).days + 1))
     hours = [hours for day in days if (hours := _hours(person, day)) is not None]
@@ -60,10 +61,10 @@ def working(person: Person, window: Interval) -> list[Interval]:
 
 
 def _hours(person: Person, day: date) -> Interval | None:
-    """Return a day's working hours; None where there are none.
+    """Return the working hours of a day; None if there are none.
 
-    In the night when clocks change, a time of day may come twice or never. Then the later moment counts as the start
-    and the earlier as the end, so that all between them is within the hours by any reading.
+    When clocks change, a time of day may occur twice or never. The start is then the later of the two possible moments
+    and the end the earlier one, so that the interval lies within the working hours in either reading.
     """
     hours = person.working_hours.get(_WEEKDAYS[day.weekday()])
     if hours is None:
@@ -85,19 +86,19 @@ def _slots(free: Iterable[Interval], duration: timedelta) -> Iterator[Interval]:
 
 
 def _on_grid(at: datetime) -> datetime:
-    """Return the next quarter of an hour."""
+    """Return the moment, rounded up to a quarter of an hour."""
     past = (at - datetime.min.replace(tzinfo=UTC)) % GRID
     return at + (GRID - past) % GRID
 
 
 def _common(some: Sequence[Interval], others: Sequence[Interval]) -> list[Interval]:
-    """Return what two sorted lists have in common."""
+    """Return the intersection of two sorted lists of intervals."""
     both = (Interval(max(a.starts, b.starts), min(a.ends, b.ends)) for a in some for b in others if a.overlaps(b))
     return sorted(both)
 
 
 def _without(spans: Sequence[Interval], taken: Iterable[Interval]) -> list[Interval]:
-    """Return what is left of spans."""
+    """Return what remains of the spans after the taken ones are cut out."""
     left = list(spans)
     for gone in taken:
         left = [rest for span in left for rest in _rests(span, gone)]

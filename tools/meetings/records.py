@@ -1,4 +1,4 @@
-"""The ledger, as the tools of this pack use it."""
+"""Access of this pack's tools to the ledger."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from tools.meetings.invites import Meeting
 
 @contextmanager
 def ledger() -> Iterator[Transaction]:
-    """Open a transaction whose refusals are the tool's."""
+    """Open a transaction. Its `NotFound` and `Conflict` become a `ToolFailed`."""
     try:
         with transaction() as db:
             yield db

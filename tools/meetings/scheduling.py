@@ -1,4 +1,4 @@
-"""`network.schedule_meeting`: times that suit the user and somebody they know, kept as a session to choose from."""
+"""`network.schedule_meeting`: propose times that suit the user and somebody they know, and keep them in a session."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -23,55 +23,55 @@ from tools.meetings.times import When, read_time, told
 from tools.registry import tool
 
 LOOKS_AHEAD = timedelta(days=14)
-"""How far, where the user does not say."""
+"""Length of the window if the user does not name its end."""
 LONGEST_WINDOW = timedelta(days=62)
 
 
 class MeetingQuery(Contract):
-    """A wish to meet: participants, length and approximate time."""
+    """A wish to meet: the other person, the length and the approximate time."""
 
     counterpart: str | None = Field(None, min_length=1, max_length=320)
-    """Whom to meet: a name or e-mail address, in the user's own words. Never an id. Null: the user is asked."""
+    """The person to meet: a name or e-mail address, in the user's own words. Never an id. Null: the user is asked."""
     duration_mins: int | None = Field(None, ge=5, le=240)
-    """How many minutes, 5-240. Null: the user is asked."""
+    """Length of the meeting in minutes, 5-240. Null: the user is asked."""
     start_window: When | None = None
-    """From when on: a time with an offset, a time in `tz_hint`, or a day. Null: from now on."""
+    """Earliest start: a time with an offset, a time in `tz_hint`, or a day. Null means from now on."""
     end_window: When | None = None
-    """Until when, in the same forms; of a day all of it counts. Null: two weeks from the start."""
+    """Latest end, in the same forms; a day counts to its end. Null means two weeks after the start."""
     tz_hint: Timezone | None = None
-    """IANA name of the time zone that times are meant and shown in. Null: the user's own."""
+    """IANA name of the time zone in which times are meant and shown. Null means the user's own."""
 
 
 class Proposal(Contract):
-    """A time at which both work and neither is busy."""
+    """A time at which both people work and neither is busy."""
 
     start: str
-    """RFC 3339, with the offset of `tz`."""
+    """Start, RFC 3339, with the offset of `tz`."""
     end: str
-    """The same."""
+    """End, in the same form."""
     tz: str
     """IANA name of the time zone."""
 
 
 class Proposals(Contract):
-    """Times to choose from. network.confirm_meeting takes the number of one, counted from 1."""
+    """Times to choose from. network.confirm_meeting takes the number of the chosen one, counted from 1."""
 
     session_id: UUID | None
-    """The session that holds these proposals for half an hour; null where there is no time to propose."""
+    """The session that keeps these proposals for half an hour; null if no time was found."""
     proposals: list[Proposal]
-    """In order of time, at most four. Empty: no time suits both; the user may name a later end or a shorter meeting."""
+    """At most four times, in order. Empty if no time suits both: the user may name a later end or a shorter meeting."""
     counterpart: str
-    """Name of whom the user would meet."""
+    """Name of the person whom the user would meet."""
     counterpart_user_id: str
-    """Their id."""
+    """User id of that person."""
     connection_id: UUID
-    """The connection between the two."""
+    """The connection between the two users."""
     duration_mins: int
-    """How long it would last, in minutes."""
+    """Length of the meeting in minutes."""
     tz: str
-    """IANA name of the time zone that the times are shown in."""
+    """IANA name of the time zone in which the times are shown."""
     expires_at: Moment | None
-    """Until when one of them can be chosen."""
+    """When the proposals expire; null if no time was found."""
 
 
 def _table(proposed: Proposals) -> TableArtifact | None:
@@ -86,7 +86,7 @@ def _table(proposed: Proposals) -> TableArtifact | None:
 
 
 def find_proposed(_: MeetingQuery, context: ToolContext) -> Proposals | None:
-    """Return what the call has proposed; None where it has opened no session."""
+    """Return the proposals of the call; None if it has opened no session."""
     with ledger() as db:
         session = meetings.opened(db, context.tenant_id, context.idempotency_key)
         counterpart = users.get_user(db, context.tenant_id, session.counterpart_id) if session else None
@@ -102,7 +102,7 @@ def find_proposed(_: MeetingQuery, context: ToolContext) -> Proposals | None:
     reconcile=find_proposed,
     artifact=_table,
     asks=("counterpart", "duration_mins"),
-    # Where two people have one name, the choice between them shows their addresses, which the user has anyway.
+    # If two people have the same name, the choice between them shows their addresses, which the user knows anyway.
     public=frozenset({"counterpart"}),
     errors=(
         *("NOT_FOUND", "CONFLICT", "VALIDATION_ERROR", "CONNECTION_INACTIVE", "REAUTH_REQUIRED"),
@@ -113,9 +113,9 @@ def schedule_meeting(query: MeetingQuery, context: ToolContext) -> Proposals:
     """Propose times for a meeting with somebody the user knows, from both calendars. Books nothing: the user chooses.
 
     Raises:
-        NeedsInput: whom, or how long; or which of several people of that name.
-        ToolFailed: NOT_FOUND for a person, VALIDATION_ERROR for a window in the past or too long, CONFLICT where the
-            same was proposed and is still open, CONNECTION_INACTIVE, REAUTH_REQUIRED, UPSTREAM_4XX.
+        NeedsInput: the person or the length is missing, or several people have that name.
+        ToolFailed: NOT_FOUND, the user knows no such person; VALIDATION_ERROR, the window is past or too long;
+            CONFLICT, the same was proposed and is still open; CONNECTION_INACTIVE, REAUTH_REQUIRED, UPSTREAM_4XX.
         Unavailable: RATE_LIMITED or UPSTREAM_5XX of a calendar server; nothing was done.
         TimeoutError: a calendar server did not answer in time; nothing was done.
     """
@@ -167,7 +167,8 @@ def _window(query: MeetingQuery, zone: ZoneInfo, now: datetime) -> Interval:
     if ends <= starts:
         raise ToolFailed("the window ends before a meeting could begin: ask for later times", code="VALIDATION_ERROR")
     if ends - starts > LONGEST_WINDOW:
-        raise ToolFailed(f"the window is longer than {LONGEST_WINDOW.days} days", code="VALIDATION_ERROR")
+        message = f"the window is longer than {LONGEST_WINDOW.days} days: ask for a shorter one"
+        raise ToolFailed(message, code="VALIDATION_ERROR")
     return Interval(starts, ends)
 
 

@@ -1,4 +1,4 @@
-"""Times as they are written in arguments and results."""
+"""Times in arguments and results."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
@@ -22,11 +22,11 @@ def _readable(text: str) -> str:
 
 
 When = Annotated[str, AfterValidator(_readable)]
-"""A time of RFC 3339, one without an offset, or a day."""
+"""An RFC 3339 time, a time without an offset, or a day."""
 
 
 def read_time(when: When, zone: ZoneInfo, *, is_end: bool = False) -> datetime:
-    """Return the moment that is meant. What has no offset is in `zone`; a day means its start, or its end."""
+    """Return the time in UTC. A time without an offset is in `zone`. A day means its start, or its end if `is_end`."""
     try:
         day = date.fromisoformat(when)
     except ValueError:
@@ -37,7 +37,7 @@ def read_time(when: When, zone: ZoneInfo, *, is_end: bool = False) -> datetime:
 
 
 def told(at: Interval, tz: str) -> tuple[str, str]:
-    """Return start and end as RFC 3339 with the offset of a zone at that time."""
+    """Return start and end as RFC 3339, with the offset that the zone has at that time."""
     starts, ends = (each.astimezone(ZoneInfo(tz)).isoformat(timespec="seconds") for each in at)
     return starts, ends
 

@@ -1,4 +1,4 @@
-"""Write a meeting into both calendars, or take it away from them again."""
+"""Write a meeting into both calendars, or remove it from them."""
 
 import time
 from collections.abc import Collection
@@ -16,27 +16,28 @@ from tools.meetings.invites import Meeting, calendar_object
 from tools.meetings.records import ledger, meeting_of
 
 _CLEANING_S = 20.0
-"""For one meeting, both calendars together."""
+"""Time to clean up one meeting in both calendars."""
 _AGAIN_AFTER = timedelta(minutes=5)
-"""Where it did not work: a server may be out for long, and a user may have to connect their calendar first."""
+"""Pause before the next attempt. A server may be out for long, or a user may have to connect their calendar first."""
 
 
 def write(meeting: Meeting, written: list[User], until: float) -> list[Calendar]:
-    """Write a meeting that is held into both calendars, unless one of them has something else then; return them.
+    """Write a held meeting into both calendars and return them.
 
-    `written` gets each user before the meeting is written into their calendar.
+    Each user is added to `written` just before the meeting is written into their calendar.
 
     Raises:
-        ToolFailed: CONFLICT, somebody is busy, or somebody else has the session in hand; or as a calendar fails.
-        Unavailable, TimeoutError: as a calendar fails.
+        ToolFailed: CONFLICT, a user is busy by now, or the session is no longer held by this call; or the failure of a
+            calendar.
+        Unavailable, TimeoutError: the failure of a calendar.
     """
     session = meeting.session
-    assert session.chosen is not None, "what is held has a time"
+    assert session.chosen is not None, "a held session has a time"
     calendars = [_calendar(meeting, user, until) for user in meeting.users]
-    # Only now, while the time is held: whoever wrote there before had it held until their meeting could be seen.
+    # Look only now, while the time is held: an earlier writer held it until its meeting was visible.
     for calendar in calendars:
         if calendar.busy(session.chosen, but=session.uid):
-            raise ToolFailed(f"that time has been taken meanwhile: {calendar.user.name} is busy", code="CONFLICT")
+            raise ToolFailed(f"the time has been taken in the meantime: {calendar.user.name} is busy", code="CONFLICT")
     event = calendar_object(meeting)
     for calendar in calendars:
         with ledger() as db:
@@ -49,9 +50,9 @@ def write(meeting: Meeting, written: list[User], until: float) -> list[Calendar]
 
 
 def undo(meeting: Meeting, written: Collection[User], until: float) -> None:
-    """Take a meeting away from the calendars of some users and open its session again.
+    """Remove a meeting from the calendars of some users and release its session.
 
-    Where that fails the session stays as it is, for `clean_up`.
+    If that fails, the session stays as it is, and `clean_up` tries again.
     """
     session = meeting.session
     try:
@@ -70,7 +71,7 @@ def undo(meeting: Meeting, written: Collection[User], until: float) -> None:
 
 
 def clean_up() -> None:
-    """Undo what calls that were lost while they confirmed a meeting have left in calendars."""
+    """Undo what lost calls of `network.confirm_meeting` have left in calendars."""
     while True:
         with transaction() as db:
             session = meetings.take_abandoned(db, _AGAIN_AFTER)

@@ -1,1 +1,1 @@
-"""Notifications: what a user was told, and how it was settled."""
+"""Notifications: messages to a user besides replies, and how the user settled them."""

@@ -1,4 +1,4 @@
-"""`notifications.list`: what a user was told beside the replies to their messages."""
+"""`notifications.list`: list the messages that a user got besides the replies."""
 
 from typing import Self
 from uuid import UUID
@@ -21,42 +21,42 @@ class NotificationQuery(Contract):
     """A selection of notifications."""
 
     status: NotificationStatus | None = "open"
-    """`open` for what is still to be settled, `resolved` for what was; null for both."""
+    """`open` for notifications that are still to be settled, `resolved` for settled ones, null for both."""
     limit: int = Field(20, ge=1, le=100)
-    """How many, at most."""
+    """The largest number of notifications to return."""
 
 
 class ListedNotification(Contract):
-    """Something that the user was told."""
+    """A notification of the user."""
 
     id: UUID
-    """For notifications.resolve."""
+    """Id of the notification. notifications.resolve takes it."""
     kind: str
-    """What it is of, such as meeting.confirmed."""
+    """Kind of the notification, such as meeting.confirmed."""
     title: str
     body: str
     status: NotificationStatus
     resolution: str | None
-    """How it was settled."""
+    """How it was settled; null while it is open."""
     created_at: Moment
 
     @classmethod
     def of(cls, found: Notification) -> Self:
-        """Return it as tools show it."""
+        """Return a notification as tools show it."""
         return cls(**{name: getattr(found, name) for name in cls.model_fields})
 
 
 class Notifications(Contract):
-    """The user's notifications. New ones never change the order of the older ones: the second remains the second."""
+    """The user's notifications. New ones never change the order of older ones, so the second one stays the second."""
 
     notifications: list[ListedNotification]
-    """The oldest first."""
+    """The notifications, the oldest first."""
     more: int
-    """How many there are beside these."""
+    """How many further notifications there are."""
 
 
 def list_for(user_id: str, query: NotificationQuery, context: ToolContext) -> Notifications:
-    """Return what a user was told."""
+    """Return a user's notifications."""
     with transaction() as db:
         found = notifications.listed(db, context.tenant_id, user_id, query.status, query.limit)
         more = notifications.count(db, context.tenant_id, user_id, query.status) - len(found)
@@ -64,7 +64,7 @@ def list_for(user_id: str, query: NotificationQuery, context: ToolContext) -> No
 
 
 def table(found: Notifications, title: str = "Notifications") -> TableArtifact | None:
-    """Show notifications as a table, numbered as people refer to them."""
+    """Make a table of notifications, numbered from 1 as people refer to them. None if there are none."""
     if not found.notifications:
         return None
     rows: list[list[str | int | float | bool | None]] = [
@@ -79,11 +79,12 @@ def table(found: Notifications, title: str = "Notifications") -> TableArtifact |
     effect="read",
     scopes=frozenset({"notifications.read"}),
     per_user="60/minute",
-    # Remembered, so that "the second one" means what the user has seen; and made anew, because others add to it.
+    # The result is remembered, so that "the second one" means the one that the user has seen. The call is always made,
+    # because others add notifications.
     remember_s=REMEMBERED_S,
     always_made=True,
     artifact=table,
 )
 def list_notifications(query: NotificationQuery, context: ToolContext) -> Notifications:
-    """List what the user was told beside replies, such as confirmed meetings: what is open, or settled, or both."""
+    """List the user's notifications, such as confirmed meetings: those that are open, settled, or both."""
     return list_for(context.user["id"], query, context)

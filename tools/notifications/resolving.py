@@ -1,4 +1,4 @@
-"""`notifications.resolve`: settle something that the user was told."""
+"""`notifications.resolve`: settle a notification."""
 
 from uuid import UUID
 
@@ -16,21 +16,21 @@ from tools.registry import tool
 
 
 class Resolve(Contract):
-    """The notifications to settle, and how to settle them."""
+    """The notification to settle, and how it was settled."""
 
     notification_id: UUID
-    """Id of one that notifications.list has returned."""
+    """Id of a notification, as notifications.list returned it."""
     resolution: str = Field("done", min_length=1, max_length=200)
-    """How it was settled, in a few words of the user's."""
+    """How the user settled it, in a few of the user's words."""
 
 
 class Resolved(Contract):
-    """The notifications that were settled, and those that are left."""
+    """The settled notification, and those that are still open."""
 
     notification: ListedNotification
-    """The one that was settled."""
+    """The notification that was settled."""
     still_open: Notifications
-    """What is still to be settled, numbered anew."""
+    """The notifications that are still open, numbered from 1 again."""
 
 
 def _table(resolved: Resolved) -> TableArtifact | None:
@@ -38,7 +38,7 @@ def _table(resolved: Resolved) -> TableArtifact | None:
 
 
 def find_resolved(query: Resolve, context: ToolContext) -> Resolved | None:
-    """Return the call's result where it is settled in this way; None where it is not, or there is no such thing."""
+    """Return the result of the call if the notification is settled in this way; None otherwise."""
     try:
         with transaction() as db:
             found = notifications.get(db, context.tenant_id, context.user["id"], query.notification_id)
@@ -57,10 +57,10 @@ def find_resolved(query: Resolve, context: ToolContext) -> Resolved | None:
     errors=("NOT_FOUND", "CONFLICT"),
 )
 def resolve(query: Resolve, context: ToolContext) -> Resolved:
-    """Settle one of the user's notifications; the same again changes nothing.
+    """Settle one of the user's notifications. Settling it again in the same way changes nothing.
 
     Raises:
-        ToolFailed: NOT_FOUND where the user has no such notification, CONFLICT where it was settled in another way.
+        ToolFailed: NOT_FOUND, the user has no such notification; CONFLICT, it was settled in another way.
     """
     try:
         with transaction() as db:

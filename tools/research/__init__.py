@@ -1,1 +1,1 @@
-"""Research: search documents, read pages of the web, take notes, lay what sources say side by side."""
+"""Research: search documents, read web pages, take notes, and compare what sources say."""

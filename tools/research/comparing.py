@@ -1,4 +1,4 @@
-"""`research.compare`: what several sources say about the same, side by side, and which of it to go by."""
+"""`research.compare`: compare what several sources say about a subject, and choose the most reliable value."""
 
 import re
 import unicodedata
@@ -17,50 +17,50 @@ from tools.context import ToolContext
 from tools.registry import tool
 
 _GOES_ON = re.compile(r"\w|[.,]\d")
-"""What makes a word or a number longer than it stood to its left."""
+"""Matches if the word or number before it continues here."""
 
 
 class Quoted(BaseModel):
-    """A source with what it says."""
+    """A source and its text."""
 
-    # What search, read and fetch returned can be handed on as it is.
+    # Ignore other fields, so that a plan can pass results of search, read and fetch as they are.
     model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
 
     document: str | None = None
-    """Id of a document; or `url`."""
+    """Id of a document. Give either this or `url`."""
     url: str | None = None
     """Address of a page."""
     title: str = ""
-    """Its title."""
+    """Title of the source."""
     passage: str | None = None
-    """What it says; or `text`."""
+    """Text of the source. Give either this or `text`."""
     text: str | None = None
-    """What it says."""
+    """Text of the source."""
     modified: date | None = None
-    """The day of which a document is."""
+    """Date of a document."""
     published: date | None = None
-    """The day of which a page is."""
+    """Date of a page."""
 
     @model_validator(mode="after")
     def says_something(self) -> Self:
-        """Refuse a source without a name or without words."""
+        """Refuse a source without a name or without text."""
         if not self.name or not self.words:
-            raise ValueError("a source has a document or url, and a passage or text")
+            raise ValueError("a source needs a document or url, and a passage or text")
         return self
 
     @property
     def name(self) -> str:
-        """Document or URL."""
+        """The document or URL."""
         return self.document or self.url or ""
 
     @property
     def words(self) -> str:
-        """What it says."""
+        """The passage or text."""
         return self.passage or self.text or ""
 
     @property
     def day(self) -> date | None:
-        """The day of which it is."""
+        """The date of the document or page."""
         return self.modified or self.published
 
 
@@ -68,25 +68,25 @@ class Claim(Contract):
     """A statement of one source about one subject."""
 
     subject: Name
-    """What it is about."""
+    """The subject of the statement."""
     type: Word = "topic"
-    """What the subject is, in one word."""
+    """Kind of the subject, in one word."""
     attribute: Word
-    """What is said of it, in a word or two, such as `duration`."""
+    """The attribute that the statement is about, in a word or two, such as `duration`."""
     value: Value
-    """The value as the source writes it."""
+    """The value, as the source writes it."""
     source: str = Field(min_length=1, max_length=2_000)
-    """Who says so: a document or URL, one of `sources`."""
+    """The document or URL that says so. It must be one of `sources`."""
 
 
 class ComparisonQuery(Contract):
     """Statements and their sources."""
 
     claims: list[Claim] = Field(min_length=1, max_length=20)
-    """One for each source and value, also where they agree."""
+    """One claim for each source and value, also if the sources agree."""
     sources: list[Quoted] = Field(min_length=1, max_length=40)
-    """What was read, by reference: the `results` of research.search or entries of it, results of research.read or
-    research.fetch."""
+    """The sources that were read, by reference: the `results` of research.search or entries of it, results of
+    research.read or research.fetch."""
 
     @model_validator(mode="after")
     def sources_are_there(self) -> Self:
@@ -97,48 +97,48 @@ class ComparisonQuery(Contract):
         return self
 
     def quoted(self, claim: Claim) -> list[Quoted]:
-        """Return what was read of a claim's source."""
+        """Return the texts of a claim's source."""
         return [quoted for quoted in self.sources if quoted.name == claim.source]
 
 
 class Said(Contract):
-    """A source of a value."""
+    """A value and the source that states it."""
 
     source: str
-    """Document or URL."""
+    """The document or URL."""
     title: str
-    """Its title."""
+    """Title of the source."""
     day: date | None
-    """The day of which it is."""
+    """Date of the source."""
     value: Value
-    """What it says."""
+    """The value that the source states."""
     is_found: bool
-    """Whether the value stands in the source as it is written; else somebody read it out of it."""
+    """Whether the value is in the text of the source as written. If not, it is an interpretation of the text."""
 
 
 class Matter(Contract):
     """All statements about one attribute of a subject."""
 
     subject: Name
-    """What it is about."""
+    """The subject of the statements."""
     type: Word
-    """What the subject is."""
+    """Kind of the subject."""
     attribute: Word
-    """What is said of it."""
+    """The attribute that the statements are about."""
     value: Value | None
-    """The value to go by; null where the sources disagree and no rule decides."""
+    """The most reliable value; null if the sources disagree and no rule decides."""
     rule: Rule
-    """`agreed` where there is one value only; else what decided: more independent sources (corroboration), words that
-    stand in the source (trust), the newer source (recency); or `unresolved`."""
+    """`agreed` if there is only one value. Otherwise the rule that decided: more independent sources (corroboration), a
+    value found in the text of its source (trust), the newer source (recency); or `unresolved`."""
     said: list[Said]
-    """Every source, those of that value first."""
+    """All sources, those with that value first."""
 
 
 class Compared(Contract):
-    """The statements of all sources, side by side."""
+    """The compared statements of all sources."""
 
     matters: list[Matter]
-    """In the order of the claims."""
+    """One entry for each subject and attribute, in the order of the claims."""
 
 
 def _comparison(compared: Compared) -> ComparisonArtifact:
@@ -171,7 +171,7 @@ def _findings(compared: Compared) -> Iterator[Finding]:
 
 @tool("research.compare", effect="read", inline=True, artifact=_comparison, facts=_findings, is_evidence=False)
 def compare(query: ComparisonQuery, context: ToolContext) -> Compared:
-    """Lay side by side what sources say about the same, and say which value to go by where they disagree."""
+    """Compare what several sources say about the same subject, and choose a value if they disagree."""
     matters: dict[tuple[str, str], list[Claim]] = defaultdict(list)
     for claim in query.claims:
         matters[claim.subject.casefold(), claim.attribute.casefold()].append(claim)
@@ -218,7 +218,7 @@ def _said(fact: Fact, quoted: Quoted) -> Said:
 
 
 def _stands_in(quoted: Quoted, value: Value) -> bool:
-    """Tell whether a source has a value, whatever its case and spacing, and not as a part of another word."""
+    """Whether a source contains a value, ignoring case and spacing, and not as a part of another word."""
     wanted, words = _plain(str(value)), _plain(quoted.words)
     start = words.find(wanted)
     while start >= 0 and not _is_whole(words, start, start + len(wanted)):
@@ -227,7 +227,7 @@ def _stands_in(quoted: Quoted, value: Value) -> bool:
 
 
 def _is_whole(words: str, start: int, end: int) -> bool:
-    """Tell whether what stands there is neither a part of a word nor of a number."""
+    """Whether the text from `start` to `end` is not a part of a longer word or number."""
     before = words[start - 1 : start]
     return not (before.isalnum() or before in ("_", ".")) and not _GOES_ON.match(words, end)
 

@@ -1,7 +1,7 @@
-"""Load documents from a folder: Markdown, plain text and HTML, by the names of their files.
+"""Load documents from a folder. The suffix of a file says whether it is Markdown, plain text or HTML.
 
-The same file again is nothing new; a changed one takes the place of its document; what is no longer in the folder goes.
-Each document is a commit of its own: a load that was cut short is finished by the next.
+An unchanged file is skipped. A changed file replaces its document. The document of a file that is gone is removed.
+Each document has a commit of its own, so the next load finishes one that was interrupted.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ from tools.research.pages import read_html
 from tools.research.splitting import first_heading, split
 
 SAMPLES = Path(__file__).parent / "data" / "samples"
-"""Invented documents for those who have none, two of which disagree."""
+"""Invented documents for tenants that have none. Two of them contradict each other."""
 
 MAX_FILE_BYTES = 5_242_880
 _FORMAT = "1"
-"""Part of every digest: raise it where the same file comes to mean other passages."""
+"""Part of every digest. Raise it when the same file is split into other passages."""
 _KINDS = {".md": "markdown", ".markdown": "markdown", ".txt": "text", ".html": "html", ".htm": "html"}
 _FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -37,7 +37,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection:
-    """Documents of one folder."""
+    """The documents of one folder."""
 
     name: str
     owner: UUID
@@ -55,7 +55,7 @@ class Loaded:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the documents among a folder's files, in order. Hidden ones, and links that lead elsewhere, are none."""
+    """Return the documents among a folder's files, in order. Hidden files and links out of the folder are left out."""
     found = (path for path in folder.rglob("*") if path.suffix.lower() in _KINDS and path.is_file())
     root = folder.resolve()
     return sorted(path for path in found if not _is_hidden(path, folder) and path.resolve().is_relative_to(root))
@@ -64,9 +64,9 @@ def files_in(folder: Path) -> list[Path]:
 def load(
     collection: Collection, files: Iterable[Path], on_skipped: Callable[[Path, str], None] = lambda *_: None
 ) -> Loaded:
-    """Load files as the documents of a collection, and remove those that are no longer among them.
+    """Load files as the documents of a collection, and remove documents whose file is not among them.
 
-    `on_skipped` hears of files that are no documents, and why.
+    `on_skipped` is called with each file that cannot be loaded, and the reason.
 
     Raises:
         Invalid: Postgres does not know the language.
@@ -95,10 +95,10 @@ def load(
 
 
 def load_shipped() -> None:
-    """Load what every tenant without documents of its own sees: the samples and, from a checkout, our documentation."""
+    """Load the documents of tenants that have none of their own: the samples and, in a checkout, our documentation."""
     load(Collection(name="samples", owner=EVERYONE, folder=SAMPLES), files_in(SAMPLES))
     docs = ROOT / "docs"
-    # An installed wheel has none; a folder of that name beside it is somebody else's.
+    # An installed wheel has no docs. A folder with that name beside it belongs to somebody else.
     if (docs / "architecture.md").is_file():
         files = [ROOT / "README.md", *files_in(docs)]
         load(Collection(name="turnloom", owner=EVERYONE, folder=ROOT), files)
@@ -106,7 +106,7 @@ def load_shipped() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file as it lies in its folder."""
+    """A file of a collection."""
 
     path: Path
     id: str
@@ -126,7 +126,7 @@ class _Said:
 def _open(collection: Collection, path: Path) -> _File:
     content = path.read_bytes() if path.stat().st_size <= MAX_FILE_BYTES else None
     if content is None:
-        raise Invalid(f"it is larger than {MAX_FILE_BYTES} bytes")
+        raise Invalid(f"the file is larger than {MAX_FILE_BYTES} bytes")
     digest = hashlib.sha256(f"{_FORMAT} {collection.language}\n".encode() + content).hexdigest()
     return _File(path, f"{collection.name}/{path.relative_to(collection.folder).as_posix()}", content, digest)
 
@@ -137,7 +137,7 @@ def _read(collection: Collection, file: _File) -> NewDocument:
     is_markdown = kind != "text"
     passages = split(said.text, is_markdown=is_markdown)
     if not passages:
-        raise Invalid("there is no text in it")
+        raise Invalid("the file contains no text")
     heading = first_heading(said.text) if is_markdown else None
     return NewDocument(
         id=file.id,
@@ -170,7 +170,7 @@ def _read_text(content: bytes) -> _Said:
 def _front_matter(text: str) -> dict[str, Any]:
     try:
         told = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):  # ValueError: a date such as 2026-02-30
+    except (yaml.YAMLError, ValueError):  # ValueError comes from a date such as 2026-02-30
         return {}
     return told if isinstance(told, dict) else {}
 

@@ -1,4 +1,4 @@
-"""`research.note`: something to keep in mind for the rest of the conversation."""
+"""`research.note`: keep a note for the rest of the conversation."""
 
 from collections.abc import Iterator
 
@@ -13,14 +13,14 @@ from tools.registry import tool
 
 
 class NewNote(Contract):
-    """A note to be kept."""
+    """A note to keep."""
 
     text: str = Field(min_length=1, max_length=1_000)
-    """In a sentence or two."""
+    """The note, in a sentence or two."""
     about: str = Field(min_length=1, max_length=200)
-    """What it is about, in a few words."""
+    """The subject of the note, in a few words."""
     source: str | None = Field(None, min_length=1, max_length=2_000)
-    """The document or URL that it comes from; left out where it is a conclusion of your own."""
+    """The document or URL that it comes from. Leave it out if the note is a conclusion of your own."""
 
 
 class Note(Contract):
@@ -29,9 +29,9 @@ class Note(Contract):
     text: str
     """The note."""
     about: str
-    """What it is about."""
+    """The subject of the note."""
     source: str | None
-    """The document or URL that it comes from."""
+    """The document or URL that it comes from; null for a conclusion."""
 
 
 def _noted(note: Note) -> Iterator[Finding]:
@@ -45,7 +45,7 @@ def _noted(note: Note) -> Iterator[Finding]:
 
 
 def find_note(_: NewNote, context: ToolContext) -> Note | None:
-    """Return the note that stands under the call's key; None where none does."""
+    """Return the note that was kept under the call's idempotency key; None if there is none."""
     with transaction() as db:
         found = notes.find(db, context.tenant_id, context.idempotency_key)
     return None if found is None else Note(text=found.text, about=found.about, source=found.source)
@@ -53,7 +53,7 @@ def find_note(_: NewNote, context: ToolContext) -> Note | None:
 
 @tool("research.note", effect="write", reconcile=find_note, facts=_noted, is_evidence=False, per_user="120/minute")
 def note(query: NewNote, context: ToolContext) -> Note:
-    """Note something down that later steps and messages of this conversation should know."""
+    """Keep a note for later steps and messages of this conversation."""
     new = notes.Note(text=query.text, about=query.about, source=query.source)
     with transaction() as db:
         notes.take(db, context.tenant_id, context.conversation_id, context.idempotency_key, new)

@@ -1,4 +1,4 @@
-"""From HTML to the text that people come for: without menus, advertisements and scripts."""
+"""Extract the main text from HTML, without menus, advertisements and scripts."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -7,18 +7,18 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page, read."""
+    """The main text of a page, and its metadata."""
 
     title: str
     text: str
-    """Markdown."""
+    """The text, as Markdown."""
     published: date | None
-    """The day that the page itself names."""
+    """The date that the page itself states."""
 
 
 def read_html(html: bytes | str, url: str | None = None) -> Page:
-    """Read a page; its text is empty where there is none."""
-    import trafilatura  # noqa: PLC0415 - 0.4 s: only processes that read pages pay for it
+    """Read a page. If there is no text on it, `text` is empty."""
+    import trafilatura  # noqa: PLC0415 - takes 0.4 s, and only processes that read pages need it
 
     found: Any = trafilatura.bare_extraction(
         html,
@@ -29,7 +29,7 @@ def read_html(html: bytes | str, url: str | None = None) -> Page:
         include_tables=True,
     )
     if found is None or not found.text:
-        # A page of a few words has no main part to be told from the rest.
+        # A very short page has no recognisable main part, so take all of its text.
         return Page(title=getattr(found, "title", None) or "", text=trafilatura.html2txt(html), published=None)
     return Page(title=found.title or "", text=found.text, published=_day(found.date))
 

@@ -1,6 +1,6 @@
-"""From Markdown to passages: pieces short enough to quote, each under the headings that it stands below.
+"""Split Markdown into passages that are short enough to quote, each with the headings above it.
 
-In: a text.  Out: its passages in order; joined they are the text, without its headings. Pure.
+In: a text.  Out: its passages in order. Joined, they are the text without its headings. Pure.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from models.ledger.documents import NewPassage
 
 LONGEST_PASSAGE = 1_000
-"""Characters of a passage, at most."""
+"""The largest number of characters in a passage."""
 
 _DEEPEST = 6
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -28,7 +28,7 @@ def split(text: str, *, is_markdown: bool = True) -> list[NewPassage]:
 
 
 def first_heading(text: str) -> str | None:
-    """Return the first heading of a text; None where it has none."""
+    """Return the first heading of a text; None if it has none."""
     return next((section.split(" > ")[0] for section, _ in _sections(text) if section), None)
 
 
@@ -57,7 +57,7 @@ def _heading(line: str) -> tuple[int, str] | None:
 
 
 def _lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line, and whether it is one of a block of code."""
+    """Yield each line, and whether it belongs to a block of code."""
     fence = ""
     for line in text.splitlines():
         mark = _FENCE.match(line)
@@ -86,7 +86,7 @@ def _blocks(lines: list[str]) -> Iterator[str]:
 
 
 def _packed(blocks: Iterator[str]) -> Iterator[str]:
-    """Yield as many blocks at a time as make a passage; a block that is longer is split between words."""
+    """Join blocks into passages as long as possible. A block that is too long is split between words."""
     passage = ""
     for block in blocks:
         for piece in [block] if len(block) <= LONGEST_PASSAGE else textwrap.wrap(block, LONGEST_PASSAGE):

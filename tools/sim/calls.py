@@ -1,4 +1,4 @@
-"""What the sim tools share: bounds, pausing within a deadline, and the log of calls."""
+"""Code that the sim tools share: limits, pauses within a deadline, and the log of calls."""
 
 import os
 import time
@@ -13,14 +13,14 @@ from tools.context import ToolContext
 Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
 
 SIM_TIMEOUT_S = 610.0
-"""Longer than the longest wait, so that only a step's or a turn's own deadline ends one early."""
+"""Longer than the longest wait, so that only the deadline of a step or turn ends a call early."""
 
 
 def pause(ms: int, context: ToolContext) -> None:
-    """Sleep, as a slow provider would make us wait.
+    """Sleep, to imitate a slow provider.
 
     Raises:
-        ToolFailed: TOOL_TIMEOUT at the deadline, where the wait is longer than the time left.
+        ToolFailed: TOOL_TIMEOUT, the deadline came before the end of the pause.
     """
     left_s = context.remaining_s
     time.sleep(min(ms / 1000, left_s))
@@ -29,7 +29,7 @@ def pause(ms: int, context: ToolContext) -> None:
 
 
 def timed_out(ms: int) -> ToolFailed:
-    """Return the failure of a call that its deadline has ended."""
+    """Return the failure of a call that ran into its deadline."""
     return ToolFailed(f"{ms} ms did not fit before the deadline", code="TOOL_TIMEOUT")
 
 
@@ -48,7 +48,7 @@ def _append(mark: str, context: ToolContext) -> None:
     if path is None:
         return
     line = f"{mark} {context.turn_id} {context.step_id} {context.attempt} {time.time():.6f}\n"
-    # One write on O_APPEND: lines of many processes stay whole.
+    # A single write with O_APPEND keeps the lines of many processes whole.
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(file, line.encode())

@@ -1,4 +1,4 @@
-"""Tools that fail as told: `sim.flaky`, `sim.fail`."""
+"""Tools that fail on purpose: `sim.flaky`, `sim.fail`."""
 
 from typing import get_args
 
@@ -18,18 +18,18 @@ class Flaky(Contract):
     """The number of failures before the first success."""
 
     fail_times: int = Field(ge=0, le=1000)
-    """Calls of this step that fail before one succeeds, over all its tries and attempts."""
+    """Number of calls of this step that fail before one succeeds, over all its tries and attempts."""
     ms: Milliseconds = 0
     """Milliseconds that each call takes, 0-600000."""
     retry_after_s: float | None = Field(None, ge=0, le=86_400)
-    """When to come again, as each failure says; it says nothing where absent."""
+    """Seconds until the next try, as each failure announces them. If absent, failures announce nothing."""
 
 
 class Recovered(Contract):
     """A call that succeeded in the end."""
 
     calls: int
-    """Calls of this step so far, this one included."""
+    """Number of calls of this step so far, this one included."""
 
 
 class Fail(Contract):
@@ -47,12 +47,12 @@ class Nothing(Contract):
 def flaky(query: Flaky, context: ToolContext) -> Recovered:
     """Fail a number of times as a provider with a bad day would, then succeed. For load tests and drills."""
     log_start(context)
-    # Counted in the ledger: the next try may come in another process.
+    # Count in the ledger, because the next try may run in another process.
     with transaction() as db:
         calls = count_call(db, tenant_id=context.tenant_id, turn_id=context.turn_id, step_id=context.step_id)
     pause(query.ms, context)
     if calls <= query.fail_times:
-        message = f"call {calls} of {query.fail_times} that fail"
+        message = f"failed on purpose: call {calls} of {query.fail_times} that fail"
         raise Unavailable(message, code="UPSTREAM_5XX", retry_after_s=query.retry_after_s)
     log_effect(context)
     return Recovered(calls=calls)

@@ -1,4 +1,4 @@
-"""Tools that take time or hand things back: `sim.wait`, `sim.echo`, `sim.burn`."""
+"""Tools that take time or return their input: `sim.wait`, `sim.echo`, `sim.burn`."""
 
 import time
 from typing import Any
@@ -15,7 +15,7 @@ class Wait(Contract):
     ms: Milliseconds
     """Milliseconds to wait, 0-600000."""
     payload: Any = None
-    """Any JSON; returned unchanged."""
+    """Any JSON. It is returned unchanged."""
 
 
 class Waited(Contract):
@@ -31,7 +31,7 @@ class Echo(Contract):
     """A value to return."""
 
     value: Any
-    """Any JSON; returned unchanged."""
+    """Any JSON. It is returned unchanged."""
 
 
 class Echoed(Contract):

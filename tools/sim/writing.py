@@ -16,7 +16,7 @@ class Write(Contract):
     value: Any
     """Any JSON."""
     ms: Milliseconds = 0
-    """Milliseconds that pass before the write, 0-600000."""
+    """Milliseconds to wait before the write, 0-600000."""
 
 
 class Written(Contract):
@@ -27,11 +27,11 @@ class Written(Contract):
     key: str
     """The idempotency key."""
     first: bool
-    """Whether this call wrote it; false where an earlier one had."""
+    """Whether this call wrote the value; false if an earlier call did."""
 
 
 def find_written(_: Write, context: ToolContext) -> Written | None:
-    """Return what stands written under the call's key; None where nothing does."""
+    """Return the value written under the call's idempotency key; None if there is none."""
     with transaction() as db:
         stands = find_write(db, key=context.idempotency_key, tenant_id=context.tenant_id)
     return None if stands is None else Written(value=stands[0], key=context.idempotency_key, first=True)

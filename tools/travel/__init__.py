@@ -1,5 +1,5 @@
-"""Travel planning over a small data set of our own: attractions, climate, demo hotels, and an itinerary of them.
+"""Travel planning: attractions, weather, hotels, flights, and an itinerary made of them.
 
-`data/` has one file for each city. Attractions are real places; weather comes from climate normals; the hotels and
-their prices are invented, and say so.
+By default the tools use a small data set of our own. `data/` has one file for each city. Attractions are real places.
+Weather comes from climate normals. Hotels, flights and their prices are invented, and their `source` says so.
 """

@@ -1,4 +1,4 @@
-"""`travel.search_attractions`: what to see in a city."""
+"""`travel.search_attractions`: find the sights of a city."""
 
 import time
 from collections.abc import Iterator
@@ -25,16 +25,16 @@ class AttractionSearch(Contract):
     city: CityName
     """Name of the city, such as Kyoto."""
     limit: int = Field(5, ge=1, le=20)
-    """Number of attractions, at most; a day holds three or so."""
+    """The largest number of attractions; about three fit into a day."""
 
 
 class Attractions(Contract):
     """Places to see, the best known first."""
 
     city: str
-    """The city as the source spells it."""
+    """Name of the city as the source spells it."""
     results: list[Attraction]
-    """The places."""
+    """The places to see."""
 
 
 def _facts(found: Attractions) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def search_attractions(query: AttractionSearch, context: ToolContext) -> Attract
 
 
 def _sights(place: Place, limit: int, context: ToolContext) -> list[Attraction]:
-    """Ask Wikipedia; and where it knows nothing, or has not answered in half of the time, OpenStreetMap."""
+    """Ask Wikipedia. If it finds nothing, fails, or takes more than half of the time, ask OpenStreetMap."""
     half = replace(context, deadline=time.monotonic() + context.remaining_s / 2)
     with suppress(ToolFailed, Unavailable, TimeoutError):
         if found := wikipedia.sights(place, limit, half):

@@ -1,4 +1,4 @@
-"""The cities we know, from `data/`."""
+"""The cities of the shipped data set, from `data/`."""
 
 import json
 import time
@@ -18,13 +18,13 @@ _DATA = Path(__file__).parent / "data"
 
 
 class Climate(Contract):
-    """Normals of the twelve months."""
+    """Climate normals of the twelve months."""
 
     about: str
     t_min_c: list[float] = Field(min_length=12, max_length=12)
     t_max_c: list[float] = Field(min_length=12, max_length=12)
     precipitation_pct: list[float] = Field(min_length=12, max_length=12)
-    """Share of days with rain or snow."""
+    """Share of days with rain or snow, in per cent."""
 
 
 class City(Contract):
@@ -37,32 +37,32 @@ class City(Contract):
     currency: str
     climate: Climate
     attractions: list[dict[str, Any]]
-    """Without `source`; the best known first."""
+    """Attractions without `source`, the best known first."""
     hotels_about: str
     hotels: list[dict[str, Any]]
-    """Without `currency` and `source`."""
+    """Hotels without `currency` and `source`."""
 
 
 def look_up_city(name: str, context: ToolContext) -> City:
-    """Return what the data set has on a city, after a pause.
+    """Return a city of the data set, after a pause.
 
     Raises:
-        ToolFailed: NOT_FOUND, naming the cities there are.
+        ToolFailed: NOT_FOUND, the data set has no such city. The message lists its cities.
     """
     pause(context)
     return find_city(name)
 
 
 def pause(context: ToolContext) -> None:
-    """Wait as long as TURNLOOM_TRAVEL_LATENCY_MS says, within the deadline, as a provider would have us wait."""
+    """Wait for TURNLOOM_TRAVEL_LATENCY_MS, but not beyond the deadline, to imitate the latency of a provider."""
     time.sleep(min(settings().travel_latency_ms / 1000, context.remaining_s))
 
 
 def find_city(name: str) -> City:
-    """Return the city of that name: case, accents and a country behind a comma do not matter.
+    """Return the city with this name. Case, accents and a country after a comma are ignored.
 
     Raises:
-        ToolFailed: NOT_FOUND, naming the cities there are.
+        ToolFailed: NOT_FOUND, the data set has no such city. The message lists its cities.
     """
     cities = _cities()
     city = cities.get(_key(name)) or cities.get(_key(name.split(",", 1)[0]))
@@ -80,6 +80,6 @@ def _cities() -> dict[str, City]:
 
 
 def _key(name: str) -> str:
-    """Return the letters of a name, without case and Latin accents."""
+    """Return the letters and digits of a name, without case and Latin accents."""
     letters = unicodedata.normalize("NFKD", name).casefold()
     return "".join(letter for letter in letters if letter.isalnum())

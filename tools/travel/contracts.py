@@ -1,4 +1,4 @@
-"""What the travel tools find, whoever found it."""
+"""Inputs and results that the travel tools share, whatever the source."""
 
 import datetime
 from typing import Annotated, Literal
@@ -9,12 +9,12 @@ from models.contracts.base import Contract
 
 OWN_DATA = "Turnloom's own data set"
 DEMO_DATA = "demo data"
-"""So begins the source of what is invented."""
+"""The `source` of invented data begins with this."""
 LAST_DAY = datetime.date(9000, 1, 1)
-"""Later days leave no room to count on from them."""
+"""Days must be before this one, so that later days can be computed from them."""
 
 CityName = Annotated[str, Field(min_length=1, max_length=100)]
-"""What a person calls a city."""
+"""Name of a city, as a person writes it."""
 
 
 class Attraction(Contract):
@@ -23,15 +23,15 @@ class Attraction(Contract):
     name: str
     """Name of the place."""
     kind: str
-    """What it is: museum, temple, market, district and the like."""
+    """Kind of place: museum, temple, market, district and the like."""
     lat: float = Field(ge=-90, le=90)
     """Latitude in degrees, approximate."""
     lon: float = Field(ge=-180, le=180)
     """Longitude in degrees, approximate."""
     summary: str
-    """One sentence about it; empty where the source has none."""
+    """One sentence about the place; empty if the source has none."""
     source: str
-    """Where this comes from."""
+    """The source of the data."""
 
 
 class WeatherDay(Contract):
@@ -40,13 +40,13 @@ class WeatherDay(Contract):
     date: datetime.date
     """The day, ISO 8601."""
     summary: str
-    """The weather in words, and what they rest on."""
+    """The weather in words, and whether they come from a forecast or from climate normals."""
     t_min_c: float
     """Lowest temperature, in degrees Celsius."""
     t_max_c: float
     """Highest temperature, in degrees Celsius."""
     precipitation_pct: float | None = Field(None, ge=0, le=100)
-    """Chance of rain or snow, in per cent; None where the source gives none."""
+    """Chance of rain or snow, in per cent; null if the source gives none."""
 
 
 class Hotel(Contract):
@@ -55,62 +55,62 @@ class Hotel(Contract):
     name: str
     """Name of the hotel."""
     area: str | None = None
-    """Its part of the city, where the source names it."""
+    """The part of the city, if the source names it."""
     stars: int | None = Field(None, ge=1, le=5)
-    """One to five, where it is known."""
+    """Number of stars, 1-5, if known."""
     price_per_night: float | None = None
-    """Price of one night, where it is known."""
+    """Price of one night, if known."""
     currency: str | None = None
     """ISO 4217 code of the price."""
     source: str
-    """Where this comes from."""
+    """The source of the data."""
 
 
 class Flight(Contract):
-    """A way through the air, without or with stops."""
+    """A flight, direct or with stops."""
 
     direction: Literal["outbound", "return"]
-    """Which way."""
+    """Whether it is the way out or the way back."""
     carrier: str
     """The airline."""
     flight_number: str
-    """The number it goes by."""
+    """The flight number."""
     origin: str
-    """IATA code of the airport it leaves from."""
+    """IATA code of the airport of departure."""
     destination: str
-    """IATA code of the airport it goes to."""
+    """IATA code of the airport of arrival."""
     departs: datetime.datetime
-    """When it leaves, in the time zone of its origin."""
+    """Time of departure, in the time zone of the origin."""
     arrives: datetime.datetime
-    """When it arrives, in the time zone of its destination."""
+    """Time of arrival, in the time zone of the destination."""
     duration_min: int = Field(ge=1)
-    """From the first departure to the last arrival, in minutes."""
+    """Minutes from the first departure to the last arrival."""
     stops: list[str] = Field(default_factory=list)
-    """IATA codes of the stops on the way; none for a direct flight."""
+    """IATA codes of the stops on the way; empty for a direct flight."""
     price: float | None = None
-    """For one person, this way only, where it is known."""
+    """Price for one person in this direction, if known."""
     currency: str | None = None
     """ISO 4217 code of the price."""
     source: str
-    """Where this comes from."""
+    """The source of the data."""
 
 
 class FlightSearch(Contract):
-    """From where to where, and when."""
+    """Origin, destination and days of a trip by air."""
 
     origin: CityName
-    """City to leave from, or the IATA code of its airport."""
+    """City of departure, or the IATA code of its airport."""
     destination: CityName
-    """City to go to, or the IATA code of its airport."""
+    """City of arrival, or the IATA code of its airport."""
     depart: datetime.date = Field(lt=LAST_DAY)
     """Day of departure at the origin, ISO 8601."""
     return_: datetime.date | None = Field(None, alias="return", lt=LAST_DAY)
-    """Day of departure back from the destination, ISO 8601; one way only where absent."""
+    """Day of the flight back from the destination, ISO 8601. Leave it out for one way only."""
 
     @field_validator("return_")
     @classmethod
     def returns_after_it_departs(cls, value: datetime.date | None, info: ValidationInfo) -> datetime.date | None:
-        """Refuse a way back before the way there."""
+        """Refuse a return before the departure."""
         depart = info.data.get("depart")
         if value is not None and depart is not None and value < depart:
             raise ValueError("is before the day of departure")
@@ -118,11 +118,11 @@ class FlightSearch(Contract):
 
 
 class Flights(Contract):
-    """Ways through the air: those out first, then those back, the cheaper ones first."""
+    """Flights: first those out, then those back, each cheapest first."""
 
     origin: str
-    """The city to leave from, as the source spells it."""
+    """City of departure, as the source spells it."""
     destination: str
-    """The city to go to, as the source spells it."""
+    """City of arrival, as the source spells it."""
     results: list[Flight]
-    """The flights; none where the source knows of none."""
+    """The flights. Empty if the source knows none."""

@@ -1,4 +1,4 @@
-"""`travel.search_flights`: how to get from one city to another by air."""
+"""`travel.search_flights`: find flights from one city to another."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -15,15 +15,15 @@ from tools.travel.routes import ShippedRoutes
 class FlightSource(Protocol):
     """A provider of flights.
 
-    No service gives them away: whoever has a contract with one writes its client so, and puts it in the place of
+    No service offers flight data for free. To use a provider, write a client with this interface and assign it to
     `_source`.
     """
 
     def search(self, query: FlightSearch, context: ToolContext) -> Flights:
-        """Return what flies on these days, in any order.
+        """Return the flights of these days, in any order.
 
         Raises:
-            ToolFailed: NOT_FOUND, a place is unknown, or both have the same airport.
+            ToolFailed: NOT_FOUND, a place is unknown, or both places have the same airport.
         """
 
 
@@ -67,7 +67,7 @@ def _facts(found: Flights) -> Iterator[Finding]:
 
 @tool("travel.search_flights", effect="read", remember_s=600, artifact=_table, facts=_facts, errors=("NOT_FOUND",))
 def search_flights(query: FlightSearch, context: ToolContext) -> Flights:
-    """Find flights from one city to another, and back if a day for it is given. Flights and prices are demo data."""
+    """Find flights from one city to another, and back if a day of return is given. Flights and prices are demo data."""
     found = _source.search(query, context)
     ordered = sorted(found.results, key=lambda flight: (flight.direction, flight.price is None, flight.price or 0))
     return found.model_copy(update={"results": ordered})

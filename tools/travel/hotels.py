@@ -1,4 +1,4 @@
-"""`travel.search_hotels`: where to sleep in a city."""
+"""`travel.search_hotels`: find hotels in a city."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -31,16 +31,16 @@ class HotelSearch(Contract):
     nights: int = Field(ge=1, le=60)
     """Number of nights."""
     budget: float | None = Field(None, gt=0, allow_inf_nan=False)
-    """The most that one night may cost, in the city's own currency."""
+    """The highest price of one night, in the city's own currency."""
 
 
 class Hotels(Contract):
-    """Places to sleep: more stars first, then the lower price."""
+    """Hotels: those with more stars first, then those with a lower price."""
 
     results: list[Hotel]
-    """The hotels; none where nothing fits the budget."""
+    """The hotels. Empty if none is found within the budget."""
     note: str | None = None
-    """What is to be known of all of them."""
+    """A remark that applies to all of them."""
 
 
 def _table(found: Hotels) -> TableArtifact:

@@ -1,4 +1,4 @@
-"""`travel.format_itinerary`: a trip, day by day, out of what the other tools found."""
+"""`travel.format_itinerary`: lay out a trip day by day, from the results of the other tools."""
 
 import math
 from datetime import date, timedelta
@@ -24,11 +24,11 @@ class ItineraryRequest(Contract):
     days: int = Field(ge=1, le=16)
     """Number of days."""
     attractions: Attractions | list[Attraction] | None = None
-    """From travel.search_attractions; absent, null or empty where nothing was found."""
+    """The result of travel.search_attractions; absent, null or empty if nothing was found."""
     weather: Weather | list[WeatherDay] | None = None
-    """From travel.lookup_weather; its first day is the first day of the trip."""
+    """The result of travel.lookup_weather. Its first day is the first day of the trip."""
     hotels: Hotels | list[Hotel] | None = None
-    """From travel.search_hotels; the first one becomes the stay."""
+    """The result of travel.search_hotels. The first hotel becomes the stay."""
 
 
 def _artifact(trip: Itinerary) -> ItineraryArtifact:
@@ -49,7 +49,7 @@ def format_itinerary(request: ItineraryRequest, _context: ToolContext) -> Itiner
 
 
 def _route(attractions: list[Attraction]) -> list[Attraction]:
-    """Order the places so that each is followed by its nearest neighbour; the best known comes first."""
+    """Order the places so that each is followed by its nearest neighbour. The best known place comes first."""
     left = list(attractions)
     route = left[:1]
     del left[:1]
@@ -61,12 +61,12 @@ def _route(attractions: list[Attraction]) -> list[Attraction]:
 
 
 def _distance(a: Attraction, b: Attraction) -> float:
-    """Return the distance in degrees of latitude, on a plane: good within a city."""
+    """Return the distance in degrees of latitude, as if on a plane, which is exact enough within a city."""
     return math.hypot(a.lat - b.lat, (a.lon - b.lon) * math.cos(math.radians(a.lat)))
 
 
 def _split(places: list[Attraction], parts: int) -> list[list[Attraction]]:
-    """Cut a list into parts that differ by one in length, the longer ones first."""
+    """Cut a list into parts whose lengths differ by at most one, the longer parts first."""
     size, longer = divmod(len(places), parts)
     ends = [size * part + min(part, longer) for part in range(parts + 1)]
     return [places[start:end] for start, end in pairwise(ends)]

@@ -1,6 +1,6 @@
-"""Open-Meteo's search for places and its forecast, which want no key: https://open-meteo.com/en/docs.
+"""Open-Meteo's search for places and its forecast, which need no key: https://open-meteo.com/en/docs.
 
-Figures are in degrees Celsius and per cent. The licence of the data, CC BY 4.0, wants the source named.
+Figures are in degrees Celsius and per cent. The licence of the data, CC BY 4.0, requires naming the source.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tools.upstream import AnyShape, Params, Refused, Shape, get_shape
 
 SOURCE = "Open-Meteo.com"
 DAYS_AHEAD = 16
-"""Days that a forecast covers, today among them."""
+"""Number of days that a forecast covers, today included."""
 
 _DAYS_BACK = 90
 _CANDIDATES = 10
@@ -32,7 +32,7 @@ _SKIES = {
     80: "Light showers", 81: "Showers", 82: "Violent showers", 85: "Snow showers", 86: "Heavy snow showers",
     95: "Thunderstorm", 96: "Thunderstorm with hail", 99: "Thunderstorm with heavy hail",
 }  # fmt: skip
-"""What the codes of the WMO mean."""
+"""WMO weather codes -> words."""
 
 
 class Place(Shape):
@@ -48,13 +48,13 @@ class Place(Shape):
     timezone: ZoneInfo = ZoneInfo("UTC")
 
     def today(self) -> date:
-        """Return the day that it is there."""
+        """Return the present day at this place."""
         return datetime.now(self.timezone).date()
 
 
 class _Places(Shape):
     results: list[Place] = Field(default_factory=list)
-    """The best match first. Where nothing matches the key is absent."""
+    """The places, the best match first. If nothing matches, the service leaves out this key."""
 
 
 class _Daily(Shape):
@@ -75,28 +75,28 @@ class _Refusal(Shape):
 
 
 class Forecast(NamedTuple):
-    """The weather to come, as far as it is known."""
+    """The forecast days of a place, with its time zone."""
 
     timezone: ZoneInfo
     days: list[WeatherDay]
 
 
 def find_place(name: str, context: ToolContext) -> Place:
-    """Return the place that people call so; what stands behind a comma is its country or region.
+    """Return the place with this name. Text after a comma names its country or region.
 
     Raises:
-        ToolFailed: NOT_FOUND.
+        ToolFailed: NOT_FOUND, there is no such place.
     """
     wanted, _, where = (part.strip() for part in name.partition(","))
     params: Params = {"name": wanted or name, "count": _CANDIDATES, "language": "en", "format": "json"}
     found = _get(_Places, f"{settings().geocoding_url}/v1/search", params, context).results
     if not found:
-        raise ToolFailed(f"there is no place called {name!r} on Open-Meteo's map", code="NOT_FOUND")
+        raise ToolFailed(f"Open-Meteo knows no place called {name!r}", code="NOT_FOUND")
     return next((place for place in found if where and _is_in(place, where)), found[0])
 
 
 def forecast(place: Place, first: date, last: date, context: ToolContext) -> Forecast:
-    """Return the weather of the days between these two, both included, as far as a forecast reaches."""
+    """Return the weather from the first to the last day, as far as the forecast reaches."""
     first = max(first, place.today() - timedelta(days=_DAYS_BACK))
     last = min(last, place.today() + timedelta(days=DAYS_AHEAD - 1))
     if first > last:
@@ -122,7 +122,7 @@ def _days(daily: _Daily) -> Iterator[WeatherDay]:
 
 
 def _get(shape: type[AnyShape], url: str, params: Params, context: ToolContext) -> AnyShape:
-    """Get JSON, and pass on the reason that a refusal gives: `{error: true, reason}`."""
+    """Get JSON. If the service refuses, put the reason from its answer, `{error: true, reason}`, into the message."""
     try:
         return get_shape(shape, url, params, context)
     except Refused as refusal:

@@ -1,6 +1,6 @@
 """Sights and hotels near a place, from OpenStreetMap through Overpass: https://wiki.openstreetmap.org/wiki/Overpass_API.
 
-It knows no prices. The licence of the data, ODbL, wants its contributors named.
+It has no prices. The licence of the data, ODbL, requires naming its contributors.
 """
 
 from pydantic import Field
@@ -29,24 +29,24 @@ class _Element(Shape):
     lat: float | None = None
     lon: float | None = None
     center: _Point | None = None
-    """Where the middle of it is, of what is more than a point."""
+    """The centre of an element that is more than a point."""
     tags: dict[str, str] = Field(default_factory=dict)
 
     @property
     def point(self) -> _Point | None:
-        """Where it is."""
+        """The place of the element."""
         if self.lat is None or self.lon is None:
             return self.center
         return _Point(lat=self.lat, lon=self.lon)
 
     @property
     def name(self) -> str:
-        """What visitors would call it."""
+        """The English name, otherwise the local one."""
         return (self.tags.get("name:en") or self.tags.get("name") or "")[:200]
 
     @property
     def stars(self) -> int | None:
-        """One to five, from what people write: `4`, `4S`, `4.5`."""
+        """One to five stars, read from values such as `4`, `4S` or `4.5`."""
         first = self.tags.get("stars", "")[:1]
         return int(first) if first in tuple("12345") else None
 
@@ -54,11 +54,11 @@ class _Element(Shape):
 class _Answer(Shape):
     elements: list[_Element]
     remark: str = ""
-    """Where it ran out of time or memory it says so here, with HTTP 200."""
+    """If the service ran out of time or memory, it says so here, with HTTP 200."""
 
 
 def sights(place: Place, limit: int, context: ToolContext) -> list[Attraction]:
-    """Return attractions and museums within three kilometres of a place, those with an article on Wikipedia first."""
+    """Return attractions and museums within three kilometres of a place, those with an entry in Wikidata first."""
     found = sorted(_near(place, '[tourism~"^(attraction|museum)$"]', context), key=lambda it: "wikidata" not in it.tags)
     return [
         Attraction(
@@ -89,7 +89,7 @@ def hotels(place: Place, limit: int, context: ToolContext) -> list[Hotel]:
 
 
 def _near(place: Place, condition: str, context: ToolContext) -> list[_Element]:
-    """Return what there is under a name, each name once."""
+    """Return the elements with a name that meet a condition. Each name occurs once."""
     time_s = max(1, min(_LONGEST_S, int(context.remaining_s)))
     around = f"around:{_RADIUS_M},{place.latitude},{place.longitude}"
     query = f"[out:json][timeout:{time_s}];nwr({around}){condition}[name];out center {_CANDIDATES};"

@@ -1,4 +1,4 @@
-"""Invented flights between the cities of the data set, every day at the same times: `data/flights/routes.json`."""
+"""Invented flights between the cities of the data set, at the same times every day (`data/flights/routes.json`)."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -20,31 +20,31 @@ _INVENTED = f"{DEMO_DATA}, an invented flight at an invented price"
 
 
 class _Part(Contract):
-    """A part of the file. Most processes never read it: it is made ready at its first use."""
+    """A part of the file. It is built at its first use, because most processes never read it."""
 
     model_config = ConfigDict(defer_build=True, use_attribute_docstrings=False)
 
 
 class Airport(_Part):
-    """A place where flights begin and end."""
+    """An airport."""
 
     code: str
     cities: list[str]
-    """By their names in the data set; the first tells the time zone."""
+    """Names of its cities in the data set. The first one determines the time zone."""
 
     @property
     def timezone(self) -> ZoneInfo:
-        """The time zone of its clocks."""
+        """The airport's time zone."""
         return ZoneInfo(find_city(self.cities[0]).timezone)
 
 
 class Departure(_Part):
-    """A flight of every day."""
+    """A daily flight."""
 
     carrier: str
     number: str
     departs: time
-    """On the clocks of its origin."""
+    """Time of departure, in the time zone of the origin."""
     minutes: int
     stops: list[str] = Field(default_factory=list)
     price: float
@@ -59,7 +59,7 @@ class Route(_Part):
 
 
 class Network(_Part):
-    """The file."""
+    """The whole file."""
 
     about: str
     currency: str
@@ -71,10 +71,10 @@ class ShippedRoutes:
     """The flights of the shipped data set."""
 
     def search(self, query: FlightSearch, context: ToolContext) -> Flights:
-        """Return the flights of these days, as late as TURNLOOM_TRAVEL_LATENCY_MS says.
+        """Return the flights of these days, after a pause of TURNLOOM_TRAVEL_LATENCY_MS.
 
         Raises:
-            ToolFailed: NOT_FOUND, a place is unknown, or both have the same airport.
+            ToolFailed: NOT_FOUND, a place is unknown, or both places have the same airport.
         """
         pause(context)
         (origin, start), (destination, end) = (_located(name) for name in (query.origin, query.destination))
@@ -93,7 +93,7 @@ def network() -> Network:
 
 
 def _located(name: str) -> tuple[str, Airport]:
-    """Return the city and the airport that a name or an airport's code stands for."""
+    """Return the city and the airport for the name of a city or the code of an airport."""
     airports = network().airports
     for airport in airports:
         if airport.code == name.strip().upper():
@@ -105,7 +105,7 @@ def _located(name: str) -> tuple[str, Airport]:
 def _flights(start: Airport, end: Airport, day: date, direction: Literal["outbound", "return"]) -> Iterator[Flight]:
     for route in network().routes:
         for flight in route.flights if (route.origin, route.destination) == (start.code, end.code) else ():
-            # In UTC, because a sum of local times is wrong on the days when the clocks change.
+            # Add the minutes in UTC: a sum of local times is wrong on days when clocks change.
             departs = datetime.combine(day, flight.departs, start.timezone).astimezone(UTC)
             yield Flight(
                 direction=direction,

@@ -1,4 +1,4 @@
-"""`travel.lookup_weather`: what weather to expect in a city on some days."""
+"""`travel.lookup_weather`: look up the weather of a city on some days."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,7 +28,7 @@ class WeatherLookup(Contract):
     city: CityName
     """Name of the city, such as Kyoto."""
     start: date | None = Field(None, lt=LAST_DAY)
-    """First day, ISO 8601; tomorrow in the city where absent."""
+    """First day, ISO 8601. Default: tomorrow in the city."""
     days: int = Field(3, ge=1, le=16)
     """Number of days."""
 
@@ -37,13 +37,13 @@ class Weather(Contract):
     """The weather of some days."""
 
     city: str
-    """The city as the source spells it."""
+    """Name of the city as the source spells it."""
     tz: str
     """The city's time zone."""
     days: list[WeatherDay]
-    """One entry for each day, in order; fewer where the source knows no more."""
+    """One entry for each day, in order. There are fewer if the source knows no more days."""
     source: str | None = None
-    """Where this comes from."""
+    """The source of the data."""
 
 
 def _facts(weather: Weather) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _facts(weather: Weather) -> Iterator[Finding]:
     **outside("open-meteo", cache_s=1_800, per_tenant="60/minute"),
 )
 def lookup_weather(query: WeatherLookup, context: ToolContext) -> Weather:
-    """Look up the weather of a city on some days: a forecast, or where there is none what is usual; it says which."""
+    """Look up the weather of a city on some days: a forecast, or else climate normals. The summary says which."""
     if is_live():
         return _forecast(query, context)
     city = look_up_city(query.city, context)
@@ -75,7 +75,7 @@ def lookup_weather(query: WeatherLookup, context: ToolContext) -> Weather:
 
 
 def _forecast(query: WeatherLookup, context: ToolContext) -> Weather:
-    """Ask for a forecast; on days beyond it, take what is usual, if the shipped data have the city."""
+    """Ask for a forecast. For days beyond it, use climate normals if the shipped data contain the city."""
     place = find_place(query.city, context)
     start = query.start or place.today() + timedelta(days=1)
     wanted = [start + timedelta(days=offset) for offset in range(query.days)]
@@ -84,7 +84,7 @@ def _forecast(query: WeatherLookup, context: ToolContext) -> Weather:
     if city := _shipped(query.city, place):
         known = {day: _usual(city, day) for day in wanted} | known
     if not known:
-        message = f"no forecast for {place.name} reaches {start}; they end {DAYS_AHEAD} days ahead"
+        message = f"there is no forecast for {place.name} on {start}; forecasts reach {DAYS_AHEAD} days ahead"
         raise ToolFailed(message, code="NOT_FOUND")
     days = [known[day] for day in wanted if day in known]
     source = f"{SOURCE}, and {OWN_DATA} beyond its forecast" if len(found) < len(days) else SOURCE
@@ -92,7 +92,7 @@ def _forecast(query: WeatherLookup, context: ToolContext) -> Weather:
 
 
 def _shipped(name: str, place: Place) -> City | None:
-    """Return the shipped city that is this place: there is a Paris in Texas, but in another time zone."""
+    """Return the shipped city that is this place. Compare time zones, because there is also a Paris in Texas."""
     with suppress(ToolFailed):
         city = find_city(name)
         return city if city.timezone == place.timezone.key else None
@@ -109,7 +109,7 @@ def _usual(city: City, day: date) -> WeatherDay:
 
 
 def _normal(months: list[float], day: date) -> float:
-    """Interpolate between the middles of two months, where each month's normal stands."""
+    """Interpolate linearly. The normal of a month applies to its middle."""
     place = (day.timetuple().tm_yday - 0.5) / _MONTH_DAYS - 0.5
     before = int(place // 1)
     share = place - before

@@ -1,4 +1,4 @@
-"""Sights near a place, as Wikipedia has articles on them: https://www.mediawiki.org/wiki/API:Geosearch."""
+"""Sights near a place that have an article on Wikipedia: https://www.mediawiki.org/wiki/API:Geosearch."""
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ from tools.upstream import Params, Shape, get_shape
 _RADIUS_M = 10_000
 _CANDIDATES = 50
 _NO_SIGHTS = ("country", "state", "adm", "city", "isle", "railwaystation")
-"""Beginnings of the types of what lies in a city, and is no reason to go there."""
+"""Prefixes of the types of articles that are not about a sight."""
 _FIRST_SENTENCES = {"exintro": 1, "explaintext": 1, "exsentences": 1, "exlimit": 20}
 _PASSING = ("ratelimited", "maxlag", "readonly")
 
@@ -38,24 +38,24 @@ class _Fault(Shape):
 class _Query(Shape):
     geosearch: list[_Page] = Field(default_factory=list)
     pages: dict[str, _Text] = Field(default_factory=dict)
-    """By page id."""
+    """Texts by page id."""
 
 
 class _Answer(Shape):
     query: _Query = Field(default_factory=_Query)
     error: _Fault | None = None
-    """The service says so with HTTP 200."""
+    """The service reports a failure here, with HTTP 200."""
 
 
 def sights(place: Place, limit: int, context: ToolContext) -> list[Attraction]:
-    """Return what has an article within ten kilometres of a place, the most relevant first."""
+    """Return the sights within ten kilometres of a place that have an article, the most relevant first."""
     near: Params = {
         "list": "geosearch",
         "gscoord": f"{place.latitude}|{place.longitude}",
         "gsradius": _RADIUS_M,
         "gslimit": _CANDIDATES,
         "gsprop": "type",
-        # Else the nearest come first: in a large city these are the shops of its central square.
+        # Without this the nearest come first: in a large city these are the shops of its central square.
         "gssort": "relevance",
     }
     found = [page for page in _ask(near, context).geosearch if _is_sight(page, place)][:limit]

@@ -89,7 +89,7 @@ def of_any_system(args: dict[str, Any]) -> list[Case]:
         Fails(args, "UNAUTHORIZED", "863", given=answering(b"ERR 863")),
         Fails(args, "RATE_LIMITED", "209", given=answering(b"ERR 209")),
         Fails(args, "UPSTREAM_4XX", "501", given=answering(b"ERR 501")),
-        Fails(args, "UPSTREAM_5XX", "no plain XML", given=answering(b"<AvailRaters")),
+        Fails(args, "UPSTREAM_5XX", "not plain XML", given=answering(b"<AvailRaters")),
     ]
 
 

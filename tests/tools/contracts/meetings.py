@@ -111,7 +111,7 @@ def failures(args: Given) -> list[Case]:
     """Return what a calendar server may do to a call."""
     soon = {**NOA, "time_s": 3}
     return [
-        Fails(args, "REAUTH_REQUIRED", "connected again", given=on_a_server(401), context=soon),
+        Fails(args, "REAUTH_REQUIRED", "connect it again", given=on_a_server(401), context=soon),
         Fails(args, "UPSTREAM_4XX", "HTTP 403", given=on_a_server(403), context=soon),
         Fails(args, "UPSTREAM_5XX", "fails", given=on_a_server(500), context=soon),
         Fails(args, "RATE_LIMITED", "fewer", given=on_a_server(429, **{"Retry-After": "60"}), context=soon),
@@ -190,13 +190,13 @@ CONTRACT: Contract = {
         Refused({"start_time": "2026-11-24T11:00", "end_time": "soon"}, "end_time"),
         Asks({}, {"selection_index": SHOWN}, given=proposed, context=NOA),
         Fails(FIRST, "NOT_FOUND", "no times were proposed", context=NOA),
-        Fails(FIRST, "NOT_FOUND", "no longer hold", given=expired, context=NOA),
+        Fails(FIRST, "NOT_FOUND", "no longer valid", given=expired, context=NOA),
         Fails({"session_id": "0198c0de-0000-7000-8000-00000000beef"}, "NOT_FOUND", given=proposed, context=NOA),
         Fails(FIRST, "NOT_FOUND", given=proposed, context={"user": {"id": "mia"}}),
         Fails(FIRST, "CONFLICT", "taken", given=taken, context=NOA),
-        Fails({"selection_index": 3}, "VALIDATION_ERROR", "none of the proposed", given=proposed, context=NOA),
+        Fails({"selection_index": 3}, "VALIDATION_ERROR", "not one of the proposed", given=proposed, context=NOA),
         Fails(
-            {"start_time": "2026-11-24T12:00"}, "VALIDATION_ERROR", "none of the proposed", given=proposed, context=NOA
+            {"start_time": "2026-11-24T12:00"}, "VALIDATION_ERROR", "one of the proposed", given=proposed, context=NOA
         ),
         *failures(FIRST),
     ],

@@ -41,7 +41,7 @@ def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, numbe
     envelope = call(AVAILABILITY, STAY)
 
     assert envelope.error
-    assert (envelope.error.code, envelope.error.message) == (code, f"MiniHotel refuses the question with ERR {number}")
+    assert (envelope.error.code, envelope.error.message) == (code, f"MiniHotel refuses the request with ERR {number}")
     assert len(minihotel.asked) == 1
 
 
@@ -157,7 +157,7 @@ def test_without_credentials_nothing_is_asked(
 
     assert envelope.error
     assert envelope.error.code == "CONNECTION_INACTIVE"
-    assert "TURNLOOM_MINIHOTEL_CREDENTIALS has none called 'gordon'" in envelope.error.message
+    assert "TURNLOOM_MINIHOTEL_CREDENTIALS has no entry 'gordon'" in envelope.error.message
     assert minihotel.asked == []
     assert "s3cr3t" not in repr(settings())
 

@@ -82,7 +82,8 @@ def test_what_is_no_document_is_left_out_and_said(call: Call, tmp_path: Path) ->
     result = load(collection(folder), files_in(folder), lambda path, why: skipped.update({path.name: why}))
 
     assert result == Loaded(1, 0, 0)
-    assert skipped == {"empty.md": "there is no text in it", "huge.md": f"it is larger than {MAX_FILE_BYTES} bytes"}
+    too_large = f"the file is larger than {MAX_FILE_BYTES} bytes"
+    assert skipped == {"empty.md": "the file contains no text", "huge.md": too_large}
     assert found(call, "good") == ["notes/good.md"]
 
 

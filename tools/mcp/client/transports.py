@@ -71,7 +71,7 @@ def _program(server: Server) -> StdioServerParameters:
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Answers 502 where there is no answer, and ends what is too long."""
+    """A transport with bounded answers. A request without a usable answer gets the status 502, or 521 if unsent."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, refusal: LastRefusal) -> None:
         self._inner = inner
