@@ -57,7 +57,7 @@ def test_a_definition_is_read_in_each_dialect(definition: dict[str, Any]) -> Non
         ({"name": "look", "parameters": [{"type": "string"}]}, "arguments without names"),
         ({"name": "look", "inputSchema": {"type": "array"}}, "does not describe an object"),
         ({"name": "look", "inputSchema": {"$ref": "https://evil.example"}}, "points outside the schema"),
-        ({"name": "lo\ud800ok", "inputSchema": OPEN}, "no JSON"),
+        ({"name": "lo\ud800ok", "inputSchema": OPEN}, "not JSON"),
     ],
 )
 def test_a_definition_that_is_none_is_refused_with_the_reason(definition: Any, reason: str) -> None:
