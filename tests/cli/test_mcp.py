@@ -100,7 +100,7 @@ def test_a_server_that_is_out_keeps_its_list(file: Path, program: Program) -> No
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mcpServers: {Bad Name: {url: 'https://x'}}", "no name of a server"),
+        ("mcpServers: {Bad Name: {url: 'https://x'}}", "cannot name a server"),
         ("mcpServers: {x: {}}", "either a `command` or a `url`"),
         ("mcpServers: {x: {url: 'file:///etc/passwd'}}", "must begin with https://"),
         ("mcpServers: {x: {url: 'https://x', colour: red}}", "mcpServers.x.colour"),

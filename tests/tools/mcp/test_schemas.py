@@ -123,7 +123,7 @@ for _ in range(60):
         ({"properties": {"$from": TEXT}}, "cannot be the name of an argument"),
         ({"properties": {"a\u200bb": TEXT}}, "cannot be the name of an argument"),
         ({"properties": {"": TEXT}}, "cannot be the name of an argument"),
-        ({"enum": [float("nan")], "const": "\ud800"}, "no JSON"),
+        ({"enum": [float("nan")], "const": "\ud800"}, "not JSON"),
         ({"properties": [TEXT]}, "not an object"),
     ],
 )
