@@ -113,8 +113,8 @@ def failures(args: Given) -> list[Case]:
     return [
         Fails(args, "REAUTH_REQUIRED", "connect it again", given=on_a_server(401), context=soon),
         Fails(args, "UPSTREAM_4XX", "HTTP 403", given=on_a_server(403), context=soon),
-        Fails(args, "UPSTREAM_5XX", "fails", given=on_a_server(500), context=soon),
-        Fails(args, "RATE_LIMITED", "fewer", given=on_a_server(429, **{"Retry-After": "60"}), context=soon),
+        Fails(args, "UPSTREAM_5XX", "failed to handle", given=on_a_server(500), context=soon),
+        Fails(args, "RATE_LIMITED", "limits our", given=on_a_server(429, **{"Retry-After": "60"}), context=soon),
         Fails(args, "CONNECTION_INACTIVE", "switched off", given=switched_off, context=soon),
     ]
 

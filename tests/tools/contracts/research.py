@@ -91,7 +91,7 @@ CONTRACT: Contract = {
         failing("UPSTREAM_4XX", "404", status=404),
         failing("UPSTREAM_4XX", "redirects", status=302, headers={"Location": "/page"}),
         failing("UPSTREAM_5XX", "503", status=503),
-        failing("RATE_LIMITED", "fewer", status=429, headers=IN_AN_HOUR),
+        failing("RATE_LIMITED", "limits our requests", status=429, headers=IN_AN_HOUR),
     ],
     "research.note": [
         Valid(

@@ -128,7 +128,7 @@ def test_a_link_leads_to_the_booking_page(call: Call) -> None:
     ("change", "code", "words"),
     [
         ({"room_type_code": "TWN"}, "CONFLICT", "sold out"),
-        ({"room_type_code": "SUI", "board_code": "BB"}, "VALIDATION_ERROR", "3 nights at least"),
+        ({"room_type_code": "SUI", "board_code": "BB"}, "VALIDATION_ERROR", "at least 3 nights"),
         ({"adults": 4}, "VALIDATION_ERROR", "sleeps 3"),
         ({"board_code": "HB"}, "NOT_FOUND", "HB"),
         ({"rate_code": "GBP"}, "NOT_FOUND", "GBP"),
