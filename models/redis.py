@@ -37,9 +37,10 @@ Item = tuple[Annotated[str, StringConstraints(pattern=EVENT_ID)], str, dict[str,
 _NEWS: TypeAdapter[list[tuple[str, list[Item]]]] = TypeAdapter(list[tuple[str, list[Item]]])
 
 CHANNEL = "turnloom:events"
+DELTA = "reply.delta"
 _BEAT = "turnloom:beat"
 _DELTAS_KEPT = 5_000
-_DELTAS_TTL_S = 60
+DELTAS_TTL_S = 60
 """From the last delta on, so that they go whoever sees the turn end. The reply itself is in the ledger."""
 _TIMEOUT_S = 2.0
 _QUIET_S = 2.0
@@ -67,7 +68,7 @@ def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
 
 def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> None:
     """Publish a piece of a reply's text: the `number`th (from 1) after the event `after`."""
-    _announcer().put(_News(str(turn_id), [(f"{after}.{number}", "reply.delta", {"text": text})], is_delta=True))
+    _announcer().put(_News(str(turn_id), [(f"{after}.{number}", DELTA, {"text": text})], is_delta=True))
 
 
 def settle_deltas(turn_id: UUID | str) -> None:
@@ -264,7 +265,7 @@ def _publish(news: Sequence[_News]) -> None:
         for each in deltas:
             key = _deltas_key(each.turn_id)
             pipe.xadd(key, {"event": orjson.dumps(each.items[0])}, maxlen=_DELTAS_KEPT)
-            pipe.expire(key, _DELTAS_TTL_S)
+            pipe.expire(key, DELTAS_TTL_S)
         pipe.publish(CHANNEL, message)
         pipe.execute()
 

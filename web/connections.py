@@ -49,6 +49,9 @@ class Connection:
         self._limits = limits
         self._phase: Literal["idle", "header", "body", "late"] = "idle"
         self._left_s = limits.header_s
+        self._begins_answer = False
+        self._head = b""
+        """The header of an answer, which goes out with what comes after it: one packet, one system call."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
@@ -61,6 +64,7 @@ class Connection:
     def await_body(self) -> None:
         """Wait for the body of the request whose header has come."""
         self._phase, self._left_s = "body", self._limits.body_s
+        self._begins_answer = True
 
     def recv(self, size: int) -> bytes:
         """Return what has come; nothing where the client has gone or takes too long.
@@ -88,11 +92,15 @@ class Connection:
         return data
 
     def sendall(self, data: bytes) -> None:
-        """Send all of it.
+        """Send all of it, except for the header of an answer, which gunicorn writes first: that goes with the next.
 
         Raises:
             ConnectionResetError: the client does not take it.
         """
+        if self._begins_answer:
+            self._begins_answer, self._head = False, data
+            return
+        data, self._head = self._head + data, b""
         theirs = self._client.gettimeout()
         self._client.settimeout(self._limits.idle_s)
         try:
@@ -102,6 +110,17 @@ class Connection:
             raise ConnectionResetError(errno.ECONNRESET, "the client does not take its answer") from None
         finally:
             self._client.settimeout(theirs)
+
+    def end_answer(self) -> None:
+        """Send a header that nothing came after."""
+        self._begins_answer = False
+        if self._head:
+            self.sendall(b"")
+
+    def sendfile(self, *args: Any, **kwargs: Any) -> Any:
+        """Send a file, after its header."""
+        self.end_answer()
+        return self._client.sendfile(*args, **kwargs)
 
     def hang_up(self) -> None:
         """End the connection under whoever waits for its client."""
@@ -175,6 +194,8 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
         try:
             return super().handle_request(listener_name, req, sock, addr)
         finally:
+            with suppress(OSError):
+                sock.end_answer()
             sock.await_request()
             self._silent[sock] = None
 

@@ -111,7 +111,8 @@ def _begin(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item] | N
     if found.stand.is_final and position[0] == found.stand.last_event:
         return None
     # Before a planner has begun nobody has said anything.
-    return _following(position, found, deltas(turn_id) if found.stand.last_event > 1 else [])
+    is_silent = found.stand.last_event <= 1 or not hub().may_have_spoken(str(turn_id))
+    return _following(position, found, [] if is_silent else deltas(turn_id))
 
 
 def _missed(turn_id: UUID, position: Position) -> list[Item]:

@@ -5,6 +5,7 @@ looks into the ledger itself, every few seconds and once for all readers: a read
 happens to its turn.
 """
 
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,7 @@ from models.errors import Unavailable
 from models.ledger import events
 from models.ledger.events import Stand
 from models.logging import log
-from models.redis import Item, read_news
+from models.redis import DELTA, DELTAS_TTL_S, Item, read_news
 
 FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
 """After one of these a turn has no further event."""
@@ -77,6 +78,10 @@ class Hub:
         self._readers: dict[str, set[Reader]] = {}
         self._looks: Daemon | None = None
         self._hears = False
+        self._hears_since = math.inf
+        """Nothing that was announced after this time has been missed."""
+        self._spoken: dict[str, float] = {}
+        """When deltas of a turn were heard last, while Redis may still keep them; the oldest first."""
         self._stopping = threading.Event()
         self._may_look = threading.Event()
         """A reason to look before it is time to."""
@@ -98,6 +103,11 @@ class Hub:
                 if not self._readers[turn_id]:
                     del self._readers[turn_id]
 
+    def may_have_spoken(self, turn_id: str) -> bool:
+        """Whether Redis may keep deltas of a turn that its readers of now have not heard."""
+        hears_all = time.monotonic() - self._hears_since > DELTAS_TTL_S
+        return not hears_all or turn_id in self._spoken
+
     def close(self) -> None:
         """Hand nothing on from now on. When it returns, no look is under way; the listener ends within seconds."""
         self._stopping.set()
@@ -112,16 +122,16 @@ class Hub:
                 if self._stopping.is_set():
                     return
                 if not self._hears:
-                    self._hears = True
+                    self._hears, self._hears_since = True, time.monotonic()
                     self._may_look.set()  # what was announced before was not heard
                 if message is not None:
                     self._hand_on(message)
         except Unavailable:
-            self._hears = False
+            self._hears, self._hears_since = False, math.inf
             self._stopping.wait(_RECONNECT_S)
             raise
         finally:
-            self._hears = False
+            self._hears, self._hears_since = False, math.inf
 
     def _hand_on(self, message: bytes) -> None:
         try:
@@ -131,8 +141,17 @@ class Hub:
             counts().add("turnloom_news_malformed_total")
             return
         for turn_id, items in news:
+            if any(kind == DELTA for _, kind, _ in items):
+                self._note_spoken(turn_id)
             for reader in self._readers_of(turn_id):
                 reader.put(items)
+
+    def _note_spoken(self, turn_id: str) -> None:
+        now = time.monotonic()
+        self._spoken.pop(turn_id, None)
+        self._spoken[turn_id] = now
+        while now - self._spoken[oldest := next(iter(self._spoken))] > DELTAS_TTL_S:
+            del self._spoken[oldest]
 
     def _look(self) -> None:
         """Tell readers of whose turn the ledger knows more, once."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 
-from flask import Flask, Response, request
+from flask import Flask, Response, request, send_file
 
 app = Flask(__name__)
 
@@ -32,3 +32,8 @@ def stream() -> Response:
 @app.get("/large")
 def large() -> Response:
     return Response((b"x" * 65_536 for _ in range(1_000)), content_type="text/plain")
+
+
+@app.get("/file")
+def file() -> Response:
+    return send_file(__file__)

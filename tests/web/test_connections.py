@@ -99,6 +99,21 @@ def drip(client: socket.socket, text: bytes) -> None:
     client.settimeout(HANG)
 
 
+def test_an_answer_goes_out_in_one_piece(connect: Connect) -> None:
+    """Its header with its body; a header that no body comes after goes out, too, and one before a file."""
+    client = connect()
+    told = []
+    for request in (b"GET /wait?s=0", b"HEAD /wait?s=0"):
+        client.sendall(request + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        told.append(client.recv(65_536))
+    header, _, content = asked(client, b"GET /file HTTP/1.1\r\nHost: x\r\n\r\n").partition(b"\r\n\r\n")
+
+    assert told[0].endswith(b"\r\n\r\nwaited")
+    assert told[1].endswith(b"\r\n\r\n")
+    assert header.startswith(b"HTTP/1.1 200")
+    assert content == (ROOT / "tests" / "web" / "slow_app.py").read_bytes()
+
+
 def test_who_never_says_anything_is_let_go(connect: Connect) -> None:
     """A connection without a first byte ends, without a word."""
     assert until_ended(connect()) == b""

@@ -172,7 +172,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Hub:
 def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One round trip to Postgres when it begins; none for what it hears, nor for comments that keep proxies awake.
 
-    Redis is asked when somebody may have said something before.
+    Redis is asked when somebody may have said something before: not where this process has heard all that Redis keeps,
+    and nothing of that turn.
     """
     monkeypatch.setattr("web.events._HEARTBEAT_S", 0.01)
     close_connections()
@@ -190,14 +191,35 @@ def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypa
         heard = costs.begin()
         source.close()
         claim_turn(turn_id)
-        source = follow(turn_id)
-        costs.begin()
-        joined = next(source)
-        later = costs.begin()
-        source.close()
+        joined = _cost_to_join(turn_id, costs)
+        quiet._hears_since = -inf
+        silent = _cost_to_join(turn_id, costs)
+        quiet._hand_on(orjson.dumps([(str(turn_id), [("2.1", "reply.delta", {"text": "so"})])]))
+        spoken = _cost_to_join(turn_id, costs)
 
-    assert (b"id: 1\n" in told[0], told[-1], b"id: 2\n" in joined) == (True, b": still here\n\n", True)
-    assert {"begun": begun, "heard": heard, "later": later} == {"begun": (1, 0), "heard": (0, 0), "later": (1, 1)}
+    assert (b"id: 1\n" in told[0], told[-1]) == (True, b": still here\n\n")
+    assert {"begun": begun, "heard": heard} == {"begun": (1, 0), "heard": (0, 0)}
+    assert [joined, silent, spoken] == [(1, 1), (1, 0), (1, 1)]
+
+
+def test_what_has_been_said_is_forgotten_when_redis_has_forgotten_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that hears all remembers of whom it has heard deltas, for as long as these are kept."""
+    monkeypatch.setattr("web.live.DELTAS_TTL_S", 0.0)
+    hub = Hub()
+    hub._hears_since = -inf
+    for turn_id in ("first", "second"):
+        hub._hand_on(orjson.dumps([(turn_id, [("2.1", "reply.delta", {"text": "so"})])]))
+
+    assert list(hub._spoken) == ["second"]
+    assert not hub.may_have_spoken("first")
+
+
+def _cost_to_join(turn_id: UUID, costs: "_Costs") -> tuple[int, int]:
+    source = follow(turn_id)
+    costs.begin()
+    next(source)
+    source.close()
+    return costs.begin()
 
 
 class _Costs:
