@@ -1,1 +1,1 @@
-"""What to do, what to say. Pure, but for the language-model call."""
+"""Decide what to do and what to say. Pure, except for language-model calls."""

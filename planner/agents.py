@@ -1,4 +1,4 @@
-"""Agents: profiles read from prompts/agents/*.yaml. An agent is data; none has code of its own."""
+"""Agents: profiles read from prompts/agents/*.yaml. An agent is data and has no code of its own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ from planner.validation import Limits
 
 
 class Formatter(Contract):
-    """The tool that joins results into one answer, and where its arguments come from if no step called it."""
+    """The tool that joins results into one answer, and the sources of its arguments if no step called it."""
 
     tool: str
     hint: str
-    """The synthesis hint that asks for it."""
+    """The synthesis hint that asks for this tool."""
     args: dict[str, list[str | int]]
-    """Argument -> where its value may come from, the first there is counts: `slots.name`, `tool.name` for the last
-    result of that tool, `tool.name:field` for a field of it, a number for itself. One that comes from nowhere is left
-    out."""
+    """Argument -> possible sources of its value, of which the first that has one counts: `slots.name`, `tool.name` for
+    the last result of that tool, `tool.name:field` for a field of it, a number for itself. An argument without a value
+    is left out."""
 
 
 class AgentProfile(Contract):
@@ -38,65 +38,66 @@ class AgentProfile(Contract):
     description: str
     """One sentence for people who choose an agent."""
     persona: str
-    """Who the language model is told to be."""
+    """The persona that the language model takes on."""
     planning: str = ""
     """Advice for planning with this agent's tools."""
     tools: list[str]
-    """What it may call: tools, `pack.*`, or `*`."""
+    """The tools it may call: names, `pack.*`, or `*`."""
     modes: list[Mode]
-    """The modes a turn may ask for."""
+    """The modes that a turn may ask for."""
     mode: Mode
     """The mode of a turn that asks for none."""
     max_depth: int | None = Field(None, ge=1)
-    """Steps on a plan's longest path, at most."""
+    """Most steps on a plan's longest path; null: any number."""
     max_fan_out: int | None = Field(None, ge=1)
-    """Steps that need the same step directly, at most."""
+    """Most steps that need the same step directly; null: any number."""
     max_parallel: int | None = Field(6, ge=1)
-    """Steps of one turn that are under way at a time, at most; null: any number."""
+    """Most steps of one turn that are under way at a time; null: any number."""
     max_rounds: int = Field(8, ge=1, le=100)
-    """Revisions of a turn's plan in the modes `react` and `adaptive`, at most."""
+    """Most revisions of a turn's plan in the modes `react` and `adaptive`."""
     max_replans: int = Field(1, ge=0, le=10)
-    """How often a turn is planned again because failures block its answer, in the other modes."""
+    """How often a turn may be planned again in the other modes because failures block its answer."""
     max_duration_s: float = Field(600, gt=0)
-    """After this much work a turn is not planned again."""
+    """A turn is not planned again when this much time has passed since its planning began."""
     max_cost: float | None = Field(None, gt=0)
-    """After this much spent on language models a turn is not planned again; null: any amount."""
+    """A turn is not planned again when it has spent this much on language models; null: any amount."""
     max_llm_tokens: int | None = Field(None, ge=1)
-    """Tokens of language models for one turn, prompts and answers together; over it none is asked; null: any number."""
+    """Most language-model tokens of one turn, prompts and answers together. A turn over the limit calls no language
+    model; null: any number."""
     responder: Literal["template", "llm"] = "llm"
-    """Who writes the reply where no template is made for it."""
+    """Who writes a reply that no specific template fits."""
     slots: dict[str, Slot] = Field(default_factory=dict)
-    """What the messages of a conversation may settle, as typed values."""
+    """The typed values that messages of a conversation may settle, by name."""
     hints: list[str] = Field(default_factory=list)
     """The reply templates that a plan may ask for as its synthesis hint: names under prompts/responding."""
     formatter: Formatter | None = None
-    """What makes the answer whole where the plan's own formatter is missing or failed."""
+    """The tool that completes the answer if the plan's own formatter is missing or failed."""
     grounding: Literal["strict", "results"] = "strict"
-    """`strict`: no reply holds a figure without a source. `results`: so with replies made from results; what the
-    planner answers by itself is not checked."""
+    """`strict`: no reply holds a figure without a source. `results`: the same for replies made from results; the
+    planner's own answers are not checked."""
     context_tokens: int = Field(6_000, ge=500)
-    """Tokens that a planning call may spend on the past: history, memory, knowledge and results, by our estimate."""
+    """Estimated tokens that a planning call may spend on the past: history, memory, knowledge and results."""
     critic: Literal["auto", "off", "always"] = "auto"
-    """When a second call looks over a reply before it is sent: where there is reason to doubt it, never, always."""
+    """When a second call checks a reply before it is sent. `auto`: if there is reason to doubt the reply."""
     critic_below: float = Field(0.8, ge=0, le=1)
-    """Under this confidence the planner counts as unsure."""
+    """Below this confidence the planner counts as unsure."""
     llm: str | None = None
-    """The language model by name; the default setting where absent."""
+    """The name of the language model; if absent, the default setting."""
     style: str = "default"
     """The voice: a name under prompts/styles."""
     placement: Placement | None = None
-    """How steps are laid on workers; the deployment's setting where absent."""
+    """How steps are placed on workers; if absent, the deployment's setting."""
 
     _digest: str = PrivateAttr("")
 
     @property
     def source(self) -> str:
-        """What traces say of it: `agents/name@version`, of a tenant's own with `+` and that text's digest."""
+        """The name in traces: `agents/name@version`; a tenant's own profile adds `+` and the digest of its text."""
         return f"agents/{self.name}@{self.version}{self._digest and '+'}{self._digest}"
 
     @property
     def limits(self) -> Limits:
-        """Bounds of a plan for this agent: its own, and the deployment's on steps."""
+        """The bounds of a plan for this agent: its own, and the deployment's limit on steps."""
         return Limits(settings().plan_max_steps, self.max_depth, self.max_fan_out, self.slots)
 
     @model_validator(mode="after")
@@ -108,20 +109,20 @@ class AgentProfile(Contract):
 
     @model_validator(mode="after")
     def slots_fit(self) -> Self:
-        """Refuse slots that speak of others which there are not."""
+        """Refuse slots that refer to unknown slots or take each other's names."""
         check_slots(self.slots)
         return self
 
 
 def changed(base: AgentProfile | None, fields: Mapping[str, Any], digest: str) -> AgentProfile:
-    """Return a profile with a tenant's own fields in place of the shipped ones; all are its own where there is no base.
+    """Return a profile with a tenant's fields over those of the base. Without a base all fields are the tenant's.
 
     Raises:
-        ValueError: what comes of it is no profile.
+        ValueError: the result is not a valid profile.
     """
     kept = base.model_dump(exclude_unset=True) if base else {}
     profile = AgentProfile.model_validate({**kept, **fields})
-    profile._digest = digest  # noqa: SLF001 - only here; a file cannot say it of itself
+    profile._digest = digest  # noqa: SLF001 - set only here, so that no file can claim a digest
     return profile
 
 
@@ -135,7 +136,7 @@ class Agents:
         """Return the agent of that name.
 
         Raises:
-            NotFound: there is none; the message names those that exist.
+            NotFound: it does not exist; the message names those that do.
         """
         if name not in self.profiles:
             raise NotFound(f"there is no agent {name!r}; there are: {', '.join(self.profiles)}")
@@ -147,7 +148,7 @@ def load_agents(folder: Path) -> Agents:
     """Read every profile in a folder, such as prompts/agents.
 
     Raises:
-        Misconfigured: a profile is wrong, or its name is not its file's. It names the file and the line.
+        Misconfigured: a profile is invalid, or its name differs from its file's. The message names file and line.
     """
     return Agents({path.stem: read_file(path, partial(_profile, path.stem)) for path in sorted(folder.glob("*.yaml"))})
 

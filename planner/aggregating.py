@@ -1,6 +1,6 @@
-"""Aggregate: where a plan's own formatter is missing or failed, make of what there is what it would have made.
+"""Aggregate: call the agent's formatter on the results if the plan's own formatter step is missing or failed.
 
-Which formatter that is, and where its arguments come from, is data of the agent.
+The agent's profile names the formatter and the sources of its arguments.
 """
 
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from planner.results import StepOutcome
 from tools.registry import Tool
 
 STEP = "aggregation"
-"""The id under which the formatter's result counts, beside those of the plan's steps."""
+"""The id under which the formatter's result is listed beside the plan's own steps."""
 
 
 class Aggregation(NamedTuple):
@@ -21,7 +21,7 @@ class Aggregation(NamedTuple):
 
 
 def aggregation(outcome: Outcome) -> Aggregation | None:
-    """Return the call that makes the answer whole; None where there is nothing to make, or to make it from."""
+    """Return the formatter call that completes the answer; None if none is wanted or there are no results."""
     formatter = outcome.agent.formatter
     if formatter is None or outcome.submitted or outcome.stop in ("cancelled", "superseded"):
         return None
@@ -36,7 +36,7 @@ def aggregation(outcome: Outcome) -> Aggregation | None:
 
 
 def aggregated(call: Aggregation, result: Any) -> StepOutcome:
-    """Return the result of the call as that of a step."""
+    """Return the result of the call as a step outcome."""
     return StepOutcome(id=STEP, tool=call.tool.name, args=call.args, status="succeeded", result=result)
 
 

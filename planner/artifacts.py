@@ -1,4 +1,4 @@
-"""Make the structured parts of a reply from the results of steps, each in the way that its tool declares."""
+"""Make the artifacts of a reply from the results of steps, each as its tool declares."""
 
 from models.contracts.artifact import Artifact
 from models.contracts.plan import find_references, parse_reference
@@ -9,7 +9,7 @@ from tools.registry import Tool
 
 
 def artifacts_of(outcome: Outcome) -> list[Artifact]:
-    """Return the artifacts of an outcome, the formatter's first, each with the steps that it was made from."""
+    """Return the artifacts of an outcome, the formatter's first. Each names the steps that it was made from."""
     formatted = outcome.formatted()
     steps = [*([formatted] if formatted else []), *outcome.succeeded()]
     made = (_artifact(step, outcome.tools.tools[step.tool]) for step in steps if step.tool in outcome.tools.tools)
@@ -21,7 +21,7 @@ def _artifact(step: StepOutcome, tool: Tool) -> Artifact | None:
         return None
     try:
         artifact = tool.artifact(tool.output.model_validate(step.result))
-    except Exception:  # noqa: BLE001 - a pack's own code; a reply without its artifact beats no reply
+    except Exception:  # noqa: BLE001 - a pack's own code may fail; a reply without an artifact is better than none
         log.warning("artifact.failed", tool=tool.name, step_id=step.id, exc_info=True)
         return None
     return artifact and artifact.model_copy(update={"sources": [step.id, *_referred(step)]})

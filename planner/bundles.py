@@ -1,11 +1,12 @@
-"""Gather a plan's reads into bundles: what one worker can run by itself, each step as soon as it is ready.
+"""Gather a plan's reads into bundles. One worker runs a bundle by itself, each step as soon as it is ready.
 
-In: steps and what each needs.  Out: fragments, which depend on each other as a smaller DAG.
+In: steps and the needs of each.  Out: fragments, which depend on each other as a smaller DAG.
 
-A step joins the bundle that holds all that it needs, or one that has the same needs, so that whatever a bundle waits
-for, each of its steps would have waited for: no constraint is added. It goes behind a step that it needs, into that
-one's lane, or begins a lane of its own. As no step of a lane can run beside another, a bundle never has more to do at a
-time than it has lanes. What has an effect, or is called in a process of its own, is a fragment by itself.
+A step joins the bundle that holds everything it needs, or a bundle that has the same needs. So every step of a bundle
+would have waited for what the bundle waits for, and no constraint is added. If the last step of a lane is a need of the
+new step, the step joins that lane; otherwise it begins a lane of its own. No two steps of a lane can run at the same
+time, so a bundle never has more steps ready than it has lanes. A step that has an effect, or is called in a process of
+its own, is a fragment by itself.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,7 +16,7 @@ from planner.graph import Fragment, Node, fewest, lane_of, transitive_closure
 
 
 def bundles(nodes: Iterable[Node], most_lanes: int, most_steps: int, pinned: Collection[str] = ()) -> list[Fragment]:
-    """Gather the steps; each is in exactly one fragment.
+    """Gather the steps into fragments. Each step is in exactly one fragment.
 
     `pinned` steps are under way: they count as needs and are in no fragment.
     """
@@ -33,7 +34,7 @@ def bundles(nodes: Iterable[Node], most_lanes: int, most_steps: int, pinned: Col
 
 
 class _Gathering:
-    """A bundle that takes further steps while it has room."""
+    """A bundle that accepts steps while it has room."""
 
     def __init__(self, first: Node, needs: frozenset[str], most_lanes: int, most_steps: int) -> None:
         self._needs = needs
@@ -44,7 +45,10 @@ class _Gathering:
         self._room = most_steps - 1 if _rides(first) else 0
 
     def take(self, node: Node, needs: frozenset[str]) -> bool:
-        """Take a step that comes after all it needs, if it belongs here and there is room."""
+        """Add a step if it belongs here and there is room; return whether it was added.
+
+        The steps that it needs are offered before it.
+        """
         belongs = needs == self._needs or (bool(needs) and needs <= self._steps)
         wants_other_queue = not node.inline and self._queue not in (None, node.queue)
         if not belongs or wants_other_queue or not _rides(node) or not self._room:
@@ -62,7 +66,7 @@ class _Gathering:
         return True
 
     def fragment(self) -> Fragment:
-        """Return what has been gathered."""
+        """Return the gathered steps as a fragment."""
         lanes = tuple(lane_of(lane, self._queue) for lane in self._lanes)
         return Fragment(
             needs=tuple(sorted(self._needs)),

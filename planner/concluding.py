@@ -1,4 +1,4 @@
-"""What a language model concludes from results: the form of its answer, and how it is read."""
+"""Conclusions: what a language model concludes from results, and how its answer is read."""
 
 from functools import lru_cache
 from typing import Any
@@ -15,17 +15,17 @@ from tools.registry import Registry
 
 
 class ConcludedAttribute(Contract):
-    """A property of a thing, with its one value."""
+    """A property of a thing, with exactly one value."""
 
     name: Word
     value: Value
 
 
 class ConcludedLink(Contract):
-    """A link to another entity that the model concluded."""
+    """A link from the thing to another thing."""
 
     kind: Word
-    """Such as has_attraction, part_of, costs_more_than."""
+    """The kind of link, such as has_attraction, part_of or costs_more_than."""
     type: Word
     """Type of the other thing."""
     name: Name
@@ -33,10 +33,10 @@ class ConcludedLink(Contract):
 
 
 class ConcludedEntity(Contract):
-    """A thing that a result tells about."""
+    """A thing that a result describes."""
 
     type: Word
-    """What it is, in one word."""
+    """The type of the thing, in one word."""
     name: Name
     step: str
     """Id of the step whose result says so."""
@@ -47,11 +47,11 @@ class ConcludedEntity(Contract):
 
     @property
     def id(self) -> str:
-        """Its id in the knowledge graph."""
+        """The entity's id in the knowledge graph."""
         return entity_id(self.type, self.name)
 
     def finding(self) -> Finding:
-        """Return what it says, as tools say it too."""
+        """Return the entity as a finding, the form in which tools report too."""
         return Finding(
             type=self.type,
             name=self.name,
@@ -62,19 +62,19 @@ class ConcludedEntity(Contract):
 
 
 class ConcludedHypothesis(Contract):
-    """Something that may be so and that matters for the goal."""
+    """Something that may be true and that matters for the goal."""
 
     id: str | None = Field(max_length=200)
-    """Id of the known hypothesis that this is; null for a new one."""
+    """Id of the known hypothesis that this one updates; null for a new one."""
     text: str = Field(min_length=1, max_length=500)
     confidence: Confidence
-    """How likely it is by all that is known, from 0 to 1."""
+    """How likely it is, given everything that is known, from 0 to 1."""
     supports: list[str] = Field(max_length=10)
-    """Ids of the entities that speak for it."""
+    """Ids of the entities that support it."""
     contradicts: list[str] = Field(max_length=10)
-    """Ids of the entities that speak against it."""
+    """Ids of the entities that contradict it."""
     step: str
-    """Id of the step whose result gave rise to it, or changed its confidence."""
+    """Id of the step whose result suggested it, or changed its confidence."""
 
 
 class Contradicted(Contract):
@@ -105,10 +105,10 @@ def conclusion_schema() -> dict[str, Any]:
 
 
 def read_conclusion(text: str) -> Conclusion:
-    """Read what a language model answered.
+    """Read a language model's answer as a conclusion.
 
     Raises:
-        InvalidPlan: it is no conclusion.
+        InvalidPlan: the answer is not a conclusion.
     """
     try:
         return Conclusion.model_validate(decode(text, Registry()))

@@ -1,4 +1,4 @@
-"""What a planning call is told: everything, and nothing it would have to look up."""
+"""The planning context: everything that a planning call needs, so that it looks nothing up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from tools.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One finished turn of the conversation, as far as its words go."""
+    """The message and the reply of one finished turn of the conversation."""
 
     message: str
     reply: str
@@ -28,61 +28,64 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningContext:
-    """One message to plan for."""
+    """A message to plan for, and everything that its planner may know."""
 
     agent: AgentProfile
     tools: Registry
-    """Those the agent may use."""
+    """The tools that the agent may use."""
     unavailable: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Tool -> `{code, scopes | service}`: why it cannot be used now. Those that the user has not granted are not among
-    the tools."""
+    """Tool -> `{code, scopes | service}`, the reason why it cannot be used now. Tools that the user has not granted are
+    not among `tools`."""
     message: str
     mode: Mode
     now: datetime
-    """The only clock a prompt knows, in the user's time zone."""
+    """The time in the user's time zone. Prompts know no other clock."""
     timeout_s: float
-    """Time for drafting, a repair included."""
+    """Time for drafting, including a repair."""
     prompts: Prompts = field(default_factory=shipped)
-    """As the tenant has them."""
+    """The prompts, with the tenant's own texts."""
     playbooks: Playbooks = NO_PLAYBOOKS
-    """Those that a plan may call."""
+    """The playbooks that a plan may call."""
     user: dict[str, Any] = field(default_factory=dict)
     history: Sequence[Exchange] = ()
-    """Earlier turns of the conversation, oldest first; those that the summary covers are not among them."""
+    """Earlier turns of the conversation, oldest first, without those that the summary covers."""
     summary: str | None = None
-    """What was said before these, summed up."""
+    """A summary of the turns before `history`."""
     slots: Mapping[str, Any] = field(default_factory=dict)
-    """What the conversation has settled so far."""
+    """Slots that the conversation has settled so far."""
     memory: Sequence[Remembered] = ()
-    """Results of earlier turns that still hold, the newest first."""
+    """Results of earlier turns that still hold, newest first."""
     knowledge: Mapping[str, Any] = field(default_factory=dict)
-    """What is known that matters for the message: the snapshot of the knowledge graph, in mode `adaptive`."""
+    """The part of the knowledge graph that matters for the message, in mode `adaptive`."""
     last: Plan | None = None
-    """The last revision of the turn's plan with what it builds on, in mode `adaptive`."""
+    """The last revision of the turn's plan, with the steps of earlier ones that have run, in mode `adaptive`."""
     lesson: Lesson | None = None
-    """What was learned from its results."""
+    """The lesson from the results of the last revision."""
     asked: Sequence[Mapping[str, Any]] = ()
-    """`{tool, args, needs}` of the calls for which the last reply asked the user something."""
+    """Calls for which the last reply asked the user something, each as `{tool, args, needs}`."""
     revision: int = 0
-    """Revisions of the turn's plan so far."""
+    """Number of revisions of the turn's plan so far."""
     again: Again | None = None
-    """Why it is planned again, where it is."""
+    """Why the turn is planned again; None for its first plan."""
     done: Sequence[StepOutcome] = ()
-    """How the steps of the earlier revisions ended. They never run again; later steps may refer to their results."""
+    """Outcomes of the steps of earlier revisions. They never run again; later steps may refer to their results."""
 
     @property
     def offered(self) -> Registry:
-        """What a step may call: the tools, and the playbooks among them."""
+        """The tools that a step may call, with the playbooks among them."""
         return self.playbooks.beside(self.tools)
 
     @property
     def contradicted(self) -> Mapping[str, str]:
-        """Assumption of the last revision that has turned out to be wrong -> why."""
+        """Assumptions of the last revision that turned out to be wrong, each with the reason."""
         return self.lesson.contradicted if self.lesson else {}
 
 
 def known(context: PlanningContext) -> list[Rendered]:
-    """Return what is told of the conversation beside its last messages: its summary, state, memory and knowledge."""
+    """Render what a prompt says about the conversation besides its last messages.
+
+    That is its summary, slots, memory and open questions, the unavailable tools, and its knowledge.
+    """
     slots = shown(context.slots, context.agent.slots)
     memory = [entry.shown() for entry in context.memory]
     render, parts = context.prompts.render, []

@@ -1,7 +1,7 @@
-"""Criticise a reply before it is sent, where there is reason to doubt it: an unsure planner, or a step that failed.
+"""Criticise a reply before it is sent if there is reason to doubt it: an unsure planner, or a step that failed.
 
-In: the outcome, and a text that may become its reply.  Out: a criticism; where none is to be had, the text stands.
-A text is criticised once and written anew once, at most.
+In: the outcome, and a text that may become its reply.  Out: a criticism; if there is none, the text stands.
+A text is criticised at most once and rewritten at most once.
 """
 
 import time
@@ -29,13 +29,13 @@ _MOST_S = 30.0
 
 
 class Judgement(Contract):
-    """A critic's answer."""
+    """A critic's judgement of a draft."""
 
     verdict: Verdict
     reasons: list[str] = Field(max_length=10)
-    """What is wrong, each in one sentence."""
+    """The faults of the draft, one sentence each."""
     fix: str | None = None
-    """What the reply should say instead; after `ask` the question."""
+    """What the reply should say instead; with the verdict `ask`, the question to the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,21 +46,21 @@ class Criticism:
     usage: Usage
     duration_ms: int
     prompts: tuple[str, ...]
-    """`name@version` of everything rendered for it."""
+    """`name@version` of every prompt rendered for it."""
 
     def trace(self) -> dict[str, Any]:
-        """Return it as it is kept with the reply."""
+        """Return the criticism as it is stored with the reply."""
         used = {"prompt_tokens": self.usage.prompt_tokens, "completion_tokens": self.usage.completion_tokens}
         return {**self.judgement.model_dump(), **used, "cost": self.usage.cost, "duration_ms": self.duration_ms}
 
 
 def is_due(outcome: Outcome) -> bool:
-    """Tell whether a reply to this outcome is to be criticised."""
+    """Return whether a critic should judge the reply to this outcome."""
     agent = outcome.agent
     if settings().critic == "off" or agent.critic == "off":
         return False
     if outcome.submitted or outcome.stop or outcome.question() or _came_to_nothing(outcome):
-        return False  # no language model is to be called, only the user can help, or there is nothing to say better
+        return False  # no language model may be called, only the user can help, or no step succeeded
     unsure = outcome.confidence is not None and outcome.confidence < agent.critic_below
     return agent.critic == "always" or unsure or any(step.status in ("failed", "unknown") for step in outcome.steps)
 
@@ -70,7 +70,7 @@ def _came_to_nothing(outcome: Outcome) -> bool:
 
 
 def criticise(outcome: Outcome, text: str, llm: LanguageModel, timeout_s: float) -> Criticism | None:
-    """Let a language model judge a text; None where it is out, or its answer cannot be used."""
+    """Let a language model judge a text. Return None if it is unavailable or its answer cannot be used."""
     messages, prompts = critic_messages(outcome, text)
     began = time.monotonic()
     try:

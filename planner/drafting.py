@@ -1,7 +1,7 @@
-"""Draft a plan: one call of a language model, and one more where its answer cannot be used.
+"""Draft a plan: one language-model call, and a second one if its answer cannot be used.
 
-In: a planning context.  Out: a valid plan (a direct reply is a plan without steps), or the faults of the second try.
-`Unavailable` passes through: whether to try later is not decided here.
+In: a planning context.  Out: a valid plan (a direct reply is a plan without steps), or the faults of the last answer.
+`Unavailable` passes through. The caller decides whether to try later.
 """
 
 import time
@@ -39,9 +39,9 @@ class Draft:
     """The result of planning."""
 
     plan: Plan | None
-    """None where the repaired answer, too, could not be used."""
+    """The plan; None if the repaired answer could not be used either."""
     faults: tuple[dict[str, Any], ...]
-    """What is wrong with the last answer; empty where there is a plan."""
+    """The faults of the last answer; empty if there is a plan."""
     text: str
     """The last answer as the model wrote it, kept for the trace."""
     usage: Usage
@@ -61,7 +61,7 @@ class _Judged:
     plan: Plan | None
     faults: tuple[dict[str, Any], ...] = ()
     playbooks: tuple[str, ...] = ()
-    """`name@version` of those that the plan called."""
+    """`name@version` of the playbooks that the plan called."""
 
 
 def draft(
@@ -72,13 +72,13 @@ def draft(
     on_refused: Callable[[], None] | None = None,
     on_delta: OnDelta | None = None,
 ) -> Draft:
-    """Ask for a plan and check it; ask once more, showing every fault, where it breaks a rule.
+    """Ask for a plan and check it. If it has faults, show them all and ask once more.
 
-    `on_step` hears of each step of the first answer while the model writes, and `on_refused` that this answer is not
-    taken, before the second is asked for. `on_delta` hears the pieces of a reply in mode `direct`.
+    `on_step` gets each step of the first answer while the model writes. `on_refused` is called if that answer is
+    refused, before the second is asked for. `on_delta` gets the pieces of a reply in mode `direct`.
 
     Raises:
-        Unavailable: the language model cannot be reached in the context's time.
+        Unavailable: the language model did not answer within the context's time.
     """
     if context.mode == "direct" or not context.tools.tools:
         return _draft_reply(context, llm, on_delta)
@@ -104,7 +104,8 @@ def draft(
 def planning_messages(context: PlanningContext) -> tuple[list[Message], tuple[str, ...]]:
     """Return the prompt of a planning call, and `name@version` of its parts.
 
-    What changes least stands first, so that a provider's prompt cache serves it; the same context gives the same bytes.
+    The parts that change least come first, so that a provider's prompt cache serves them. The same context gives the
+    same bytes.
     """
     rules = _Rules(
         prompts=context.prompts,
@@ -120,11 +121,11 @@ def planning_messages(context: PlanningContext) -> tuple[list[Message], tuple[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rules:
-    """All that the rules of a planning prompt depend on."""
+    """The inputs of the rules in a planning prompt."""
 
     prompts: Prompts
     profile: str
-    """The agent's, as JSON: there are lists in it, which have no hash."""
+    """The agent's profile as JSON. The profile itself holds lists, which cannot be hashed."""
     agent: AgentProfile = field(compare=False)
     tools: tuple[Tool, ...]
     phased: bool
@@ -134,7 +135,7 @@ class _Rules:
 
 @lru_cache(maxsize=128)
 def _planning_rules(rules: _Rules) -> Sequence[Rendered]:
-    """Return the rules, and what they were rendered from. They are long, and the same for most messages."""
+    """Return the rules and the parts that they were rendered from. They are cached: most messages share them."""
     agent = rules.agent
     spoken, parts = voice(agent, rules.prompts, {"locale": rules.locale, "timezone": rules.timezone})
     text = rules.prompts.render(
@@ -179,7 +180,7 @@ def _messages(context: PlanningContext, system: Sequence[Rendered]) -> tuple[lis
 
 
 def _revision(context: PlanningContext) -> list[Rendered]:
-    """Return what a revision is told beyond the message: what has been done so far, and what is wanted now."""
+    """Return what a revision's prompt adds to the message: the steps so far, and the reason to plan again."""
     if not context.revision:
         return []
     done = [_observed(step) for step in context.done]
@@ -192,7 +193,7 @@ def _observed(step: StepOutcome) -> dict[str, Any]:
 
 
 def _described(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Describe the tools. A playbook's result is that of one of them, and is not shown twice."""
+    """Describe the tools. A playbook has the result of one of its tools, and that schema is not shown twice."""
     first: dict[type[BaseModel], str] = {}
     for tool in tools:
         first.setdefault(tool.output, tool.name)
@@ -247,7 +248,7 @@ def _judge(generation: Generation, context: PlanningContext) -> _Judged:
 
 def _plan_in(generation: Generation, context: PlanningContext, expansion: Expansion) -> Plan:
     if generation.finish_reason == "refusal" and generation.text.strip():
-        return Plan(reply=generation.text.strip(), steps=[])  # declining is an answer, and fit for the user
+        return Plan(reply=generation.text.strip(), steps=[])  # a refusal is an answer that the user may see
     data = without_repeats(expand(decode(generation.text, expansion.tools), expansion), context.done)
     if context.last is not None:
         data = with_kept(data, context.last, {step.id for step in context.done}, context.contradicted)
@@ -255,9 +256,9 @@ def _plan_in(generation: Generation, context: PlanningContext, expansion: Expans
     if again := effects_again(plan, context.done, context.tools):
         raise InvalidPlan(again[0].message, faults=[fault.model_dump() for fault in again])
     if context.revision:
-        return plan  # without steps it says that the work is done
+        return plan  # a revision without steps says that the work is done
     if context.mode == "plan" and not plan.steps:
-        raise _invalid("no_steps", "this message is to be worked on with tools; the plan has no steps")
+        raise _invalid("no_steps", "this message must be worked on with tools, but the plan has no steps")
     answered = (plan.reply or "").strip() or plan.synthesis_hint in context.agent.hints
     if not plan.steps and not answered:
         raise _invalid("empty_answer", "without steps, `reply` must hold the answer")

@@ -1,8 +1,7 @@
-"""Expand the calls of playbooks in a plan into the steps that they stand for, before the plan is validated.
+"""Expand a plan's calls of playbooks into the steps that they stand for, before the plan is validated.
 
-The ids of these steps begin with the call's own. Other steps that refer to the call, or wait for it, get its result
-step. What a playbook has nothing to fill in with is left out of its arguments, and a step whose `run_if` has nothing is
-left out of the plan.
+The ids of these steps begin with the id of the call. Other steps that refer to the call, or wait for it, get its result
+step instead. An argument that nothing fills is left out, and so is a step whose `run_if` nothing fills.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,25 +26,25 @@ Raw = dict[str, Any]
 
 
 class Expansion:
-    """The calls of playbooks in one plan, whose steps come one by one."""
+    """An expander of the playbook calls in one plan. It takes the plan's steps one by one."""
 
     def __init__(self, playbooks: Playbooks, tools: Registry) -> None:
         self.faults: list[Fault] = []
-        """What is wrong with the calls so far."""
+        """The faults of the calls so far."""
         self.used: dict[str, None] = {}
         """`name@version` of each playbook called so far."""
         self.tools = tools
-        """What a step may call, with the playbooks among it."""
+        """The tools that a step may call, with the playbooks among them."""
         self._playbooks = playbooks
         self._results: dict[str, str] = {}
 
     def hear(self, raw: Any) -> None:
-        """Take note of a step, so that others may speak of it before it is expanded."""
+        """Note a step, so that other steps may refer to it before it is expanded."""
         if (call := self._call(raw)) is not None:
             self._results[call.id] = self._result(call.id, call.tool)
 
     def steps(self, raw: Any) -> list[Any]:
-        """Return the steps that a step stands for: itself, if it calls no playbook, or not in the form of a step."""
+        """Return the steps that a step stands for. A step that is not a valid call of a playbook stands for itself."""
         self.hear(raw)
         raw = self._renamed(raw)
         call = self._call(raw)
@@ -59,19 +58,19 @@ class Expansion:
         return [{**step, **passed, **({} if _waits(step, own) else before)} for step in unfolded]
 
     def hint(self, raw: Any) -> str | None:
-        """Return the template that a step's playbook names for the reply."""
+        """Return the reply template that a step's playbook names; None if the step calls no playbook."""
         call = self._call(raw)
         return self._playbooks.books[call.tool.removeprefix(PREFIX)].synthesis_hint if call else None
 
     def _call(self, raw: Any) -> Step | None:
-        """Return a step that calls a playbook, None where it is none, or another kind of step."""
+        """Return a step that calls a playbook; None if it is another kind of step, or not a valid step."""
         name = raw.get("tool") if isinstance(raw, dict) else None
         if not isinstance(name, str) or called_name(name) not in self._playbooks.offered:
             return None
         try:
             return Step.model_validate(raw)
         except ValidationError:
-            return None  # validation names what is wrong with it
+            return None  # validation reports what is wrong with it
 
     def _faults(self, call: Step) -> Iterator[Fault]:
         yield from faults_of_arguments(call, "args", self.tools.get(call.tool), call.args)
@@ -111,7 +110,7 @@ class Expansion:
             known[step.id] = {"$from": self._result(step_id, step.tool)}
 
     def _renamed(self, value: Any) -> Any:
-        """Return a step, or a part of one, in which the results of calls stand for the calls."""
+        """Return a step, or a part of one, that refers to the result steps of calls and not to the calls."""
         if isinstance(value, list):
             return [self._renamed(inner) for inner in value]
         if not isinstance(value, dict):
@@ -126,9 +125,9 @@ class Expansion:
 
 
 def expand(data: Mapping[str, Any], expansion: Expansion) -> dict[str, Any]:
-    """Return a plan's data with the steps that its calls of playbooks stand for.
+    """Return a plan's data with its calls of playbooks replaced by their steps.
 
-    A plan that is nothing but one such call, and names no template, is answered by the playbook's.
+    A plan that is a single call and names no template gets the playbook's template.
     """
     listed = data.get("steps")
     if not isinstance(listed, list):
@@ -142,7 +141,7 @@ def expand(data: Mapping[str, Any], expansion: Expansion) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A plan from a playbook, because no language model gave one."""
+    """A plan made from a playbook because no language model gave one."""
 
     plan: Plan
     source: str
@@ -150,9 +149,9 @@ class StandIn:
 
 
 def stand_in(playbooks: Playbooks, known: Mapping[str, Any], tools: Registry, limits: Limits) -> StandIn | None:
-    """Return a plan from the first playbook whose inputs are known and which only reads; None where there is none.
+    """Return a plan from the first playbook whose inputs are known and that only reads; None if there is none.
 
-    Nobody has understood the message: nothing may have an effect. `known`: slots, and what is known of the user.
+    Nobody has understood the message, so nothing may have an effect. `known`: slots, and what is known of the user.
     """
     offered = playbooks.beside(tools)
     for name in playbooks.offered:
@@ -172,7 +171,7 @@ def stand_in(playbooks: Playbooks, known: Mapping[str, Any], tools: Registry, li
 
 
 def _filled(value: Any, known: Mapping[str, Any]) -> Any:
-    """Return a playbook's value with everything filled in: `${...}` by a value or a reference."""
+    """Return a playbook's value with each `${...}` replaced by a value or a reference."""
     if isinstance(value, str) and (variable := VARIABLE.fullmatch(value)):
         return _at(known.get(variable[1], _ABSENT), variable[2])
     if isinstance(value, list):
@@ -195,7 +194,7 @@ def _at(found: Any, path: str) -> Any:
 
 
 def _waits(step: Raw, own: set[str]) -> bool:
-    """Tell whether a step comes after others of its playbook."""
+    """Return whether a step waits for another step of its playbook."""
     references = find_references([step["args"], {"$from": step["run_if"]["$from"]} if "run_if" in step else None])
     return bool(step["needs"]) or any(_source(reference) in own for _, reference in references)
 

@@ -1,4 +1,4 @@
-"""What a fragment of a plan consists of: lanes, and how they run one after another or side by side."""
+"""Expressions: the lanes of a plan fragment, and how they run one after another or side by side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ class Lane:
     steps: tuple[str, ...]
     queue: str
     label: str
-    """What operators see: the first tool, and how many more."""
+    """The text for operators: the first tool, and the number of further steps."""
     only_reads: bool = True
-    """Whether it may ride in one task with other lanes."""
+    """Whether all its steps only read. Only such a lane may share a task with other lanes."""
     limit_ms: int | None = None
-    """Time for its call, where that is made in a process of its own, and rides with no other."""
+    """Time limit of its call if the call runs in a process of its own. Such a lane shares its task with no other."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Lanes that run side by side in one task, as each step becomes ready: they may wait for each other's steps."""
+    """Lanes that run side by side in one task. Each step starts when it is ready; lanes may wait for each other."""
 
     lanes: tuple[Lane, ...]
 
@@ -62,7 +62,7 @@ def dump_expression(expression: Expression) -> dict[str, Any]:
 
 
 def load_expression(data: Mapping[str, Any]) -> Expression:
-    """Read what `dump_expression` wrote."""
+    """Read an expression from the data that `dump_expression` wrote."""
     if "lane" in data:
         only_reads, limit_ms = data.get("only_reads", True), data.get("limit_ms")
         return Lane(tuple(data["lane"]), data["queue"], data["label"], only_reads, limit_ms)

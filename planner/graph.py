@@ -1,11 +1,12 @@
 """Reduce a plan's DAG to fragments that Celery chains and chords can express exactly.
 
-In: steps and what each needs.  Out: fragments, which depend on each other as a smaller DAG.
+In: steps and the needs of each.  Out: fragments, which depend on each other as a smaller DAG.
 
-Two rewrites on the transitively reduced graph, to a fixpoint: *series* (u's only follower is v, and v's only need is u)
-and *parallel* (same needs, same followers). Neither adds a constraint nor loses one, so that the order that the
-fragments impose is the DAG's own. What does not reduce (an N: one step that feeds two joins) stays several fragments,
-joined in the ledger. A fragment holds at most `max_steps`, because each message carries the rest of its canvas.
+Two rewrites run on the transitively reduced graph until neither applies: *series* (u's only follower is v, and v's only
+need is u) and *parallel* (same needs, same followers). They neither add nor lose a constraint, so the fragments impose
+exactly the order of the DAG. A part that does not reduce, such as an N (one step that feeds two joins), stays several
+fragments, and the ledger joins them. A fragment holds at most `max_steps`, because each message carries the rest of its
+canvas.
 """
 
 from collections import defaultdict
@@ -29,29 +30,30 @@ class Node:
     inline: bool = False
     """Whether it is so short that it runs where it becomes ready, without a message of its own."""
     limit_ms: int | None = None
-    """Time for its call, where that is made in a process of its own: then it is a lane of its own too."""
+    """Time limit of its call if the call runs in a process of its own. Such a step is also a lane of its own."""
 
 
 @dataclass(frozen=True)
 class Fragment:
-    """A part of the plan for one canvas; it is sent when all `needs` (steps of other fragments) are final."""
+    """A part of the plan for one canvas. It is sent when all `needs` (steps of other fragments) are final."""
 
     needs: tuple[str, ...]
     steps: tuple[str, ...]
     expression: Expression
     inline: bool
-    """Whether it holds inline steps only: whoever makes it ready runs it."""
+    """Whether it holds only inline steps. Whoever makes it ready runs it."""
 
     @property
     def queue(self) -> str | None:
-        """The queue of a fragment that is one task; None for one of several."""
+        """The queue of a fragment that is one task; None for a fragment of several tasks."""
         return self.expression.queue if isinstance(self.expression, Lane | Bundle) else None
 
 
 def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = ()) -> list[Fragment]:
-    """Reduce the graph; every step is in exactly one fragment. With `max_steps` 1 every step is a fragment.
+    """Reduce the graph. Each step is in exactly one fragment.
 
-    `pinned` steps are under way: they count as needs and are in no fragment.
+    With `max_steps` 1 every step is a fragment. `pinned` steps are under way: they count as needs and are in no
+    fragment.
     """
     by_id = {node.id: node for node in nodes}
     graph = _Reduction(by_id, max_steps, pinned)
@@ -70,7 +72,7 @@ def fragments(nodes: Iterable[Node], max_steps: int, pinned: Collection[str] = (
 
 
 def transitive_closure(needs: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
-    """Return for each step, none of them before those, every step that must end before it."""
+    """Return for each step all steps that must end before it. A step comes after those steps in the result."""
     ancestors: dict[str, set[str]] = {}
     for step in TopologicalSorter(needs).static_order():
         direct = set(needs[step])
@@ -85,13 +87,16 @@ def transitive_reduction(needs: Mapping[str, Iterable[str]]) -> dict[str, set[st
 
 
 def fewest(needs: Iterable[str], ancestors: Mapping[str, Collection[str]]) -> set[str]:
-    """Return those of a step's direct needs that none of the others implies."""
+    """Return the direct needs of a step that none of its other needs implies."""
     direct = set(needs)
     return {need for need in direct if not any(need in ancestors[other] for other in direct if other != need)}
 
 
 def most_at_once(needs: Mapping[str, Iterable[str]]) -> int:
-    """Return what steps at a time never exceed: the number of chains, found greedily, that hold all of them."""
+    """Return an upper bound of the steps that run at a time.
+
+    It is the number of chains, found greedily, that hold all steps.
+    """
     ends: list[str] = []
     for step, before in transitive_closure(needs).items():
         chain = next((number for number, end in enumerate(ends) if end in before), None)
@@ -111,7 +116,7 @@ def critical_path(needs: Mapping[str, Iterable[str]], duration: Mapping[str, flo
 
 
 def lane_of(run: list[Node], queue: str | None = None) -> Lane:
-    """Return the lane of these steps, for this queue or else that of the first."""
+    """Return the lane of these steps. Its queue is that of the first step if none is given."""
     more = f" +{len(run) - 1}" if len(run) > 1 else ""
     only_reads = all(node.effect == "read" for node in run)
     return Lane(tuple(node.id for node in run), queue or run[0].queue, run[0].tool + more, only_reads, run[0].limit_ms)
@@ -127,11 +132,11 @@ def mermaid(needs: Mapping[str, Iterable[str]], labels: Mapping[str, str]) -> st
 
 
 _Tree = str | tuple[str, tuple[Any, ...]]
-"""While reducing: a step, or ("series" | "parallel", trees)."""
+"""During the reduction: a step, or ("series" | "parallel", trees)."""
 
 
 class _Reduction:
-    """A graph of units that shrinks; `trees` tells what each unit consists of."""
+    """A graph of units that shrinks. `trees` holds the steps of each unit."""
 
     def __init__(self, nodes: Mapping[str, Node], max_steps: int, pinned: Collection[str]) -> None:
         self.needs = transitive_reduction({node.id: node.needs for node in nodes.values()})
@@ -191,7 +196,7 @@ class _Reduction:
         return self.sizes[first] + self.sizes[second] <= self.max_steps
 
     def _combine(self, kind: str, first: str, second: str) -> None:
-        """Put the tree of `second` behind that of `first`, flat where both are of this kind."""
+        """Append the tree of `second` to that of `first`. A tree of the same kind is not nested."""
         self.trees[first] = (kind, (*_parts(self.trees[first], kind), *_parts(self.trees.pop(second), kind)))
         self.sizes[first] += self.sizes.pop(second)
         if second not in self.inline:
@@ -211,7 +216,7 @@ def _steps(tree: _Tree) -> Iterator[str]:
 
 
 def _exits(tree: _Tree) -> Iterator[str]:
-    """Yield the steps that end a tree: when all of them are final, the whole tree is."""
+    """Yield the last steps of a tree. When all of them are final, the whole tree is."""
     if isinstance(tree, str):
         yield tree
     else:

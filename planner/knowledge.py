@@ -1,7 +1,7 @@
-"""The knowledge graph of a conversation: what it holds, how more comes in, and what is believed where sources disagree.
+"""The knowledge graph of a conversation: what it holds, how items are added, and what is believed if sources disagree.
 
-An attribute has one value; what may be several is a relationship. Nothing that a source said is overwritten by another
-source. What is believed follows from what was said and not from the order in which it came in.
+An attribute has one value; anything that can have several is a relationship. A source never overwrites what another
+source said. A belief depends on what was said and not on the order in which it arrived.
 """
 
 import re
@@ -29,7 +29,7 @@ from models.contracts.knowledge import (
 Kind = TypeVar("Kind", Entity, Fact, Relationship, Hypothesis)
 
 _FACTS_PER_ATTRIBUTE = 8
-"""Sources kept of one attribute: the most trusted, then the newest."""
+"""Most sources kept of one attribute: the most trusted, then the newest."""
 _ID_LENGTH = 80
 
 
@@ -56,7 +56,7 @@ class Knowledge:
 
     @cached_property
     def beliefs(self) -> dict[str, dict[str, Belief]]:
-        """What is believed: entity -> attribute -> belief."""
+        """The beliefs: entity -> attribute -> belief."""
         facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
         for fact in self._of(Fact):
             facts[fact.subject, fact.attribute].append(fact)
@@ -76,7 +76,7 @@ class Knowledge:
         return [belief for belief in beliefs if belief.rule != "agreed"]
 
     def get_entity(self, name: str) -> Entity | None:
-        """Return the entity of that id, or the only one of that name."""
+        """Return the entity with that id, or the only one with that name."""
         if name in self.entities:
             return self.entities[name]
         wanted = word(name)
@@ -95,7 +95,7 @@ class Knowledge:
 
 
 def update_context(knowledge: Knowledge, items: Iterable[Item]) -> Knowledge:
-    """Return the knowledge with these items in it. In whatever order items come in, the result is the same."""
+    """Return the knowledge with these items added. Their order does not change the result."""
     merged = dict(knowledge.items)
     for item in items:
         key = key_of(item)
@@ -105,9 +105,9 @@ def update_context(knowledge: Knowledge, items: Iterable[Item]) -> Knowledge:
 
 
 def recalled(items: Iterable[Item], undone: Container[str] = ()) -> Knowledge:
-    """Return what these items are as knowledge, without what only undone turns have said.
+    """Return these items as knowledge, without what only undone turns have said.
 
-    An entity that such a turn was the last to mention stays, where another one says something about it.
+    An entity that was last mentioned in an undone turn stays if another turn says something about it.
     """
     kept = {key_of(item): item for item in items if isinstance(item, Entity) or item.source.turn not in undone}
     about = {name for item in kept.values() for name in _about(item)}
@@ -117,7 +117,7 @@ def recalled(items: Iterable[Item], undone: Container[str] = ()) -> Knowledge:
 
 
 def items_of(finding: Finding, source: Source) -> Iterator[Item]:
-    """Yield what a finding is in the graph: the entity, a fact for each attribute, what it is linked to."""
+    """Yield a finding as items of the graph: its entity, a fact for each attribute, and its links."""
     subject = entity_id(finding.type, finding.name)
     yield Entity(id=subject, type=word(finding.type), name=finding.name, source=source)
     for name, value in finding.attributes.items():
@@ -141,7 +141,7 @@ def entity_id(kind: str, name: str) -> str:
 
 
 def word(text: str) -> str:
-    """Write a name as one word without case, accents and punctuation; a long one is cut and told apart by a digest."""
+    """Write a name as one word without case, accents and punctuation. A long or empty one ends in a digest."""
     letters = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     joined = "_".join(re.findall(r"[^\W_]+", plain))
@@ -151,7 +151,7 @@ def word(text: str) -> str:
 
 
 def key_of(item: Item) -> ItemKey:
-    """Return what makes an item the same item: of facts also who said so, of the others only what is said."""
+    """Return the identity of an item. That of a fact includes who said it; the others depend only on what is said."""
     match item:
         case Entity():
             return ItemKey("entity", item.id)
@@ -165,7 +165,7 @@ def key_of(item: Item) -> ItemKey:
 
 
 def _about(item: Item) -> tuple[str, ...]:
-    """Return the entities without which an item says nothing."""
+    """Return the entities that an item is about."""
     match item:
         case Fact():
             return (item.subject,)

@@ -1,9 +1,9 @@
-"""Learn: bring what the steps of a revision found out into the knowledge graph.
+"""Learn: add what the steps of a revision found out to the knowledge graph.
 
-In: the graph, and results that are not in it yet.  Out: the graph with them, and which assumptions no longer hold.
+In: the graph, and results that are not in it yet.  Out: the graph with them, and the assumptions that no longer hold.
 
-Tools that declare `facts` are read without a language model. One call of it then takes what else the results say, and
-judges what cannot be compared. Where its answer cannot be used, or none comes, what the tools said remains.
+Tools that declare `facts` are read without a language model. One language-model call then extracts what else the
+results say, and judges what cannot be compared. If it gives no usable answer, the facts of the tools remain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,17 +27,17 @@ from planner.relevance import prune, score, snapshot
 from tools.registry import Registry, Tool
 
 _SHARE = 8
-"""What is known may fill this part of the tokens that a prompt spends on the past."""
+"""Knowledge may fill one part in this many of the tokens that a prompt spends on the past."""
 _BYTES_PER_TOKEN = 4
 _LONGEST_S = 30.0
 _LONGEST_TEXT = 2_000
 _MOST_FINDINGS = 100
-"""Findings taken from one result, at most."""
+"""Most findings taken from one result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """A result that is to be learned from."""
+    """A result to learn from."""
 
     step: str
     tool: str
@@ -51,14 +51,14 @@ class Round:
 
     turn: str
     at: datetime
-    """When they were learned. All of a round are equally recent."""
+    """When the results were learned. All results of a round are equally recent."""
     observations: Sequence[Observation]
     assumptions: Sequence[Assumption] = ()
-    """What the plan takes for granted."""
+    """The assumptions of the plan."""
 
 
 def learn(known: Knowledge, round_: Round, context: PlanningContext, llm: LanguageModel) -> tuple[Knowledge, Lesson]:
-    """Return what is known after a round, and what the round has taught. Never fails for want of a language model."""
+    """Return the knowledge after a round, and the lesson of the round. It works without a language model, too."""
     told = update_context(known, _said_by_tools(round_, context.tools))
     conclusion, trace = _conclude(told, round_, context, llm) if round_.observations else (NOTHING, {})
     told = update_context(told, _concluded(conclusion, told, round_))
@@ -73,7 +73,7 @@ def learn(known: Knowledge, round_: Round, context: PlanningContext, llm: Langua
 
 
 def shown(knowledge: Knowledge, context: PlanningContext) -> dict[str, Any]:
-    """Return what a planning call is told of what is known."""
+    """Return the knowledge that a planning call is shown."""
     budget = context.agent.context_tokens // _SHARE * _BYTES_PER_TOKEN
     return snapshot(knowledge, score(knowledge, context.message, context.now), budget)
 
@@ -115,7 +115,7 @@ def _said_by(tool: Tool, observation: Observation, round_: Round) -> list[Item]:
     assert tool.facts is not None
     try:
         findings = list(islice(tool.facts(tool.output.model_validate(observation.result)), _MOST_FINDINGS))
-    except Exception:  # noqa: BLE001 - a pack's own code; to know less beats not to answer
+    except Exception:  # noqa: BLE001 - a pack's own code may fail; knowing less is better than not answering
         log.warning("facts.failed", tool=tool.name, step_id=observation.step, exc_info=True)
         return []
     sources = [
@@ -159,7 +159,7 @@ def _conclude(
 
 
 def _concluded(conclusion: Conclusion, known: Knowledge, round_: Round) -> Iterator[Item]:
-    """Yield what the language model concluded, as far as it names the observation that it has it from."""
+    """Yield the conclusions of the language model that name the observation they come from."""
     sources = {one.step: _concluded_from(one, round_) for one in round_.observations}
     for entity in conclusion.entities:
         if entity.step in sources:
@@ -191,7 +191,7 @@ def _concluded_from(observation: Observation, round_: Round) -> Source:
 
 
 def _is_of(assumption: str, step: str, round_: Round) -> bool:
-    """Whether a judgement is about an assumption that cannot be compared, and names an observation."""
+    """Return whether a judgement names an observation and an assumption that cannot be compared."""
     left = {one.id for one in round_.assumptions if None in (one.subject, one.attribute, one.value)}
     return assumption in left and step in {observation.step for observation in round_.observations}
 

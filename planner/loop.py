@@ -1,9 +1,10 @@
 """Decide how a turn goes on when its steps have ended: plan again, or answer.
 
-One loop serves all modes. `direct` never plans again. `plan` and `auto` do when failures block the answer. `react` does
-after each step, `adaptive` after each phase, until the planner has nothing left to do or a bound is reached.
+One loop serves all modes. `direct` never plans again. `plan` and `auto` plan again if failures block the answer.
+`react` plans again after each step and `adaptive` after each phase, until the planner has nothing left to do or a bound
+is reached.
 
-In: how far a turn is.  Out: why to plan again, or why the answer is made now.  Pure.
+In: the progress of a turn.  Out: the reason to plan again, or the reason to answer now.  Pure.
 """
 
 import json
@@ -17,16 +18,16 @@ from models.contracts.turn import Again, Bound, Mode, Stop
 from planner.agents import AgentProfile
 
 _SHORTEST_ROUND_MS = 1_000
-"""With less time than this before its deadline a turn is answered with what there is."""
+"""With less time than this before its deadline, a turn is answered from the results so far."""
 _REPETITIONS = 3
-"""The same call so often means that the planner goes round in circles."""
+"""The same call this many times means that the planner is going in circles."""
 
 _IDLE_ROUNDS = 2
-"""After so many rounds in which nothing succeeded there is no use in another one."""
+"""After this many rounds in which no step succeeded, another round is useless."""
 
 _OPEN_ENDED: frozenset[Mode] = frozenset({"react", "adaptive"})
 _NOT_TO_REPEAT = frozenset({"REJECTED", "CANCELLED"})
-"""Failures that somebody wanted."""
+"""Codes of failures that a person decided on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,18 +37,18 @@ class Progress:
     agent: AgentProfile
     mode: Mode
     revision: int
-    """Revisions of its plan so far."""
+    """Number of revisions of the turn's plan so far."""
     steps: Sequence[EndedStep]
     submitted: bool
-    """Whether the plan was the caller's own."""
+    """Whether the caller submitted the plan."""
     stop: Stop | None
     fail_fast: bool
     spent_ms: float
-    """Since its planning began."""
+    """Time since the turn's planning began."""
     left_ms: float
-    """Until its deadline."""
+    """Time until the turn's deadline."""
     cost: float | None
-    """Of its language model's calls so far; None where that is not known."""
+    """Cost of the turn's language-model calls so far; None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,13 @@ class Move:
     """The next move of a turn."""
 
     again: Again | None = None
-    """Why to plan again; None where the turn is to be answered."""
+    """Why to plan again; None if the turn is to be answered."""
     bound: Bound | None = None
-    """What keeps it from planning again."""
+    """The limit that prevents planning again."""
 
 
 def next_move(progress: Progress) -> Move:
-    """Return how the turn goes on."""
+    """Return the next move of a turn."""
     reason = _reason(progress)
     if reason is None:
         return Move()
@@ -79,13 +80,16 @@ def _reason(progress: Progress) -> Again | None:
 
 
 def _needs_people(step: EndedStep) -> bool:
-    """Whether the user, an operator or an approver has the next word."""
+    """Return whether the next decision about a step belongs to the user, an operator or an approver."""
     was_unwanted = step.status == "failed" and (step.error or {}).get("code") in _NOT_TO_REPEAT
     return was_unwanted or step.status in ("needs_input", "unknown")
 
 
 def _is_blocked(steps: Sequence[EndedStep]) -> bool:
-    """Tell whether a failure keeps back all that the plan leads to: no step succeeded that no other one needs."""
+    """Return whether failures block the answer.
+
+    They do if a critical step failed and every step that succeeded is needed by another step.
+    """
     if not any(step.status == "failed" and step.critical for step in steps):
         return False
     needed = {need for step in steps for need in step.needs}
@@ -112,11 +116,11 @@ def _repeats(steps: Sequence[EndedStep]) -> bool:
 
 
 def _stands_still(progress: Progress) -> bool:
-    """Tell whether two rounds have passed without a step that succeeded: so nothing new was found out either."""
+    """Return whether no step succeeded in the last two rounds."""
     recent = [step for step in progress.steps if step.revision > progress.revision - _IDLE_ROUNDS]
     return progress.revision >= _IDLE_ROUNDS and not any(step.status == "succeeded" for step in recent)
 
 
 def call_of(tool: str, args: Any) -> str:
-    """Return a call as text: the same for the same tool and arguments."""
+    """Return a call as text. The same tool and arguments give the same text."""
     return f"{tool} {json.dumps(args, sort_keys=True, default=str)}"

@@ -1,11 +1,11 @@
-"""Pack what a planning call is told of the past into its agent's budget of tokens, by relevance and recency.
+"""Pack the past into the token budget of a planning call, by relevance and recency.
 
-In: a planning context with all there is.  Out: the same with what fits, results cut where they are long.  Pure: the
-same context gives the same bytes. The budget is of summary, knowledge, history, memory and results; rules, tools and
-the message itself are not chosen from, and come on top.
+In: a planning context with everything.  Out: the same with the parts that fit, and long results cut.  Pure: the same
+context gives the same bytes. The budget covers summary, knowledge, history, memory and results. Rules, tools and the
+message itself are always included and come on top.
 
-No vocabulary is at hand for every model, so a token is taken for four bytes of UTF-8: about right for English, and
-nearer for other scripts than four characters would be.
+There is no vocabulary for every model, so a token is taken for four bytes of UTF-8. That is about right for English,
+and closer for other scripts than four characters would be.
 """
 
 import json
@@ -19,13 +19,13 @@ from planner.context import Exchange, PlanningContext
 from planner.results import Remembered, StepOutcome
 
 VERBATIM = 16
-"""So many exchanges are shown word by word; the older half of more is summed up."""
+"""If there are more exchanges than this, older ones are summarised, and at most half as many are kept word for word."""
 _BYTES_PER_TOKEN = 4
 _CUTS = ((20, 600), (12, 400), (6, 200), (3, 100), (2, 50), (1, 25))
-"""How a long value is shortened, until it fits: items of each list, characters of each text."""
+"""How a long value is shortened until it fits: items kept of each list, characters kept of each text."""
 _GONE = "…"
 _HISTORY_HALF_LIFE = 4
-"""After so many further exchanges an exchange counts half."""
+"""An exchange counts half after this many further exchanges."""
 _MEMORY_HALF_LIFE_S = 1_800
 _WORD = re.compile(r"\w{3,}")
 
@@ -42,12 +42,15 @@ def history_tokens(history: Sequence[Exchange]) -> int:
 
 
 def wants_summary(history: Sequence[Exchange], agent: AgentProfile) -> bool:
-    """Tell whether older exchanges are to be summed up: there are many of them, or they take half of the budget."""
+    """Return whether to summarise older exchanges: they are many, or exchanges take over half of the budget."""
     return len(history) > VERBATIM or history_tokens(history) > agent.context_tokens // 2
 
 
 def older(history: Sequence[Exchange], agent: AgentProfile) -> Sequence[Exchange]:
-    """Return the exchanges to sum up: all but the last ones that take a quarter of the budget, eight at most."""
+    """Return the exchanges to summarise: all but the newest.
+
+    The newest fit into a quarter of the budget. At least one and at most eight of them stay.
+    """
     stay, room = 0, agent.context_tokens // 4
     for exchange in reversed(history):
         room -= history_tokens([exchange])
@@ -58,12 +61,12 @@ def older(history: Sequence[Exchange], agent: AgentProfile) -> Sequence[Exchange
 
 
 def summary_tokens(agent: AgentProfile) -> int:
-    """Return how long a summary may be."""
+    """Return the most tokens that a summary may have."""
     return agent.context_tokens // 8
 
 
 def cut(value: Any, limit: int) -> Any:
-    """Return a value whose JSON has no more than so many tokens: later items of lists and ends of texts go first."""
+    """Shorten a value until its JSON has at most `limit` tokens. Later list items and the ends of texts go first."""
     if tokens(value) <= limit:
         return value
     if isinstance(value, str):
@@ -74,7 +77,7 @@ def cut(value: Any, limit: int) -> Any:
 
 
 def packed(context: PlanningContext) -> PlanningContext:
-    """Return the context with as much of the past as its agent's budget has room for."""
+    """Return the context with as much of the past as fits into its agent's budget."""
     budget = context.agent.context_tokens
     summary = cut(context.summary, summary_tokens(context.agent)) if context.summary else None
     done = _cut_results(context.done, budget // 3)
@@ -93,7 +96,7 @@ def packed(context: PlanningContext) -> PlanningContext:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """Something of the past that there may be room for."""
+    """A part of the past that may be included."""
 
     kind: str
     place: int
@@ -106,7 +109,7 @@ def _exchanges(context: PlanningContext) -> Iterator[_Candidate]:
     for place, exchange in enumerate(context.history):
         age = len(context.history) - 1 - place
         relevance = _overlap(wanted, f"{exchange.message} {exchange.reply}")
-        # Without the last exchange "the first one" and "make it three" mean nothing.
+        # "the first one" and "make it three" mean nothing without the last exchange.
         score = (1 + relevance) * 0.5 ** (age / _HISTORY_HALF_LIFE) + (2 if age == 0 else 0)
         yield _Candidate("history", place, history_tokens([exchange]), score)
 
@@ -119,7 +122,7 @@ def _entries(memory: Sequence[Remembered], wanted: frozenset[str]) -> Iterator[_
 
 
 def _chosen(candidates: Sequence[_Candidate], room: int) -> frozenset[tuple[str, int]]:
-    """Return kind and place of the best ones that fit together."""
+    """Return kind and place of the best candidates that fit together."""
     kept = set()
     for candidate in sorted(candidates, key=lambda each: (-each.score, each.kind, -each.place)):
         if candidate.tokens <= room:
@@ -129,7 +132,7 @@ def _chosen(candidates: Sequence[_Candidate], room: int) -> frozenset[tuple[str,
 
 
 def _cut_results(done: Sequence[StepOutcome], limit: int) -> list[StepOutcome]:
-    """Cut the results of this turn's steps to a limit for all of them. That there are these steps stays known."""
+    """Cut the results of this turn's steps to a total limit. A step stays even if its result has no room."""
     each = limit // max(1, sum(step.result is not None for step in done))
     return [step if step.result is None else replace(step, result=_cut_or_none(step.result, each)) for step in done]
 
@@ -151,7 +154,7 @@ def _shortened(value: Any, items: int, characters: int) -> Any:
 
 
 def _overlap(wanted: frozenset[str], text: str) -> float:
-    """Return which share of the message's words a text has."""
+    """Return the share of the message's words that a text contains."""
     return len(wanted & _words(text)) / len(wanted) if wanted else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Phases and assumptions of a plan: do they fit the steps, what runs now, what does a wrong one undo."""
+"""Phases and assumptions of a plan: their faults, the steps to run now, and the steps that a wrong one undoes."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,11 +8,14 @@ from models.contracts.plan import Assumption, Fault, Phase, Plan, Step, implied_
 from planner.knowledge import Knowledge, word
 
 DONE = "done"
-"""The current phase of a plan whose success metrics are all met."""
+"""The `current_phase` of a plan whose success metrics are all met."""
 
 
 def faults_of_phases(data: Mapping[str, Any], steps: Collection[Step], known: Collection[str]) -> Iterator[Fault]:
-    """Yield what is wrong with phases and assumptions. `known`: ids of the turn's steps, of earlier revisions too."""
+    """Yield the faults of phases and assumptions.
+
+    `known`: ids of all steps of the turn, including those of earlier revisions.
+    """
     yield from _faults_of_assumptions(data, steps)
     phases = _entries(data, "phases")
     if not phases:
@@ -24,7 +27,7 @@ def faults_of_phases(data: Mapping[str, Any], steps: Collection[Step], known: Co
             yield Fault(step=step.id, code="dangling_phase", message=message, path=f"{step.id}.phase")
     current = data.get("current_phase")
     if current is not None and current not in [*names, DONE]:
-        message = f"the current phase {current!r} is none of the plan's, and not {DONE!r}"
+        message = f"the current phase {current!r} is neither a phase of the plan nor {DONE!r}"
         yield Fault(step=None, code="dangling_phase", message=message, path="current_phase")
     for index, phase in enumerate(phases):
         for name in _steps_of(phase):
@@ -34,9 +37,9 @@ def faults_of_phases(data: Mapping[str, Any], steps: Collection[Step], known: Co
 
 
 def steps_now(plan: Plan, started: Collection[str] = ()) -> list[Step]:
-    """Return the steps that are to be run now: not those of later phases, nor what waits for them.
+    """Return the steps to run now: all but those of later phases and those that wait for them.
 
-    Steps that have started early are among them, whatever their phase. All are, where nothing could be run otherwise.
+    Steps that have started early are included, whatever their phase. If no step could run, all steps are returned.
     """
     if plan.current_phase is None:
         return list(plan.steps)
@@ -47,13 +50,13 @@ def steps_now(plan: Plan, started: Collection[str] = ()) -> list[Step]:
 
 
 def is_later(step: Step, head: Mapping[str, Any]) -> bool:
-    """Tell whether a step belongs to another phase than the current one. `head`: what a plan says before its steps."""
+    """Return whether a step belongs to a phase other than the current one. `head`: the plan's data before its steps."""
     listed = (phase.get("id") for phase in _entries(head, "phases") if step.id in _steps_of(phase))
     return (step.phase or next(listed, None)) not in (None, head.get("current_phase"))
 
 
 def so_far(revisions: Sequence[Plan], ran: Collection[str]) -> Plan | None:
-    """Return the last revision with the steps of earlier ones that have run: what it builds on. None: there is none."""
+    """Return the last revision with the steps of earlier ones that have run; None if there is no revision."""
     if not revisions:
         return None
     *earlier, last = revisions
@@ -63,7 +66,7 @@ def so_far(revisions: Sequence[Plan], ran: Collection[str]) -> Plan | None:
 
 
 def kept(plan: Plan, ran: Collection[str], contradicted: Collection[str]) -> list[Step]:
-    """Return the steps of a revision that wait for their phase and that wrong assumptions leave as they are."""
+    """Return the steps of a revision that have not run and that no wrong assumption undoes."""
     undone = affected_by(contradicted, plan, ran)
     return [step for step in plan.steps if step.id not in ran and step.id not in undone]
 
@@ -71,9 +74,10 @@ def kept(plan: Plan, ran: Collection[str], contradicted: Collection[str]) -> lis
 def with_kept(
     data: Mapping[str, Any], plan: Plan, ran: Collection[str], contradicted: Collection[str]
 ) -> dict[str, Any]:
-    """Return a new revision's data in which the kept steps of the plan before stand unchanged.
+    """Return the data of a new revision with the kept steps of the previous plan, unchanged.
 
-    Their phases and assumptions come with them, where the revision does not list these itself.
+    The plan's phases and remaining assumptions are added unless the revision lists them itself. If no assumption was
+    contradicted, the data stays as it is.
     """
     steps = kept(plan, ran, contradicted)
     if not contradicted or not steps or not isinstance(data.get("steps"), list):
@@ -91,10 +95,9 @@ def with_kept(
 
 
 def contradicted(assumptions: Iterable[Assumption], knowledge: Knowledge) -> dict[str, str]:
-    """Return the assumptions that what is known contradicts, each with the reason.
+    """Return the assumptions that the knowledge contradicts, each with the reason.
 
-    Only those that name subject, attribute and value can be told so; and a value that is itself unresolved decides
-    nothing.
+    Only an assumption that names subject, attribute and value can be compared. An unresolved value decides nothing.
     """
     found = {}
     for assumption in assumptions:
@@ -111,8 +114,8 @@ def contradicted(assumptions: Iterable[Assumption], knowledge: Knowledge) -> dic
 def affected_by(contradicted: Collection[str], plan: Plan, finished: Collection[str]) -> list[str]:
     """Return the steps that wrong assumptions undo, in the plan's order.
 
-    These are the steps that rest on them, and all that waits for such a step, as far as they have not run: also what
-    waits for one that has.
+    These are the steps that rest on such an assumption, and all steps that wait for one of them, even through a step
+    that has finished. Finished steps are not included.
     """
     resting = {step.id for step in plan.steps if not set(contradicted).isdisjoint(step.assumes)}
     tainted = _with_followers(resting, plan.steps)
@@ -120,7 +123,7 @@ def affected_by(contradicted: Collection[str], plan: Plan, finished: Collection[
 
 
 def _with_followers(names: set[str], steps: Iterable[Step]) -> set[str]:
-    """Return these steps and all that wait for one of them."""
+    """Return these steps and all steps that wait for one of them, directly or through others."""
     needs = {step.id: implied_needs(step) for step in steps}
     found, grown = set(names), True
     while grown:

@@ -1,7 +1,9 @@
-"""Playbooks: small plans kept as data. A planner calls one as a single step; where none answers, one stands in for it.
+"""Playbooks: small plans kept as data.
 
-In: files under prompts/playbooks, with typed inputs, and steps whose arguments hold `${input}` or `${step.path}`.
-Out: as `playbook.NAME` what looks like a tool to whoever plans. What becomes of a call of it: `planner.expansion`.
+A planner calls a playbook as a single step. If no language model answers, a playbook stands in for the plan.
+
+In: files under prompts/playbooks with typed inputs, and with steps whose arguments hold `${input}` or `${step.path}`.
+Out: tools named `playbook.NAME` for whoever plans. `planner.expansion` replaces the calls of them.
 """
 
 import re
@@ -24,7 +26,7 @@ from tools.context import ToolContext
 from tools.registry import Registry, Tool
 
 PREFIX = "playbook."
-"""How the names of playbooks begin where they stand among tools."""
+"""The beginning of a playbook's name among tools."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]+|\[\d+\])*)\}")
 """`${name.path[0].field}`: an input, or a step's result."""
@@ -34,55 +36,56 @@ _EFFECTS: tuple[Effect, ...] = ("read", "write", "spend")
 
 
 class PlaybookStep(Contract):
-    """One call of a playbook: of a tool, or of another playbook."""
+    """One step of a playbook: a call of a tool or of another playbook."""
 
     id: str = Field(pattern=f"^{STEP_ID.pattern}$")
     tool: str
     args: dict[str, Any] = Field(default_factory=dict)
-    """Values, `${input}`, or `${step.path}` of a step before this one. What there is nothing for is left out."""
+    """Values, `${input}`, or `${step.path}` of an earlier step. An argument without a value is left out."""
     needs: list[str] = Field(default_factory=list)
-    """Steps before this one to wait for, beside those that the arguments refer to."""
+    """Earlier steps to wait for, besides those that the arguments refer to."""
     run_if: str | None = Field(None, pattern=f"^{VARIABLE.pattern}$")
-    """What must be there, and not be empty, zero or false: else the step is left out."""
+    """A value that must exist and not be empty, zero or false. Otherwise the step is left out."""
     on_need_error: Literal["skip", "run"] = "skip"
     critical: bool = True
     reason: str | None = None
 
 
 class Playbook(Contract):
-    """A small plan, and what it is for."""
+    """A small plan and its purpose."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,47}$")
     version: int = Field(ge=1)
     description: str = Field(min_length=1)
-    """What the language model reads."""
+    """The description for the language model."""
     agents: list[str] = Field(min_length=1)
-    """Whose it is."""
+    """The agents that may call it."""
     inputs: dict[str, Slot] = Field(default_factory=dict)
-    """What it takes. Where it stands in for a plan: the slots of the same names, or what is known of the user."""
+    """Its typed inputs. If it stands in for a plan, they come from slots of the same names, or from what is known of
+    the user."""
     when: list[str] = Field(default_factory=list)
-    """Inputs that must be known. Without any it never stands in for a plan."""
+    """Inputs that must be known. If this is empty, the playbook never stands in for a plan."""
     action: str
-    """What is being done, in one phrase for people."""
+    """The work in one phrase for people."""
     synthesis_hint: str | None = None
     steps: list[PlaybookStep] = Field(min_length=1)
     result: str = ""
-    """The step whose result is the playbook's; the last where absent."""
+    """The step whose result is the playbook's result; if absent, the last step."""
     _digest: str = PrivateAttr("")
 
     @property
     def source(self) -> str:
-        """What a trace says about it."""
+        """The name in traces: `playbooks/name@version`; a tenant's own adds `+` and the digest of its text."""
         return f"playbooks/{self.name}@{self.version}{self._digest and '+'}{self._digest}"
 
     @property
     def result_step(self) -> PlaybookStep:
-        """The step whose result is the playbook's."""
+        """The step whose result is the playbook's result."""
         return next((step for step in self.steps if step.id == self.result), self.steps[-1])
 
     @cached_property
     def input_model(self) -> type[BaseModel]:
-        """The inputs, as a tool declares them."""
+        """The inputs as a model, as a tool declares them."""
         fields: dict[str, Any] = {}
         for name, schema in slot_schemas(self.inputs).items():
             slot = self.inputs[name]
@@ -92,35 +95,35 @@ class Playbook(Contract):
 
     @model_validator(mode="after")
     def steps_fit(self) -> Self:
-        """Refuse steps that speak of what is not before them, and a result that may be left out."""
+        """Refuse steps that refer to anything that is not before them, and a result that may be left out."""
         known = set(self.inputs)
         for step in self.steps:
             named = {*step.needs, *_named([step.args, step.run_if])}
             if step.id in known or not named <= known:
-                raise ValueError(f"step {step.id}: its id is taken, or before it there is no {sorted(named - known)}")
+                raise ValueError(f"step {step.id}: its id is taken, or {sorted(named - known)} is not before it")
             if step.run_if and called_name(step.tool):
                 raise ValueError(f"step {step.id}: a call of a playbook takes no `run_if`")
             known.add(step.id)
         if not set(self.when) <= self.inputs.keys():
-            raise ValueError(f"`when` names inputs; there is no {sorted(set(self.when) - self.inputs.keys())}")
+            raise ValueError(f"`when` may name only inputs, not {sorted(set(self.when) - self.inputs.keys())}")
         if self.result_step.run_if or self.result_step.id != (self.result or self.steps[-1].id):
-            raise ValueError("the result is a step without `run_if`")
+            raise ValueError("`result` must name a step without `run_if`")
         return self
 
 
 @dataclass(frozen=True)
 class Playbooks:
-    """Playbooks by name, and which of them may be called."""
+    """Playbooks by name, and the names of those that may be called."""
 
     books: Mapping[str, Playbook] = field(default_factory=dict)
     offered: tuple[str, ...] = ()
     """Names of those that may be called from outside, in their order."""
 
     def __post_init__(self) -> None:
-        """Refuse playbooks that call each other in a circle, or what is not there, or too many steps.
+        """Refuse playbooks that call each other in a circle, call an unknown playbook, or stand for too many steps.
 
         Raises:
-            ValueError: they do; the message names the circle.
+            ValueError: they do; the message names the playbook.
         """
         for name in self.books:
             self._length(name, ())
@@ -129,7 +132,7 @@ class Playbooks:
         if name in callers:
             raise ValueError(f"playbooks call each other in a circle: {' -> '.join([*callers, name])}")
         if name not in self.books:
-            raise ValueError(f"playbook {callers[-1]!r} calls the playbook {name!r}, which there is not")
+            raise ValueError(f"playbook {callers[-1]!r} calls the playbook {name!r}, which does not exist")
         called = [called_name(step.tool) for step in self.books[name].steps]
         length = sum(1 if inner is None else self._length(inner, (*callers, name)) for inner in called)
         if length > _MOST_STEPS:
@@ -140,25 +143,25 @@ class Playbooks:
         """Return the playbook of that name.
 
         Raises:
-            NotFound: there is none; the message names those that exist.
+            NotFound: it does not exist; the message names those that do.
         """
         if name not in self.books:
             raise NotFound(f"there is no playbook {name!r}; there are: {', '.join(self.books) or 'none'}")
         return self.books[name]
 
     def for_agent(self, agent: str, tools: Registry) -> "Playbooks":
-        """Return the same, of which only those are offered that are the agent's and whose tools are all among these."""
+        """Return a copy that offers only the agent's playbooks whose tools are all among these."""
         own = (name for name, book in self.books.items() if agent in book.agents)
         return replace(self, offered=tuple(name for name in own if tools.tools.keys() >= set(self._tools(name))))
 
     def beside(self, tools: Registry) -> Registry:
-        """Return the tools, and what is offered among them, as if it were tools."""
+        """Return the tools with the offered playbooks among them as tools."""
         if not self.offered:
             return tools
         return Registry({**tools.tools, **{PREFIX + name: self.as_tool(name, tools) for name in self.offered}})
 
     def as_tool(self, name: str, tools: Registry) -> Tool:
-        """Return what a playbook looks like to whoever plans: its inputs, its result, the worst of its effects."""
+        """Return a playbook as a tool for whoever plans: its inputs, its result, the worst of its effects."""
         used = [tools.get(tool) for tool in self._tools(name)]
         return _as_tool(
             name,
@@ -181,25 +184,24 @@ class Playbooks:
 
 
 NO_PLAYBOOKS = Playbooks()
-"""None at all."""
 
 
 def called_name(tool: str) -> str | None:
-    """Return the name of the playbook that a step calls, None where it calls a tool."""
+    """Return the name of the playbook that a step calls; None if it calls a tool."""
     return tool.removeprefix(PREFIX) if tool.startswith(PREFIX) else None
 
 
 def read_playbook(name: str, text: str, *, own: bool = False) -> Playbook:
-    """Read a playbook. `own`: it is a tenant's, and not the shipped one of that name.
+    """Read a playbook. `own`: whether the text is a tenant's own and not the shipped one.
 
     Raises:
-        ValueError: it is none, or not called so.
+        ValueError: the text is not a playbook, or has another name.
     """
     book = Playbook.model_validate(read_yaml(text))
     if book.name != name:
         raise ValueError(f"it describes the playbook {book.name!r}; name the file after it")
     if own:
-        book._digest = digest(text)  # noqa: SLF001 - only here; a file cannot say it of itself
+        book._digest = digest(text)  # noqa: SLF001 - set only here, so that no file can claim it
     return book
 
 
@@ -208,7 +210,7 @@ def load_playbooks(folder: Path) -> Playbooks:
     """Read every playbook in a folder, such as prompts/playbooks.
 
     Raises:
-        Misconfigured: one is wrong, or they call each other in a circle.
+        Misconfigured: a playbook is invalid, or playbooks call each other in a circle.
     """
     books = {path.stem: read_file(path, partial(read_playbook, path.stem)) for path in sorted(folder.glob("*.yaml"))}
     try:
@@ -221,7 +223,7 @@ def load_playbooks(folder: Path) -> Playbooks:
 def _as_tool(
     name: str, description: str, inputs: type[BaseModel], result: Tool, effect: Effect, requires_approval: bool
 ) -> Tool:
-    """Make the tool, once: its schemas are made once, too, and a schema of a plan is kept by the tools in it."""
+    """Make the tool once. Its schemas are made once per tool, and plan schemas are cached by their tools."""
     return Tool(
         name=PREFIX + name,
         description=description,
@@ -238,10 +240,10 @@ def _read(slot: Slot, value: Any) -> Any:
 
 
 def _named(value: Any) -> Iterator[str]:
-    """Yield the names of inputs and steps that a value speaks of.
+    """Yield the names of the inputs and steps that a value refers to.
 
     Raises:
-        ValueError: a `${...}` is not the whole of a text: what stands there need not be one.
+        ValueError: a `${...}` is only a part of a text. Its value need not be text.
     """
     if isinstance(value, str) and "${" in value:
         found = VARIABLE.fullmatch(value)

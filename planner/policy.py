@@ -1,6 +1,6 @@
-"""What the user is told when the work could not be done: explained, clean, from templates.
+"""Apologies: the reply of a turn whose work could not be done, written from a template.
 
-Every final turn has a reply, a failed one too. No language model is asked, so it works when none answers.
+Every final turn has a reply, even a failed one. No language model is called, so this works when none is available.
 """
 
 from typing import Literal, NamedTuple
@@ -9,8 +9,8 @@ from models.contracts.turn import Reply
 from planner.prompts import Prompts
 
 Trouble = Literal["llm_unavailable", "budget_exceeded", "invalid_plan", "internal_error"]
-"""Why there is nothing better to say: the language model is out, or no budget is left for it, its plan was refused
-twice, a fault of ours."""
+"""Why the turn has no better reply: the language model is unavailable, the budget for it is spent, its plan was refused
+twice, or an internal error occurred."""
 
 
 class Apology(NamedTuple):

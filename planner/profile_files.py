@@ -1,4 +1,4 @@
-"""Files of agents and playbooks: read whole, or refused in one sentence that names the file and the line."""
+"""Read files of agents and playbooks. A bad file is refused in one sentence that names the file and the line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +13,10 @@ Read = TypeVar("Read")
 
 
 def read_file(path: Path, read: Callable[[str], Read]) -> Read:
-    """Return what `read` makes of a file's text.
+    """Return the value that `read` makes from the text of a file.
 
     Raises:
-        Misconfigured: the file cannot be read, or `read` has raised a ValueError or an error of YAML.
+        Misconfigured: the file cannot be read, or `read` raised a ValueError or a YAML error.
     """
     try:
         text = path.read_text("utf-8")
@@ -37,7 +37,7 @@ def read_file(path: Path, read: Callable[[str], Read]) -> Read:
 
 
 def _place(text: str, location: tuple[int | str, ...]) -> str:
-    """Return where in the file a field is, and what it is called."""
+    """Return the line and the dotted name of a field as the prefix of a message."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     line = None
     for part in location:

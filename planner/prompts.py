@@ -1,7 +1,7 @@
 """Prompts and reply templates: files with a front matter that names version and inputs.
 
-In: a name such as `planning/message` and its inputs.  Out: text, and the source that made it.
-The same inputs give the same bytes. A tenant's own text stands in for the shipped one where there is one.
+In: a name such as `planning/message`, and its inputs.  Out: text, and the source that made it.
+The same inputs give the same bytes. A tenant's own text replaces the shipped one.
 """
 
 import hashlib
@@ -22,7 +22,8 @@ from planner.templates import Templates, fill
 
 _TEMPLATES = Templates()
 _FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
-"""Folders where a tenant may have prompts of new names, with the inputs of that one, which stands in for them."""
+"""Folders in which a tenant may add prompts under new names. They have the inputs of the named prompt, which replaces
+them if they fail."""
 
 
 class Rendered(NamedTuple):
@@ -30,49 +31,49 @@ class Rendered(NamedTuple):
 
     text: str
     source: str
-    """`name@version`, of a tenant's own text with `+` and its digest; kept with whatever the text led to."""
+    """`name@version`; a tenant's own text adds `+` and its digest. It is stored with whatever the text led to."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One text under prompts/, or a tenant's own in its place."""
+    """A text under prompts/, or a tenant's own in its place."""
 
     name: str
     source: str
     text: str
-    """The whole of it, with its front matter."""
+    """The whole text, with its front matter."""
     inputs: frozenset[str]
-    """What it declares."""
+    """The inputs that it declares."""
     used: frozenset[str]
-    """What it uses of that."""
+    """The inputs that it uses."""
     template: Template
 
     @cached_property
     def words(self) -> str:
-        """What its author wrote, without expressions, statements and comments."""
+        """The author's own words, without expressions, statements and comments."""
         return " ".join(value for _, kind, value in _TEMPLATES.lex(self.text) if kind == "data")
 
     def render(self, inputs: Mapping[str, Any]) -> Rendered:
-        """Fill the inputs in.
+        """Fill in the inputs.
 
         Raises:
             TypeError: an input is missing, or not declared.
         """
         if inputs.keys() != self.inputs:
             wrong = ", ".join(sorted(inputs.keys() ^ self.inputs))
-            raise TypeError(f"prompt {self.name} declares other inputs than it was given: {wrong}")
+            raise TypeError(f"prompt {self.name}: these inputs are missing or not declared: {wrong}")
         return Rendered(fill(self.template, inputs), self.source)
 
 
 def digest(text: str) -> str:
-    """Return what tells a tenant's text from its other ones: eight hexadecimal digits of its SHA-256."""
+    """Return a digest that tells a tenant's texts apart: eight hexadecimal digits of the text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 class _PlainLoader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases have no place here")  # a few of them can stand for billions of values
+            raise yaml.YAMLError("aliases are not allowed")  # a few of them can stand for billions of values
         return super().compose_node(parent, index)
 
 
@@ -80,7 +81,7 @@ def read_yaml(text: str) -> Any:
     """Read YAML without aliases.
 
     Raises:
-        yaml.YAMLError: it is none.
+        yaml.YAMLError: the text is not YAML, or has an alias.
     """
     return yaml.load(text, _PlainLoader)  # noqa: S506 - it is a safe loader
 
@@ -89,7 +90,7 @@ def read_prompt(name: str, text: str) -> Prompt:
     """Read a prompt: a front matter with name, version and inputs, then the template.
 
     Raises:
-        ValueError: the text is none, is not called so, or uses what it does not declare.
+        ValueError: the text is not a prompt, has another name, or uses inputs that it does not declare.
     """
     opening, separator, rest = text.partition("---\n")
     front, end, body = rest.partition("\n---\n")
@@ -110,7 +111,7 @@ def read_prompt(name: str, text: str) -> Prompt:
 
 
 class Prompts:
-    """The prompts of one folder, read when first asked for; over them those of a tenant."""
+    """The prompts of a folder, each read when first asked for, with a tenant's own over them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -124,10 +125,10 @@ class Prompts:
         return made
 
     def render(self, name: str, **inputs: Any) -> Rendered:
-        """Return the text of a prompt. A tenant's own text that cannot be filled in gives way to the shipped one.
+        """Return the text of a prompt. If a tenant's own text cannot be filled in, the shipped one is used.
 
         Raises:
-            NotFound: there is no such prompt.
+            NotFound: the prompt does not exist.
             TypeError: an input is missing, or not declared.
         """
         own = self.own.get(name)
@@ -135,7 +136,7 @@ class Prompts:
             return self.get(name).render(inputs)
         try:
             return own.render(inputs)
-        except Exception:  # noqa: BLE001 - a tenant's text is foreign: a turn does not fail for it
+        except Exception:  # noqa: BLE001 - a tenant's text is foreign and must not fail a turn
             log.warning("override.failed", prompt=own.source, exc_info=True)
         return self.get(self.shipped_name(name)).render(inputs)
 
@@ -143,7 +144,7 @@ class Prompts:
         """Return a shipped prompt by name: its path in the folder without the ending.
 
         Raises:
-            NotFound: there is no such prompt.
+            NotFound: the prompt does not exist.
             ValueError: its front matter and its text disagree.
         """
         if name not in self._read:
@@ -151,15 +152,15 @@ class Prompts:
         return self._read[name]
 
     def in_effect(self, name: str) -> Prompt:
-        """Return a prompt by name: the tenant's own, else the shipped one.
+        """Return a prompt by name: the tenant's own, otherwise the shipped one.
 
         Raises:
-            NotFound: there is no such prompt.
+            NotFound: the prompt does not exist.
         """
         return self.own.get(name) or self.get(name)
 
     def has(self, name: str) -> bool:
-        """Tell whether there is a prompt of that name."""
+        """Return whether a prompt of that name exists."""
         return name in self.own or name in self._read or self._path(name).is_file()
 
     def names(self) -> list[str]:
@@ -167,7 +168,7 @@ class Prompts:
         return sorted(path.relative_to(self.folder).with_suffix("").as_posix() for path in self.folder.rglob("*.j2"))
 
     def shipped_name(self, name: str) -> str:
-        """Return the shipped prompt whose inputs a prompt of this name is given: itself, or its family's."""
+        """Return the shipped prompt that defines the inputs of this one: itself, or that of its family."""
         if self._path(name).is_file():
             return name
         return _FAMILIES.get(name.rpartition("/")[0], name)

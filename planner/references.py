@@ -1,7 +1,7 @@
 """References between steps: typed before anything runs, filled in before each call.
 
-Types are JSON schemas, as pydantic writes them: the producing tool's output against the consuming tool's input.
-The check errs on the side of running: what a schema leaves open passes, and the call itself validates again.
+Types are JSON schemas as pydantic writes them. The output of the producing tool is compared with the input of the
+consuming tool. What a schema leaves open passes, because the call itself validates again.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from models.errors import ToolFailed
 Schema = Mapping[str, Any]
 
 MAX_ARGS_BYTES = 1_048_576
-"""Largest arguments of a call, as JSON: a few references can stand for gigabytes."""
+"""Most bytes of a call's arguments as JSON. A few references can stand for gigabytes."""
 
 _DEPTH = 12
 """Schemas nested deeper than this (recursive ones) count as compatible."""
@@ -24,12 +24,12 @@ _DEPTH = 12
 def resolve_args(args: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments with every reference filled in.
 
-    An argument that refers to a step without a result (it failed, and this step runs all the same) is left out: the
-    tool's own model says whether it can do without.
+    An argument that refers to a step without a result is left out. That happens if the step failed and this one runs
+    anyway; the tool's own model decides whether it can do without the argument.
 
     Raises:
-        LookupError: a reference points to nothing inside a result; the message names it.
-        ToolFailed: BAD_ARGS, the arguments are larger than `MAX_ARGS_BYTES`, or cannot be JSON.
+        LookupError: a result has nothing at the place of a reference; the message names the reference.
+        ToolFailed: BAD_ARGS, the arguments are larger than `MAX_ARGS_BYTES`, or are not JSON.
     """
     count = _Count(MAX_ARGS_BYTES)
     filled = {name: resolve(value, results, count) for name, value in args.items() if _has_results(value, results)}
@@ -38,7 +38,11 @@ def resolve_args(args: Mapping[str, Any], results: Mapping[str, Any]) -> dict[st
 
 
 def holds(condition: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
-    """Tell whether a step's `run_if` holds: what it refers to is something, or equals a value; or the reverse."""
+    """Return whether a step's `run_if` holds.
+
+    It holds if the value is truthy, or equals `equals` if that is given. `not` reverses it. A reference to nothing is
+    None.
+    """
     try:
         found = _found({"$from": condition["$from"]}, results)
     except LookupError:
@@ -48,11 +52,11 @@ def holds(condition: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
 
 
 def resolve(value: Any, results: Mapping[str, Any], count: "_Count | None" = None) -> Any:
-    """Return the value with every reference replaced by what it points to in `results` (step id -> result).
+    """Return the value with every reference replaced by its value in `results` (step id -> result).
 
     Raises:
         LookupError: a reference points to nothing; the message names it.
-        ToolFailed: what is counted is too much.
+        ToolFailed: the values exceed what `count` allows.
     """
     if is_reference(value):
         found = _found(value, results)
@@ -67,7 +71,7 @@ def resolve(value: Any, results: Mapping[str, Any], count: "_Count | None" = Non
 
 
 def schema_at(schema: Schema, path: tuple[str | int, ...]) -> Schema | None:
-    """Return the schema of what lies at this path, {} where it is left open, None where nothing can lie there."""
+    """Return the schema at this path: {} if it is left open, None if nothing can be there."""
     alternatives = [(alternative, schema) for alternative in _alternatives(schema, schema)]
     for part in path:
         alternatives = [
@@ -82,7 +86,7 @@ def schema_at(schema: Schema, path: tuple[str | int, ...]) -> Schema | None:
 
 
 def compatible(source: Schema, target: Schema) -> bool:
-    """Tell whether a value of one schema can stand where the other is wanted."""
+    """Return whether a value of the source schema can stand where the target schema is wanted."""
     return _fits(source, source, target, target, _DEPTH)
 
 
@@ -92,7 +96,7 @@ def _has_results(value: Any, results: Mapping[str, Any]) -> bool:
 
 
 class _Count:
-    """The bytes that references have brought so far."""
+    """A count of the bytes that references have added so far."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -102,7 +106,7 @@ class _Count:
         """Count a value.
 
         Raises:
-            ToolFailed: BAD_ARGS, it is too much, or no JSON.
+            ToolFailed: BAD_ARGS, the value is too large or is not JSON.
         """
         try:
             self._bytes += len(orjson.dumps(value))
@@ -114,10 +118,10 @@ class _Count:
 
 
 def _found(raw: dict[str, Any], results: Mapping[str, Any]) -> Any:
-    """Return what a reference points to."""
+    """Return the value that a reference points to."""
     reference = parse_reference(raw)
     if reference is None or reference.step not in results:
-        raise LookupError(f"the reference {raw['$from']!r} has no result to point to")
+        raise LookupError(f"the reference {raw['$from']!r} points to a step without a result")
     found = results[reference.step]
     for part in reference.path:
         found = _descend(found, part, str(reference))
@@ -174,7 +178,7 @@ def _type(schema: Schema) -> str | None:
 
 
 def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
-    """Yield what a schema may be, with `$ref`, `anyOf` and `oneOf` unfolded one level after the other."""
+    """Yield the alternatives of a schema, with `$ref`, `anyOf` and `oneOf` unfolded."""
     if "$ref" in schema:
         name = str(schema["$ref"]).rsplit("/", 1)[-1]
         yield from _alternatives(root.get("$defs", {}).get(name, {}), root)

@@ -1,14 +1,14 @@
-"""What of a knowledge graph matters for a goal: scores, what is forgotten, what fits into a prompt.
+"""Relevance: which parts of a knowledge graph matter for a goal, which are forgotten, and which fit into a prompt.
 
     score     = (FLOOR + (1 - FLOOR) * relevance) * 0.5 ** (age / HALF_LIFE)
-    relevance = the best match near by: max over all m of match(m) * 0.5 ** (edges from here to m), as far as REACH
+    relevance = the best match nearby: max over all m within REACH of match(m) * 0.5 ** (edges from here to m)
     match(n)  = sum of idf(t) * tf * (K + 1) / (tf + K) over the goal's words t in n,
-                divided by the sum of idf(t) over those in any node; 1 at most
+                divided by the sum of idf(t) over those in any node; at most 1
     idf(t)    = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-The match is BM25 (Robertson and Zaragoza, 2009) without its correction for length, in proportion to a text that has
-all of the goal's words once. The words of a node are those of its type, its name, its attributes and their values. A
-relationship has the mean relevance of its ends, or its own match where that is better. Age is that of the last mention.
+The match is BM25 (Robertson and Zaragoza, 2009) without its correction for length, relative to a text that has each of
+the goal's words once. The words of a node are those of its type, its name, its attributes and their values. A
+relationship has the mean relevance of its ends, or its own match if that is better. Age counts from the last mention.
 """
 
 import json
@@ -25,11 +25,11 @@ from planner.knowledge import Knowledge, key_of, word
 
 HALF_LIFE = timedelta(hours=24)
 FLOOR = 0.2
-"""What something is worth that has nothing to do with the goal: the next message may have another one."""
+"""The weight of something that has nothing to do with the goal. The next message may have another goal."""
 THRESHOLD = 0.05
-"""Below this an item is forgotten: after two half-lives where it never mattered, after more than four where it does."""
+"""An item that scores less is forgotten: after two half-lives if it never mattered, after more than four if it does."""
 MAX_ITEMS = 500
-"""Items of a conversation, at most."""
+"""Most items of a conversation."""
 MAX_HYPOTHESES = 20
 _REACH = 3
 _K = 1.2
@@ -45,7 +45,7 @@ class Scores:
     of: Mapping[ItemKey, float]
 
     def ranked(self, items: Iterable[Any]) -> list[Any]:
-        """Return items by their score, the best first; equal ones by their key."""
+        """Return items by score, the best first; equal ones by key."""
         return sorted(items, key=lambda item: (-self.of[key_of(item)], key_of(item)))
 
 
@@ -57,20 +57,20 @@ def score(knowledge: Knowledge, goal: str, now: datetime) -> Scores:
 
 
 def decay(source: Source, now: datetime) -> float:
-    """Return the share that age leaves: a half after each half-life."""
+    """Return the share of a score that age leaves: half after each half-life."""
     return float(0.5 ** (max(now - source.at, timedelta()) / HALF_LIFE))
 
 
 def is_open(hypothesis: Hypothesis) -> bool:
-    """Tell whether a hypothesis is neither as good as proved nor as good as refuted."""
+    """Return whether a hypothesis is neither as good as proved nor as good as refuted."""
     return 1 - _CERTAIN < hypothesis.confidence < _CERTAIN
 
 
 def prune(knowledge: Knowledge, scores: Scores) -> Knowledge:
-    """Forget what matters too little, and what is too much.
+    """Forget the items that matter too little, and the least relevant ones beyond the limits.
 
-    What an open hypothesis or an unresolved contradiction needs is not forgotten for its score, and for the number of
-    items only after all else.
+    An item that an open hypothesis or an unresolved contradiction needs is not forgotten for its score. If there are
+    too many items, such items go last.
     """
     needed = _needed(knowledge)
     hypotheses = [one for one in knowledge.hypotheses if is_open(one) or scores.of[key_of(one)] >= THRESHOLD]
@@ -90,10 +90,10 @@ def prune(knowledge: Knowledge, scores: Scores) -> Knowledge:
 
 
 def snapshot(knowledge: Knowledge, scores: Scores, budget: int) -> dict[str, Any]:
-    """Return what matters most, for a prompt: no more characters of JSON than the budget; empty where nothing is known.
+    """Return the most relevant knowledge for a prompt; empty if nothing is known.
 
-    Open hypotheses come first, then entities with the relationships that start at them. Of an attribute that is
-    disputed it tells what each source says.
+    Its JSON has no more characters than the budget. Open hypotheses come first, then entities with the relationships
+    that start at them. A disputed attribute lists what each source says.
     """
     shown: dict[str, list[Any]] = {"entities": [], "relationships": [], "hypotheses": []}
     left = budget - len(json.dumps(shown))
@@ -164,7 +164,7 @@ def _facts(knowledge: Knowledge) -> dict[str, list[Fact]]:
 
 
 def _needed(knowledge: Knowledge) -> set[str]:
-    """Return the entities that an open hypothesis rests on, or about which an attribute is unresolved."""
+    """Return the entities that an open hypothesis refers to, or that have an unresolved attribute."""
     disputed = {belief.subject for belief in knowledge.contradictions if belief.rule == "unresolved"}
     opened = (one for one in knowledge.hypotheses if is_open(one))
     return disputed.union(*([*one.supports, *one.contradicts] for one in opened))

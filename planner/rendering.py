@@ -1,7 +1,7 @@
-"""Render a reply and its artifacts as text, in the way that a channel writes and in messages that it takes.
+"""Render a reply and its artifacts as messages of a channel, in its markup and within its length.
 
-In: a reply, the name of a channel.  Out: one or more messages. Pure.  Values are written as they are; what a channel
-would take for markup is escaped where it knows how to.
+In: a reply, the name of a channel.  Out: one or more messages.  Pure.  Values are written as they are. Text that the
+channel would take for markup is escaped if the channel has an escape for it.
 """
 
 import re
@@ -35,17 +35,17 @@ class Dialect:
     """The markup of a channel."""
 
     limit: int | None = None
-    """UTF-16 units of one message, as the channels count."""
+    """Most UTF-16 units of one message, as the channels count; None: no limit."""
     escape: Callable[[str], str] = _as_it_is
     bold: str = "{}"
     link: str = "{label}: {url}"
     table: Literal["aligned", "pipes", "lines"] = "lines"
-    """Aligned columns want a fixed-width font, pipes Markdown; lines fit a phone."""
+    """Aligned columns need a fixed-width font, and pipes need Markdown. Lines fit a phone."""
 
 
 DIALECTS: dict[Channel, Dialect] = {
     "plain": Dialect(table="aligned"),
-    # For the web: HTML in values is escaped, so that the Markdown may be shown as it comes.
+    # For the web. HTML in values is escaped, so the Markdown is safe to show.
     "markdown": Dialect(escape=_markdown, bold="**{}**", link="[{label}](<{url}>)", table="pipes"),
     "slack": Dialect(4_000, _entities, "*{}*", "<{url}|{label}>"),
     "whatsapp": Dialect(4_096, bold="*{}*"),
@@ -55,7 +55,7 @@ DIALECTS: dict[Channel, Dialect] = {
 
 
 def render_reply(reply: Reply, channel: Channel) -> list[str]:
-    """Return the messages that a reply is on a channel: its text, then its artifacts."""
+    """Return a reply as messages of a channel: its text, then its artifacts."""
     dialect = DIALECTS[channel]
     blocks = [dialect.escape(reply.text), *(render(artifact, channel) for artifact in reply.artifacts)]
     whole = "\n\n".join(block for block in blocks if block)
@@ -70,7 +70,7 @@ def render(artifact: Artifact, channel: Channel) -> str:
 
 
 def split(text: str, limit: int) -> Iterator[str]:
-    """Yield a text in parts of at most so many UTF-16 units, cut between paragraphs, else lines, else words."""
+    """Yield a text in parts of at most `limit` UTF-16 units, cut between paragraphs, else lines, else words."""
     while _units(text) > limit:
         room = _fitting(text, limit)
         end = next((place for mark in ("\n\n", "\n", " ") if (place := text.rfind(mark, 1, room)) > 0), room)
@@ -105,7 +105,7 @@ def _lines(data: Any, title: str, dialect: Dialect) -> Iterator[str]:
 
 
 def _link(link: Link, dialect: Dialect) -> str:
-    """Write a link that can be followed only if it leads to the web: others are shown."""
+    """Write a link. Only a link to the web can be followed; any other is shown as text."""
     if link.url.startswith(("https://", "http://")):
         return dialect.link.format(label=dialect.escape(link.label), url=link.url)
     return dialect.escape(f"{link.label}: {link.url}")
@@ -162,7 +162,7 @@ def _units(text: str) -> int:
 
 
 def _fitting(text: str, limit: int) -> int:
-    """Return how many characters from the start have room."""
+    """Return how many leading characters fit."""
     room = min(len(text), limit)
     while _units(text[:room]) > limit:
         room -= 1

@@ -1,8 +1,8 @@
-"""Compose the reply from what the steps brought: from a template where one fits, else by the language model.
+"""Compose the reply from the results of the steps: from a template if one fits, otherwise by the language model.
 
-In: the outcome of a turn.  Out: the reply with its artifacts, and who wrote it.  What failed is said in plain words.
-Every figure has its source: a text that says others is written anew once, then a template stands in; what a template
-says without a source is left out.
+In: the outcome of a turn.  Out: the reply with its artifacts, and who wrote it.  Failures are stated in plain words.
+Every figure has its source. A text with other figures is rewritten once, and then a template stands in. A template's
+figures without a source are left out.
 """
 
 import hashlib
@@ -37,34 +37,34 @@ from planner.wording import (
 )
 
 _UNSURE = "responding/unsure"
-"""The template for a direct answer that nothing could be found for."""
+"""The template that stands in for a direct answer whose figures have no source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
-    """A reply, and where it comes from."""
+    """A reply and its origin."""
 
     reply: Reply
     output: Any
-    """The formatter's result, where the plan has one."""
+    """The formatter's result, if the plan has one."""
     usage: Usage
     written_by: str
-    """`template:NAME@VERSION`, `llm:NAME`, or `planner` where its own answer stands."""
+    """`template:NAME@VERSION`, `llm:NAME`, or `planner` if its own answer was kept."""
     prompts: tuple[str, ...]
     """`name@version` of everything rendered for it."""
     inputs: str
-    """A digest of what it was made from."""
+    """A digest of the material of the reply."""
     refused: tuple[Violation, ...] = ()
-    """What drafts said without a source."""
+    """The violations that were found in the drafts."""
     drafts: int = 1
     """How many texts were written until one could stand."""
     criticism: Criticism | None = None
-    """What a critic had to say of the text that stood first."""
+    """A critic's judgement of the text that stood first."""
     missed: Unavailable | None = None
-    """Why the language model wrote nothing where it was to write."""
+    """Why the language model wrote nothing although it should have."""
 
     def trace(self) -> dict[str, Any]:
-        """Return how the reply came about, as it is kept."""
+        """Return how the reply came about, as it is stored."""
         refused = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in self.refused]
         return {
             "written_by": self.written_by,
@@ -77,19 +77,19 @@ class Composed:
 
 
 def asks_llm(outcome: Outcome) -> bool:
-    """Whether the language model writes the reply, or looks it over."""
+    """Return whether the language model writes the reply or criticises it."""
     is_written = bool(outcome.reply) and not outcome.stop
     return (not is_written and template_for(outcome) is None) or is_due(outcome)
 
 
 def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
-    """Write the reply. Never fails for want of a language model: the results' template stands in.
+    """Write the reply. If the language model is unavailable, the template of results stands in.
 
-    `on_delta` hears what the language model writes, sentence by sentence, each after its check. A text that is refused
-    later, or written anew, is not taken back there: the reply returned is what counts.
+    `on_delta` gets the text of the language model sentence by sentence, each after its check. A text that is refused or
+    rewritten later is not taken back there. The returned reply is the one that counts.
     """
     due = is_due(outcome)
-    # What a critic is to see first may be written anew: it is not streamed.
+    # A text that a critic judges may be rewritten, so it is not streamed.
     writing = _Writing(outcome, llm, on_delta if on_delta and not due else lambda _: None)
     tried = writing.drafts()
     criticism = writing.criticised(tried) if due else None
@@ -121,7 +121,7 @@ def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = Non
 
 
 class _Writing:
-    """One reply in the making: the first text that can stand, or the last that there is."""
+    """The writing of one reply. It ends with the first text that can stand, or with the last one."""
 
     def __init__(self, outcome: Outcome, llm: LanguageModel, on_delta: OnDelta) -> None:
         self.artifacts: list[Artifact] = artifacts_of(outcome)
@@ -134,7 +134,10 @@ class _Writing:
         self._end = time.monotonic() + outcome.timeout_s
 
     def drafts(self) -> list[tuple[Draft, Grounding]]:
-        """Write until a text holds no figure without a source; a template's text is the last one, whatever it holds."""
+        """Write until a text has no violations.
+
+        A text from a template is the last one, whatever it holds.
+        """
         tried: list[tuple[Draft, Grounding]] = []
         writers: tuple[Callable[[list[tuple[Draft, Grounding]]], Draft | None], ...] = (
             self._first,
@@ -151,7 +154,10 @@ class _Writing:
         return tried
 
     def criticised(self, tried: list[tuple[Draft, Grounding]]) -> Criticism | None:
-        """Let a critic judge the text that is to stand. Where it objects, add another one, which stands if it may."""
+        """Let a critic judge the text that is about to stand. If it objects, add a rewritten text.
+
+        The rewritten text stands if it has no violations.
+        """
         draft, _ = tried[-1]
         if self.missed:
             return None
@@ -166,11 +172,11 @@ class _Writing:
         return criticism
 
     def is_unchecked(self, draft: Draft) -> bool:
-        """Tell whether the agent's own answers need no source: there is nothing that this one could be traced to."""
+        """Return whether a text is a direct answer of a planner whose own answers need no source."""
         return draft.written_by == "planner" and self._outcome.is_direct and self._outcome.agent.grounding == "results"
 
     def time_of(self, age_s: int) -> str:
-        """Return when that was, for the user."""
+        """Return the time that many seconds ago, as text for the user."""
         now = self._outcome.now
         then = now - timedelta(seconds=age_s)
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
@@ -218,7 +224,7 @@ class _Writing:
         return replace(draft, text=draft.text[:LONGEST_REPLY])
 
     def _generate(self, messages: list[Message], prompts: tuple[str, ...], on_delta: OnDelta) -> Draft | None:
-        """Let the language model write; None where it is out, or left nothing that can be sent."""
+        """Let the language model write. Return None if it is unavailable or its text cannot be sent."""
         left_s = self._end - time.monotonic()
         try:
             generation = self._llm.stream(
@@ -238,7 +244,7 @@ class _Writing:
 
 
 def _framed(text: str, outcome: Outcome, stale_at: str | None) -> tuple[str, list[str]]:
-    """Return a text with what has to be said before and after it, and `name@version` of that."""
+    """Return a text with the notes before and after it, and `name@version` of these notes."""
     render = outcome.prompts.render
     before = [render("responding/stood_in")] if outcome.stood_in else []
     after = [render("responding/stale", at=stale_at)] if stale_at else []
@@ -259,7 +265,7 @@ def _total(used: Iterable[Usage]) -> Usage:
 
 
 def _digest(outcome: Outcome) -> str:
-    """Return 16 hexadecimal digits of what a reply is made from: the same digits, the same material."""
+    """Return 16 hexadecimal digits that identify the material of a reply."""
     steps = [(step.id, step.tool, step.status, step.result, step.error) for step in outcome.steps]
     remembered = [(entry.turn, entry.step) for entry in outcome.remembered]
     material = [outcome.message, outcome.reply, outcome.synthesis_hint, dict(outcome.slots), steps, remembered]

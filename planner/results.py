@@ -1,4 +1,4 @@
-"""Results: how the steps of a turn ended, as planner and responder are told."""
+"""Results: how the steps of a turn ended, as input for the planner and the responder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,27 +9,28 @@ from models.contracts.plan import StepStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOutcome:
-    """The end of one step."""
+    """The outcome of one step."""
 
     id: str
     tool: str
     args: Mapping[str, Any]
-    """As in the plan: with references."""
+    """The arguments as in the plan, with references."""
     status: StepStatus
     result: Any = None
     error: Mapping[str, Any] | None = None
     """`{code, message}` of a failed step."""
     needs: Mapping[str, bool | list[Any]] | None = None
-    """What a step that ended `needs_input` asks of the user."""
+    """Fields that a step with the status `needs_input` asks the user for. The value lists the choices, if there are
+    any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """A result of an earlier turn of the conversation that still holds."""
+    """A result from an earlier turn of the conversation that still holds."""
 
     tool: str
     args: Mapping[str, Any]
-    """With which the call was made: without references."""
+    """The arguments of the call, without references."""
     result: Any
     turn: str
     """The turn's id."""
@@ -37,10 +38,10 @@ class Remembered:
     age_s: int
     """Seconds since the call."""
     holds: bool = True
-    """Whether a plan may build on it: no call with an effect has ended since."""
+    """Whether a plan may build on the result: no call with an effect has ended since."""
 
     def shown(self) -> dict[str, Any]:
-        """Return it as prompts and readers see it."""
+        """Return the entry as prompts and readers see it."""
         return {
             "tool": self.tool,
             "args": self.args,

@@ -1,7 +1,7 @@
-"""Revise: what the steps that have ended mean for the next revision of their turn's plan.
+"""Revise: the rules for a plan's next revision about the steps that have ended.
 
-They never run again. The next revision may refer to their results, and may list them once more, unchanged; a call
-with an effect that was made is not made a second time under another id, nor twice in one revision.
+Steps that have ended never run again. The next revision may refer to their results, and may list them again unchanged.
+A call with an effect is not made a second time, neither under another id nor twice in one revision.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ Done = Iterable[StepOutcome]
 
 
 def steps_before(done: Done) -> dict[str, Step]:
-    """Return the steps that have ended as a plan's steps, by id, to judge references and ids against."""
+    """Return the steps that have ended as plan steps by id, to check references and ids against."""
     return {step.id: Step(id=step.id, tool=step.tool, args=dict(step.args)) for step in done}
 
 
 def without_repeats(data: Mapping[str, Any], done: Done) -> dict[str, Any]:
-    """Return a plan's data without the steps that stand in it as they have run already."""
+    """Return a plan's data without the steps that have ended with the same id, tool and arguments."""
     calls = {step.id: call_of(step.tool, step.args) for step in done}
     listed = data.get("steps")
     steps = [step for step in listed if not _is_repeat(step, calls)] if isinstance(listed, list) else listed
@@ -37,7 +37,7 @@ def _is_repeat(raw: Any, calls: Mapping[str, str]) -> bool:
 
 
 def effects_again(plan: Plan, done: Done, tools: Registry) -> list[Fault]:
-    """Return a fault for each call with an effect that the plan has twice, or that the turn has, or may have, made."""
+    """Return a fault for each call with an effect that the plan repeats, or that the turn has or may have made."""
     made = {_call(step, tools): step.id for step in done if step.status in ("succeeded", "unknown")}
     faults = []
     for step in plan.steps:
@@ -47,12 +47,12 @@ def effects_again(plan: Plan, done: Done, tools: Registry) -> list[Fault]:
         if (before := made.get(call)) is None:
             made |= {call: step.id} if step.run_if is None else {}
         else:
-            message = f"step {step.id!r} would do again what step {before!r} does: {step.tool} with these arguments"
+            message = f"step {step.id!r} repeats step {before!r}: call {step.tool} only once with these arguments"
             faults.append(Fault(step=step.id, code="repeated_effect", message=message))
     return faults
 
 
 def _call(step: Step | StepOutcome, tools: Registry) -> str:
-    """Return what makes a call the same; of one with references, where its tool cannot read them, the text."""
+    """Return a text that identifies a call: a hash, or the call itself if its tool cannot read the arguments."""
     tool = tools.tools.get(step.tool)
     return (call_hash(tool, dict(step.args)) if tool else None) or call_of(step.tool, step.args)

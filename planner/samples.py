@@ -1,4 +1,4 @@
-"""Samples: inputs with which every prompt can be tried, kept as data in prompts/samples.yaml."""
+"""Samples: inputs to try every prompt with, kept as data in prompts/samples.yaml."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _LEAKS = re.compile(r"\b(?:None|True|False|Undefined)\b|<(?:built-in|bound|funct
 
 
 def samples(name: str, inputs: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Yield values for the inputs of a prompt: the usual ones, then each case that the prompt has of its own.
+    """Yield sample values for the inputs of a prompt: the common ones, then each special case of this prompt.
 
     Raises:
         ValueError: an input has no sample.
@@ -23,12 +23,15 @@ def samples(name: str, inputs: frozenset[str]) -> Iterator[dict[str, Any]]:
     for case in ({}, *given["cases"].get(name, ())):
         values = {**given["inputs"], **case}
         if missing := sorted(inputs - values.keys()):
-            raise ValueError(f"prompts/samples.yaml has no sample of {', '.join(missing)}")
+            raise ValueError(f"prompts/samples.yaml has no sample for {', '.join(missing)}")
         yield {declared: values[declared] for declared in sorted(inputs)}
 
 
 def leaked(text: str, source: str) -> str | None:
-    """Return what a text shows of Python's own way to write values, unless its template says so; None if nothing."""
+    """Return the first piece of Python notation in a text, such as `None`; None if there is none.
+
+    A piece that the template's own source contains is not reported.
+    """
     return next((found for found in _LEAKS.findall(text) if found not in source), None)
 
 

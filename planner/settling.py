@@ -1,7 +1,7 @@
-"""Settle: merge what a message says into the state of its conversation, and show the state.
+"""Settle slots: merge what a message says into the state of its conversation, and show the state.
 
-In: what a plan says was mentioned, and the state so far.  Out: the state after it.  Pure.
-A state holds what was said and nothing else: defaults and counts are added where it is shown.
+In: a plan's `slots` and `forget`, and the state so far.  Out: the new state.  Pure.
+A state holds only values from messages and results. Defaults and counts are added when it is shown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ State = Mapping[str, Any]
 
 
 def read_slots(data: Mapping[str, Any], slots: Slots) -> tuple[dict[str, Any], list[Fault]]:
-    """Return what a plan's `slots` and `forget` say, normalised, and what is wrong with them.
+    """Return the normalised values of a plan's `slots`, and the faults in its `slots` and `forget`.
 
-    Null is a slot that was not mentioned. Without slots of the agent's, what a plan says of them means nothing.
+    A null value means that the message did not mention the slot. Both fields are ignored if the agent has no slots.
     """
     said, forget = data.get("slots") or {}, data.get("forget") or []
     if not slots or not isinstance(said, Mapping) or not isinstance(forget, list):
-        return {}, []  # that they are no object and no list is a fault of the plan's shape
+        return {}, []  # validation reports a wrong type as a fault of the plan's shape
     values: dict[str, Any] = {}
     faults = [_unknown(name, slots, "forget") for name in forget if name not in slots]
     for name, value in said.items():
@@ -38,14 +38,14 @@ def read_slots(data: Mapping[str, Any], slots: Slots) -> tuple[dict[str, Any], l
 
 
 def merged(state: State, said: State, forget: Iterable[str], slots: Slots) -> dict[str, Any]:
-    """Return the state after a message: what it said is new, what it takes back or makes obsolete is gone."""
+    """Return the state after a message: with the values that it gives, without those that it takes back or replaces."""
     obsolete = {other for name in said for other in slots[name].replaces}
     gone = (obsolete | set(forget)) - said.keys()
     return {name: value for name, value in state.items() if name not in gone} | dict(said)
 
 
 def settled(state: State, steps: Sequence[StepOutcome], slots: Slots) -> dict[str, Any]:
-    """Return the state with the slots that results settle, as far as the results of a turn agree."""
+    """Return the state with the slots that results settle. A slot is settled if all results of the turn agree."""
     found = {name: list(_found(slot, steps)) for name, slot in slots.items() if slot.taken_from}
     agreed = {name: values[0] for name, values in found.items() if values and all(one == values[0] for one in values)}
     return {**state, **agreed}
@@ -54,7 +54,8 @@ def settled(state: State, steps: Sequence[StepOutcome], slots: Slots) -> dict[st
 def shown(state: State, slots: Slots) -> dict[str, Any]:
     """Return a state as prompts and readers see it: with defaults and counts, in the order of the profile.
 
-    What another agent of the conversation settled under the same name, as another type, is left out.
+    The default replaces a value that is not valid for the slot, such as one that another agent settled under the same
+    name with another type.
     """
     values: dict[str, Any] = {}
     for name, slot in slots.items():
@@ -72,14 +73,14 @@ def slot_schemas(slots: Slots) -> dict[str, Schema]:
 
 
 def slots_schema(slots: Slots) -> Schema:
-    """Return the strict schemas of a plan's `slots` and `forget`, by field; none where the agent has no slots."""
+    """Return the strict schemas of a plan's `slots` and `forget`, by field; empty if the agent has no slots."""
     if not slots:
         return {}
     properties = {name: _nullable(schema) for name, schema in slot_schemas(slots).items()}
     said = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     names = {"type": "array", "items": {"type": "string", "enum": list(slots)}}
     return {
-        "slots": said | {"description": "What this message says; null for what it does not mention."},
+        "slots": said | {"description": "Values that this message gives; null for slots that it does not mention."},
         "forget": _nullable(names) | {"description": "Slots that the message takes back."},
     }
 
@@ -138,7 +139,7 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _unknown(name: object, slots: Slots, field: str) -> Fault:
-    return _fault(field, f"{field}: there is no slot {str(name)[:80]!r}; there are: {', '.join(slots)}")
+    return _fault(field, f"{field}: unknown slot {str(name)[:80]!r}; known slots: {', '.join(slots)}")
 
 
 def _fault(path: str, message: str) -> Fault:

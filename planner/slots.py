@@ -1,7 +1,7 @@
-"""Slots: typed values that the messages of a conversation may settle. Which ones an agent has is data in its profile.
+"""Slots: typed values that the messages of a conversation may settle. An agent's profile lists its slots.
 
-Values are read as a language model or a person may write them, and kept in one form: numbers may come as text,
-currencies as symbols or words; what is kept is a number and an ISO 4217 code.
+Values are read as a language model or a person may write them, and kept in one form. Numbers may come as text, and
+currencies as symbols or words. The kept form is a number and an ISO 4217 code.
 """
 
 import re
@@ -36,26 +36,26 @@ class Slot(Contract):
 
     type: SlotType
     description: str = Field(min_length=1)
-    """What the language model reads."""
+    """The description for the language model."""
     default: Any = None
-    """What holds while nothing was said."""
+    """The value while none has been given."""
     min: float | None = None
-    """Least number, also of each one in a list, and of an amount."""
+    """Least number. It also bounds each number of a list, and the amount of `money`."""
     max: float | None = None
     choices: tuple[str, ...] = ()
     """The values of a `choice`."""
     currencies: tuple[str, ...] = ()
-    """ISO 4217 codes that `money` may have; any where there are none."""
+    """ISO 4217 codes that `money` may have; if empty, any code."""
     replaces: tuple[str, ...] = ()
     """Slots that a new value of this one makes obsolete."""
     counts: Mapping[str, tuple[int, int]] = Field(default_factory=dict)
-    """Of `integers`: names of further values, each with the bounds, both included, of the numbers that it counts."""
+    """For `integers`: names of further values. Each value counts the numbers within its two bounds, both included."""
     taken_from: Mapping[str, str] = Field(default_factory=dict)
-    """Tools whose result settles this slot, each with the field of its result that holds the value."""
+    """Tools whose results settle this slot, each with the field of its result that holds the value."""
 
     @model_validator(mode="after")
     def is_consistent(self) -> Self:
-        """Refuse a default that is no value of this slot, and choices or counts that its type does not know."""
+        """Refuse a default that is not a value of this slot, and choices or counts that its type does not take."""
         if bool(self.choices) != (self.type == "choice") or (self.counts and self.type != "integers"):
             raise ValueError("`choices` belong to the type `choice`, `counts` to `integers`")
         if self.default is not None:
@@ -64,27 +64,27 @@ class Slot(Contract):
 
 
 Slots = Mapping[str, Slot]
-"""Slot by name."""
+"""Slot name -> slot."""
 
 
 def check_slots(slots: Slots) -> None:
-    """Check what slots say of each other.
+    """Check that slots fit together.
 
     Raises:
-        ValueError: one replaces a slot that there is not, or counts under the name of another.
+        ValueError: a slot replaces an unknown slot, or counts under the name of another slot.
     """
     for name, slot in slots.items():
         missing = [other for other in slot.replaces if other not in slots]
         taken = [count for count in slot.counts if count in slots]
         if missing or taken:
-            raise ValueError(f"slot {name}: it replaces {missing}, which are no slots, or counts {taken}, which are")
+            raise ValueError(f"slot {name}: `replaces` has unknown slots {missing}, or `counts` has the slots {taken}")
 
 
 def read_value(value: Any, slot: Slot) -> Any:
     """Return a value of a slot in the form that is kept.
 
     Raises:
-        ValueError: it is none; the message is a sentence about it.
+        ValueError: it is not a value of this slot; the message is a sentence about it.
     """
     return _READERS[slot.type](value, slot)
 
@@ -102,7 +102,7 @@ def _number(value: Any, slot: Slot) -> int | float:
     if isinstance(value, str):
         value = _amount(value)
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError(f"{_quoted(value)} is not a number")  # noqa: TRY004 - a value, whose type is as it may be
+        raise ValueError(f"{_quoted(value)} is not a number")  # noqa: TRY004 - the value is wrong, not our call
     if (slot.min is not None and value < slot.min) or (slot.max is not None and value > slot.max):
         raise ValueError(f"{value} is not between {_limit(slot.min)} and {_limit(slot.max)}")
     return int(value) if float(value).is_integer() else value
@@ -133,7 +133,7 @@ def _choice(value: Any, slot: Slot) -> str:
     known = {choice.lower(): choice for choice in slot.choices}
     found = known.get(str(value).strip().lower())
     if found is None:
-        raise ValueError(f"{_quoted(value)} is none of {', '.join(slot.choices)}")
+        raise ValueError(f"{_quoted(value)} is not one of {', '.join(slot.choices)}")
     return found
 
 
@@ -148,12 +148,12 @@ def _list(read: Callable[[Any, Slot], Any]) -> Callable[[Any, Slot], list[Any]]:
 
 
 def _money(value: Any, slot: Slot) -> dict[str, Any]:
-    """Read `{amount, currency, operator}`, or a text such as "under ₪900"'s "₪900"."""
+    """Read `{amount, currency, operator}`, or a text such as "₪900"."""
     given = value if isinstance(value, Mapping) else {"amount": value, "currency": _currency_in(value)}
     amount = _number(given.get("amount"), slot)
     currency = _currency(given.get("currency") or _currency_in(given.get("amount")))
     if slot.currencies and currency not in slot.currencies:
-        raise ValueError(f"{currency} is none of {', '.join(slot.currencies)}")
+        raise ValueError(f"{currency} is not one of {', '.join(slot.currencies)}")
     operator = _OPERATORS.get(str(given.get("operator") or "<=").strip())
     if operator is None:
         raise ValueError(f"{_quoted(given.get('operator'))} is neither <= nor ~")
@@ -169,12 +169,12 @@ def _currency(value: Any) -> str:
 
 
 def _currency_in(value: Any) -> str | None:
-    """Return what of a text is not its amount: the currency, where it has one."""
+    """Return the rest of a text without its amount, which is the currency if it has one."""
     return _AMOUNT.sub("", value).strip() if isinstance(value, str) else None
 
 
 def _amount(text: str) -> int | float:
-    """Read a number whose digits may be grouped: three digits after the last separator are a group, others decimals."""
+    """Read a number with grouped digits. Three digits after the last separator are a group, any others decimals."""
     found = _AMOUNT.findall(text)
     if len(found) != 1:
         raise ValueError(f"{_quoted(text)} is not a number")

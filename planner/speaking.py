@@ -1,6 +1,7 @@
-"""Speak while a text is written: hand on whole sentences, each after its check.
+"""Stream a reply sentence by sentence while it is written, each sentence after its check.
 
-The first one that fails is held back, and all after it: what has been handed on is never unsaid by this text.
+The first sentence that fails is held back, and so is everything after it. A sentence that was passed on is never taken
+back by the same text.
 """
 
 import re
@@ -10,17 +11,18 @@ from planner.grounding import Evidence, check, gather
 from planner.llm.protocol import OnDelta
 
 LONGEST_REPLY = 50_000
-"""Characters that a reply may have."""
+"""Most characters of a reply."""
 _CLOSING = "\"'\u2019\u201d)]»"
 _SENTENCE = re.compile(rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[{re.escape(_CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+")
-"""Where a sentence ends. Not after a digit or a single letter and a full stop, as in dates and initials."""
+"""The end of a sentence. A full stop after a digit, a space or a single letter does not count, as in dates and
+initials."""
 
 
 class Sentences:
-    """Takes the pieces of a text, hands on its sentences."""
+    """A splitter that collects the pieces of a text and passes on whole sentences."""
 
     def __init__(self, evidence: Evidence | None, on_delta: OnDelta) -> None:
-        """Without evidence nothing is checked."""
+        """If `evidence` is None, no sentence is checked."""
         self._evidence = evidence
         self._on_delta = on_delta
         self._waiting = ""
@@ -29,7 +31,7 @@ class Sentences:
     def __call__(self, piece: str) -> None:
         if self._is_held or len(self._waiting) > LONGEST_REPLY:
             return
-        # An end that is whole by now has been seen: only one that the last piece left open may begin before this one.
+        # Complete ends have been found already. Only an end that the last piece left open can begin before this piece.
         start = max(0, len(self._waiting.rstrip(_CLOSING)) - 1)
         self._waiting += piece
         ends = [match.end() for match in _SENTENCE.finditer(self._waiting, start)]
@@ -37,7 +39,7 @@ class Sentences:
             self._release(ends[-1])
 
     def finish(self) -> None:
-        """Hand on what is left: the text is whole."""
+        """Pass on the rest. The text is complete."""
         self._release(len(self._waiting))
 
     def _release(self, end: int) -> None:
@@ -49,7 +51,10 @@ class Sentences:
 
 
 def direct_sentences(context: PlanningContext, on_delta: OnDelta) -> Sentences:
-    """Return what a direct answer is spoken through."""
+    """Return the sentence stream of a direct answer.
+
+    Sentences are not checked if the agent checks only replies from results and the context has no memory.
+    """
     if context.agent.grounding == "results" and not context.memory:
         return Sentences(None, on_delta)
     return Sentences(gather(context, context.done, context.memory), on_delta)

@@ -1,4 +1,4 @@
-"""Sum up: one call of a language model makes a few lines of what older messages of a conversation said."""
+"""Summarise: one language-model call condenses older exchanges of a conversation into a few lines."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from planner.prompts import Prompts
 
 _WORDS_PER_TOKEN = 0.6
 _EXCHANGE_TOKENS = 300
-"""Of each message and each reply, at most."""
+"""Most tokens that are kept of each message and of each reply."""
 _TIMEOUT_S = 60.0
 
 
 def summed_up(
     summary: str | None, exchanges: Sequence[Exchange], agent: AgentProfile, prompts: Prompts, llm: LanguageModel
 ) -> str | None:
-    """Return a summary that takes the place of the one before and of these exchanges.
+    """Return a summary that replaces the previous one and these exchanges.
 
-    None: the language model is out, or wrote nothing that can be used.
+    Return None if the language model is unavailable or its text cannot be used.
     """
     said = [
         {"message": cut(each.message, _EXCHANGE_TOKENS), "reply": cut(each.reply, _EXCHANGE_TOKENS)}

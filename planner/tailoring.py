@@ -1,7 +1,7 @@
-"""Tailoring: prompts and agents as a tenant has them, the shipped ones with its own texts over them.
+"""Tailoring: the prompts, agents and playbooks of a tenant, with its own texts over the shipped ones.
 
-A text is checked when it is written, and again whenever it is loaded: what is wrong is left out then, and the shipped
-one counts. No text of a tenant can end a turn.
+A text is checked when it is written and again whenever it is loaded. A bad text is then left out, and the shipped one
+counts. No text of a tenant can end a turn.
 """
 
 import re
@@ -24,7 +24,7 @@ from planner.prompts import Prompt, Prompts, digest, prompts_in, read_prompt, re
 from planner.samples import leaked, samples
 
 _OFFLINE = "offline"
-"""Of the stand-in for a language model, which knows no tenants."""
+"""The folder of the offline model, which knows no tenants."""
 _NAME = re.compile(r"[a-z]+(?:/[a-z][a-z0-9_-]{0,63})+")
 
 
@@ -36,19 +36,21 @@ class Tailored:
     agents: Agents
     playbooks: Playbooks
     refused: Mapping[str, str] = field(default_factory=dict)
-    """The tenant's texts that cannot be used: name -> why."""
+    """The tenant's texts that cannot be used: name -> reason."""
 
     def names(self) -> list[str]:
-        """Return every name that something counts under, or that a text was refused for."""
+        """Return every name that has a text in effect or a refused text."""
         folders = {"agents": self.agents.profiles, "playbooks": self.playbooks.books}
         beside = (f"{folder}/{name}" for folder, names in folders.items() for name in names)
         return sorted({*self.prompts.names(), *self.prompts.own, *beside, *self.refused})
 
     def in_effect(self, name: str) -> tuple[str, str]:
-        """Return what counts under a name, and its source: `name@version`, of a tenant's own text with its digest.
+        """Return the text in effect under a name, and its source.
+
+        The source is `name@version`. A tenant's own text adds `+` and its digest.
 
         Raises:
-            NotFound: there is nothing of that name.
+            NotFound: nothing has that name.
         """
         folder, _, short = name.partition("/")
         if folder == "agents":
@@ -61,20 +63,20 @@ class Tailored:
         return prompt.text, prompt.source
 
     def with_text(self, name: str, text: str) -> "Tailored":
-        """Return the same with one more text over it.
+        """Return a copy with one more of the tenant's texts.
 
         Raises:
             Invalid: the text cannot be used; the message says why.
         """
         try:
             return self._with(name, text)
-        except Exception as error:  # the text is foreign: whatever it leads to, it is refused
+        except Exception as error:  # the text is foreign: any failure refuses it
             raise Invalid(f"{name}: {_sentence(error)}") from error
 
     def _with(self, name: str, text: str) -> "Tailored":
         folder, _, short = name.partition("/")
         if not _NAME.fullmatch(name) or folder == _OFFLINE:
-            raise ValueError("there is nothing of that name that a tenant may have its own text of")
+            raise ValueError("a tenant cannot have a text of this name")
         if len(text.encode()) > LARGEST_TEXT:
             raise ValueError(f"it is larger than {LARGEST_TEXT} bytes")
         if folder == "agents":
@@ -87,8 +89,8 @@ class Tailored:
     def _with_agent(self, name: str, text: str) -> Agents:
         fields = read_yaml(text)
         if not isinstance(fields, dict):
-            message = "write the agent's fields, or those of them that are to differ, as YAML"
-            raise ValueError(message)  # noqa: TRY004 - what somebody wrote, not how we call
+            message = "write the agent's fields, or only the ones to change, as YAML"
+            raise ValueError(message)  # noqa: TRY004 - the text is wrong, not our call
         profile = changed(self.agents.profiles.get(name), {"name": name, **fields}, digest(text))
         if profile.name != name:
             raise ValueError(f"it describes the agent {profile.name!r}")
@@ -110,7 +112,10 @@ class Tailored:
 
 
 def tailor(overrides: Overrides) -> Tailored:
-    """Return what is in effect for a tenant with these texts: made once, what is wrong in them logged and left out."""
+    """Return what is in effect for a tenant with these texts.
+
+    The result is cached. Bad texts are logged once and left out.
+    """
     return _tailored(overrides, settings().prompts_dir)
 
 
@@ -123,11 +128,11 @@ def _tailored(overrides: Overrides, folder: Path) -> Tailored:
 
 
 def assemble(overrides: Overrides, folder: Path) -> Tailored:
-    """Put a tenant's texts over the shipped ones of a folder, and say which are refused."""
+    """Put a tenant's texts over the shipped ones of a folder. `refused` lists the bad ones."""
     agents, playbooks = load_agents(folder / "agents"), load_playbooks(folder / "playbooks")
     tailored, refused = Tailored(prompts_in(folder), agents, playbooks), dict.fromkeys(overrides.texts, "")
     left = len(refused) + 1
-    # Some speak of others, as an agent of a style: what is refused is tried again, as long as there is something new.
+    # A text may refer to another, such as an agent to a style. Refused texts are tried again as long as one succeeds.
     while len(refused) < left:
         left, pending, refused = len(refused), sorted(refused), {}
         for name in pending:

@@ -1,8 +1,8 @@
 """Templates: Jinja in a sandbox, with bounds, because a tenant may write its own.
 
-A template sees its inputs and nothing else. It cannot run long, grow large or call what is not listed here: the nodes
-of its syntax, its filters and the methods it may call are closed lists, and everything that can multiply its work or
-its text is counted against the budget of one rendering.
+A template sees its inputs and nothing else. It cannot run long, grow large or call anything that is not listed here.
+The syntax nodes, filters and methods that it may use are closed lists. Everything that can multiply its work or its
+text is counted against the budget of one rendering.
 """
 
 import json
@@ -22,18 +22,18 @@ from jinja2.utils import htmlsafe_json_dumps
 from models.contracts.override import LARGEST_TEXT
 
 _LARGEST_RESULT = 1_048_576
-"""Characters that one rendering may write, and that it may make on the way."""
+"""Most characters that one rendering may write, and most that it may make on the way."""
 _MOST_STEPS = 100_000
-"""Rounds of all loops of one rendering, and pieces of text."""
+"""Most steps of one rendering: rounds of all its loops, and pieces of text."""
 _STEPS_BETWEEN_LOOKS = 32
-"""The clock of a thread costs a system call."""
+"""The thread's clock is read once in this many steps, because each look is a system call."""
 _LONGEST_S = 1.0
-"""Processor time of one rendering."""
+"""Most processor time of one rendering."""
 _LARGEST_NUMBER = 10**15
 _LONGEST_RANGE = 1_000
 _FORMAT = re.compile(r"%\+?(?:\.[0-9])?[dfgs]")
 _BUDGET = "<budget>"
-"""Where a rendering keeps its budget: no template can write this name."""
+"""The name under which a rendering keeps its budget. No template can write this name."""
 
 _NODES = frozenset([
     "Template", "Output", "TemplateData", "Name", "Const", "Getattr", "Getitem", "Slice", "Filter", "Test", "Call",
@@ -63,19 +63,19 @@ class _Budget:
     def make(self, characters: int) -> None:
         self._characters -= characters
         if self._characters < 0:
-            raise SecurityError(f"a template may make {_LARGEST_RESULT} characters")
+            raise SecurityError(f"a template may make at most {_LARGEST_RESULT} characters")
 
     def go_on(self) -> None:
-        """Take one more step: a round of a loop, or a piece of text."""
+        """Count one step: a round of a loop, or a piece of text."""
         self._steps -= 1
         if self._steps < 0:
-            raise SecurityError(f"a template may take {_MOST_STEPS} steps")
+            raise SecurityError(f"a template may take at most {_MOST_STEPS} steps")
         if self._steps % _STEPS_BETWEEN_LOOKS == 0 and time.thread_time() > self._end:
-            raise SecurityError(f"a template may run for {_LONGEST_S:g} s")
+            raise SecurityError(f"a template may run for at most {_LONGEST_S:g} s")
 
 
 class Templates(ImmutableSandboxedEnvironment):
-    """Compiles templates. Safe to share between threads."""
+    """A compiler of templates. Threads may share it."""
 
     intercepted_binops = frozenset({"+", "*", "%"})
 
@@ -89,7 +89,8 @@ class Templates(ImmutableSandboxedEnvironment):
         """Compile a template; return it with the names of the inputs that it uses.
 
         Raises:
-            ValueError: it is too large, its syntax is wrong, or it uses what templates have not; it says where.
+            ValueError: it is too large, its syntax is wrong, or it uses what templates do not have; the message says
+                where.
         """
         if len(text.encode()) > LARGEST_TEXT:
             raise ValueError(f"it is larger than {LARGEST_TEXT} bytes")
@@ -101,7 +102,7 @@ class Templates(ImmutableSandboxedEnvironment):
             return self.from_string(tree), used
         except ValueError:
             raise
-        except Exception as error:  # the text is foreign: whatever it does to the compiler, it is wrong
+        except Exception as error:  # the text is foreign: any failure is its fault
             raise ValueError(f"it cannot be compiled: {error}") from error
 
     def is_safe_callable(self, obj: Any) -> bool:
@@ -111,19 +112,19 @@ class Templates(ImmutableSandboxedEnvironment):
         return obj is _range
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Let templates reckon with numbers; text is joined with `~`, within the budget."""
+        """Let templates calculate with numbers. Text is joined with `~`, within the budget."""
         if not all(isinstance(value, int | float) for value in (left, right)):
             raise SecurityError(f"a template may use {operator} with numbers only; `~` joins text")
         if operator == "*" and abs(left) * abs(right) > _LARGEST_NUMBER:
-            raise SecurityError("a template's numbers may not grow that large")
+            raise SecurityError(f"a product in a template may be at most {_LARGEST_NUMBER}")
         return super().call_binop(context, operator, left, right)
 
 
 def fill(template: Template, inputs: Mapping[str, Any]) -> str:
-    """Fill a template in.
+    """Fill in a template.
 
     Raises:
-        Exception: whatever the template runs into: an undefined field, a bound.
+        Exception: any error of the template, such as an undefined field or an exceeded bound.
     """
     budget = _Budget()
     pieces, written = [], 0
@@ -131,7 +132,7 @@ def fill(template: Template, inputs: Mapping[str, Any]) -> str:
         pieces.append(piece)
         written += len(piece)
         if written > _LARGEST_RESULT:
-            raise SecurityError(f"a template may write {_LARGEST_RESULT} characters")
+            raise SecurityError(f"a template may write at most {_LARGEST_RESULT} characters")
         budget.go_on()
     return "".join(pieces).strip()
 
@@ -148,17 +149,20 @@ def _check(tree: nodes.Template) -> None:
 
 
 def _check_kept(value: nodes.Node) -> None:
-    """Let only constants be kept in lists: lists of lists of variables would double each time, unseen by any budget."""
+    """Refuse a list of variables where a value is set or looped over.
+
+    Lists of lists of variables would double each time, and no budget would count that.
+    """
     for literal in (value, *value.find_all((nodes.List, nodes.Dict, nodes.Tuple))):
         if isinstance(literal, nodes.List | nodes.Dict | nodes.Tuple):
             try:
                 literal.as_const()
             except nodes.Impossible:
-                raise ValueError(f"line {literal.lineno}: what is set or looped over may list constants only") from None
+                raise ValueError(f"line {literal.lineno}: a list in a loop or `set` may hold only constants") from None
 
 
 def _bound(tree: nodes.Template, environment: Environment) -> None:
-    """Put what loops and what joins under the budget."""
+    """Put loops and joins under the budget."""
     for loop in tree.find_all(nodes.For):
         loop.iter = nodes.Filter(loop.iter, "counted", [], [], None, None, lineno=loop.lineno)
     _replace_joins(tree)
@@ -186,7 +190,7 @@ def _budget(context: Context) -> _Budget:
 
 @pass_context
 def _count(context: Context, values: Iterable[Any]) -> Iterator[Any]:
-    """Let a loop go round within the budget."""
+    """Yield the values of a loop within the budget."""
     budget = _budget(context)
     for value in values:
         budget.go_on()
@@ -213,10 +217,10 @@ def _replace(context: Context, value: Any, old: str, new: str) -> str:
 
 
 def _range(*bounds: int) -> range:
-    """Count, not far."""
+    """Return a range that is not too long."""
     made = range(*bounds)
     if len(made) > _LONGEST_RANGE:
-        raise SecurityError(f"a template may count to {_LONGEST_RANGE}")
+        raise SecurityError(f"a range in a template may have at most {_LONGEST_RANGE} numbers")
     return made
 
 
@@ -228,14 +232,14 @@ def _round(value: float, precision: int = 0) -> float:
 
 
 def _format(pattern: str, value: Any) -> str:
-    """Write one value as `%d`, `%g`, `%s` or `%.2f` say, without a width."""
+    """Format one value with `%d`, `%f`, `%g` or `%s`, such as `%.2f`, without a width."""
     if not _FORMAT.fullmatch(pattern):
         raise SecurityError(f"a template may format one value, such as '%.2f' | format(value), not {pattern!r}")
     return str(pattern % value)
 
 
 def _day(value: Any) -> str:
-    """Write a date for people, such as Fri 4 Dec 2026; what is none, as it is."""
+    """Write a date for people, such as Fri 4 Dec 2026. Any other value is written as it is."""
     try:
         day = date.fromisoformat(str(value))
     except ValueError:

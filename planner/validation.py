@@ -1,6 +1,6 @@
-"""Validate a plan: every fault is named, none hides another.
+"""Validate a plan: every fault is reported, and none hides another.
 
-In: what a model drafted or a caller posted, as JSON data.  Out: a `Plan`, or `InvalidPlan` with all faults.
+In: JSON data that a model drafted or a caller posted.  Out: a `Plan`, or `InvalidPlan` with all faults.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -30,15 +30,15 @@ from tools.registry import Registry, Tool
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a plan; None is no bound."""
+    """The bounds of a plan. None means no bound."""
 
     max_steps: int = 200
     max_depth: int | None = None
-    """Steps on the longest path."""
+    """Most steps on the longest path."""
     max_fan_out: int | None = None
-    """Steps that need the same step directly."""
+    """Most steps that need the same step directly."""
     slots: Slots = field(default_factory=dict)
-    """Those that it may fill; without any, what it says of slots means nothing."""
+    """The slots that it may fill. If there are none, a plan's slots are ignored."""
 
 
 def validate(
@@ -50,14 +50,14 @@ def validate(
 ) -> Plan:
     """Return the plan that the data describes.
 
-    `before`: steps of earlier revisions, which it may refer to. `more`: faults that have been found already.
+    `before`: steps of earlier revisions, which the plan may refer to. `more`: faults that have been found already.
 
     Raises:
-        InvalidPlan: with one fault for each thing wrong.
+        InvalidPlan: the data has faults; the error lists all of them.
     """
     limits, before = limits or Limits(), before or {}
     if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
-        message = "a plan is an object with a list `steps`"
+        message = "a plan must be an object with a list `steps`"
         raise _invalid([Fault(step=None, code="bad_shape", message=message, path="steps")])
     raw_steps = data["steps"]
     faults = [*more, *_shape_faults({**data, "steps": []}, Plan, None, "")]
@@ -87,7 +87,8 @@ def validate_next(
 ) -> Step:
     """Return the next step of a plan that is still being written. `done`: steps of earlier revisions.
 
-    What it needs may stand behind it. Such a step is judged with the whole plan; here only its shape is.
+    A step may need steps that come after it. Only the shape of such a step is checked here; the rest is checked with
+    the whole plan.
 
     Raises:
         InvalidPlan: the plan will be refused, whatever else it holds.
@@ -188,7 +189,7 @@ def _calls(step: Step) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any]) -> Iterator[Fault]:
-    """Judge the literals: the input model reads the arguments, and what it says of a reference's place is dropped."""
+    """Check the literal arguments with the tool's input model. What it says about references is ignored."""
     references = [path for path, _ in find_references(args)]
     try:
         tool.input.model_validate(args)
@@ -203,20 +204,24 @@ def faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any]
 
 
 def _faults_of_fallback(step: Step, place: str, tool: Tool, tools: Registry) -> Iterator[Fault]:
-    """A fallback runs at once, under the step's claim, so it asks nobody and only reads: a lost one has no key."""
+    """Report a fallback that cannot run at once, under the step's claim.
+
+    It must need no approval and only read, because a call of it that is lost has no key to find it by.
+    """
     main = tools.tools.get(step.tool)
     if not place or main is None:
         return
     is_free = tool.effect == "read" and not tool.requires_approval
     if not (is_free and tool.queue == main.queue and compatible(tool.output_schema, main.output_schema)):
-        message = f"step {step.id!r}: {tool.name} writes, needs approval, or has not the queue or result of {main.name}"
+        rule = f"must only read, need no approval, and have the queue and result of {main.name}"
+        message = f"step {step.id!r}: the fallback {tool.name} {rule}"
         yield Fault(step=step.id, code="bad_fallback", message=message, path=f"{step.id}.{place}tool")
 
 
 def _faults_of_condition(step: Step, by_id: Mapping[str, Step], tools: Registry) -> Iterator[Fault]:
     condition, where = step.run_if or {}, f"{step.id}.run_if"
     if not ("$from" in condition and condition.keys() <= {"$from", "equals", "not"}):
-        message = f'{where}: write a condition as {{"$from": "step.path"}}, with "equals" or "not" beside it'
+        message = f'{where}: write a condition as {{"$from": "step.path"}}, optionally with "equals" or "not"'
         yield Fault(step=step.id, code="bad_condition", message=message, path=where)
         return
     yield from _faults_of_reference(step, where, {"$from": condition["$from"]}, None, by_id, tools)
@@ -239,7 +244,7 @@ def _faults_of_reference(
         if found is None:
             message = f"{where} refers to {str(reference)!r}, which is no field of the result of {producer.name}"
         elif wanted and not compatible(found, wanted):
-            code, message = "type_mismatch", f"{where}: {str(reference)!r} is not of the type that is wanted here"
+            code, message = "type_mismatch", f"{where}: {str(reference)!r} is not of the type that this argument takes"
     if message is not None:
         yield Fault(step=step.id, code=code, message=message, path=where)
 

@@ -1,4 +1,4 @@
-"""Voice: how an agent speaks to somebody: its persona and style, what the user's place asks for, and safety."""
+"""Voice: the agent's persona and style, the user's locale and the safety rules, as inputs of system prompts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from planner.prompts import Prompts, Rendered
 
 
 def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tuple[dict[str, str], list[Rendered]]:
-    """Return the inputs that system prompts share, and what they were rendered from."""
+    """Return the inputs that all system prompts share, and the fragments that were rendered for them."""
     parts = {
         "style": prompts.render(f"styles/{agent.style}"),
         "locale": prompts.render("fragments/locale", locale=user.get("locale"), timezone=user.get("timezone")),

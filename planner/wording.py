@@ -1,4 +1,4 @@
-"""Wording: which template writes a reply, what it is given, and what the language model is told where none fits."""
+"""Wording: the template that writes a reply and its inputs, or the language model's prompt if no template fits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ class Draft:
 
     @property
     def is_templated(self) -> bool:
-        """Whether a template wrote it: a second try would write the same."""
+        """Whether a template wrote the text. A second try would write the same."""
         return self.written_by.startswith("template:")
 
 
 def template_for(outcome: Outcome) -> str | None:
-    """Name the template that fits, None where the language model is to write."""
+    """Return the name of the template that fits; None if the language model should write."""
     if outcome.stop in ("cancelled", "superseded"):
         return f"responding/{outcome.stop}"
     if any(step.status == "needs_input" for step in outcome.steps):
@@ -92,7 +92,7 @@ def responding_messages(outcome: Outcome) -> tuple[list[Message], tuple[str, ...
 def rewriting_messages(
     outcome: Outcome, draft: Draft, violations: Sequence[Violation]
 ) -> tuple[list[Message], tuple[str, ...]]:
-    """Return the prompt of a second try: the first one, and what must not stand in it."""
+    """Return the prompt of a second try: the first prompt, the draft, and the violations in it."""
     messages, prompts = responding_messages(outcome)
     named = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in violations]
     regenerate = outcome.prompts.render("responding/regenerate", violations=named)
@@ -103,7 +103,7 @@ def rewriting_messages(
 def revising_messages(
     outcome: Outcome, draft: Draft, judgement: Mapping[str, Any]
 ) -> tuple[list[Message], tuple[str, ...]]:
-    """Return the prompt of a second try: the first one, and what a critic has against it."""
+    """Return the prompt of a second try: the first prompt, the draft, and a critic's judgement of it."""
     messages, prompts = responding_messages(outcome)
     revise = outcome.prompts.render("responding/revise", **judgement)
     messages += [{"role": "assistant", "content": draft.text}, {"role": "user", "content": revise.text}]
@@ -111,7 +111,7 @@ def revising_messages(
 
 
 def authored(outcome: Outcome, draft: Draft) -> str:
-    """Return the words of the template that wrote a draft: its makers may say what no result holds."""
+    """Return the template's own words if a template wrote the draft. They may state what no result holds."""
     if not draft.is_templated:
         return ""
     name = draft.written_by.removeprefix("template:").partition("@")[0]
@@ -119,9 +119,9 @@ def authored(outcome: Outcome, draft: Draft) -> str:
 
 
 def _refusal(outcome: Outcome) -> str | None:
-    """Name the template that explains why nothing came of it, where one code says it all.
+    """Return the template that explains why nothing was achieved, if all failures have the same code.
 
-    What inline tools have worked out, such as dates, is nothing by itself.
+    Results of inline tools, such as resolved dates, do not count as achieved.
     """
     workings = {tool.name for tool in outcome.tools.tools.values() if tool.inline and not tool.formatter}
     if any(step.status == "succeeded" and step.tool not in workings for step in outcome.steps):
@@ -132,7 +132,7 @@ def _refusal(outcome: Outcome) -> str | None:
 
 
 def _hinted(outcome: Outcome) -> str | None:
-    """Name the template that the plan asked for, where it is there and what it is made from, too."""
+    """Return the template that the plan asked for, if it exists and there are results to fill it with."""
     hint, formatter = outcome.synthesis_hint, outcome.agent.formatter
     name = f"responding/{hint}"
     if hint not in outcome.agent.hints or not outcome.prompts.has(name):
@@ -159,5 +159,5 @@ def shown(step: StepOutcome) -> dict[str, Any]:
 
 
 def _label(step: StepOutcome) -> str:
-    """Say a tool's name in words: `travel.lookup_weather` is "lookup weather"."""
+    """Return a tool's name in words: `travel.lookup_weather` is "lookup weather"."""
     return step.tool.rsplit(".", 1)[-1].replace("_", " ")

@@ -1,6 +1,7 @@
 """Grounding: every figure of a reply has a source, or is not said.
 
-In: a text and what it was made from.  Out: for each figure its source, or why it has none. No language model is asked.
+In: a text and its evidence.  Out: the source of each figure, or the reason why it has none. No language model is
+called.
 """
 
 from planner.grounding.checking import Grounding, Violation, check, withhold

@@ -1,8 +1,8 @@
 """Find amounts of money, percentages and other numbers in a text, however they are written.
 
-A bare number below 100 without cents is a count and needs no source. A single separator before three digits groups
-thousands in money; in other numbers it may also be the decimal point. Amounts in words are found, and never supported
-unless a source has the same words.
+A bare number below 100 with at most one decimal is a count and needs no source. A single separator before three digits
+groups thousands in money; in other numbers it may also be the decimal point. Amounts in words are found, and only a
+source with the same words supports them.
 """
 
 import re
@@ -22,7 +22,7 @@ _NUMBER = (
     r"|\d+(?:[.,]\d+)?"
 )
 _NUMBERS = re.compile(rf"""(?<!\d)(?<!\d[.,])(?!(?<=": )\d{{1,2}}[,}}\]])(?:{_NUMBER})""")
-"""Not the counts of JSON, of which a template may show much."""
+"""Numbers, except the counts of JSON, which a template may show."""
 _CJK = "\u2e80-\uffef"
 """Scripts that put no space between words."""
 _LARGEST_COUNT = 99
@@ -32,35 +32,35 @@ _MOST_NUMERALS = 12
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A number as it stands, with what stands beside it."""
+    """A number as it is written, with the currency or unit beside it."""
 
     start: int
     end: int
     values: tuple[Decimal, ...]
     codes: frozenset[str] | None = None
-    """Currencies it may be in; None where none is written."""
+    """Currencies it may be in; None if none is written."""
     is_price: bool = False
-    """Whether words say that it is a price, in no stated currency."""
+    """Whether words beside it say that it is a price, without a currency."""
     is_percent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
     before: re.Pattern[str]
-    """A currency at the end of what stands before a number."""
+    """A currency at the end of the text before a number."""
     after: re.Pattern[str]
-    """A scale and a currency behind a number."""
+    """A scale and a currency after a number."""
     percent: re.Pattern[str]
     price_after: re.Pattern[str]
     price_before: re.Pattern[str]
     range: re.Pattern[str]
     in_words: re.Pattern[str]
     last: frozenset[str]
-    """The signs that a currency may end with, beside letters."""
+    """The signs that a currency may end with, besides letters."""
 
 
 def find_amounts(text: str) -> Iterator[Figure]:
-    """Find money, percentages, and numbers that are no mere counts."""
+    """Find money, percentages, and numbers that are not mere counts."""
     patterns = _patterns()
     numbers = [_read(match, text, patterns) for match in _NUMBERS.finditer(text)]
     for number in _share_currencies(numbers, text, patterns):
@@ -70,18 +70,18 @@ def find_amounts(text: str) -> Iterator[Figure]:
 
 
 def is_currency(written: str) -> bool:
-    """Tell whether a word is a currency."""
+    """Return whether a word is a currency."""
     return bool(_currency(written))
 
 
 def find_amounts_in_words(text: str) -> Iterator[Figure]:
-    """Find sums that are spelt out, such as "twelve hundred shekels"."""
+    """Find amounts that are spelt out, such as "twelve hundred shekels"."""
     for match in _patterns().in_words.finditer(text):
         yield Figure("money", match.start(), match.end(), (("words", " ".join(match[0].lower().split())),))
 
 
 def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Decimal, ...]:
-    """Return what a written number may be worth, the likeliest first. `codes`: its currencies, where it is money."""
+    """Return the values that a written number may have, the likeliest first. `codes`: its currencies if it is money."""
     plain = re.sub(rf"{_SPACE}|['\u2019]", "", written)
     comma, point = plain.count(","), plain.count(".")
     if comma and point:
@@ -99,7 +99,7 @@ def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Dec
 
 
 def _decimal(plain: str, mark: str | None) -> Decimal:
-    """Read digits whose decimal mark is this; the other marks group them."""
+    """Read digits with this decimal mark. The other marks group them."""
     grouped = plain.replace("." if mark == "," else ",", "") if mark else re.sub("[,.]", "", plain)
     return Decimal(grouped.replace(",", "."))
 
@@ -120,7 +120,7 @@ def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
 
 
 def _before(start: int, text: str, patterns: _Patterns) -> re.Match[str] | None:
-    """Return the currency that stands before a number, without a search where none can end."""
+    """Return the currency before a number. There is no search if no currency can end there."""
     last = text[max(0, start - 2) : start].rstrip()[-1:]
     if not (last.isalpha() or last in patterns.last):
         return None
@@ -128,7 +128,7 @@ def _before(start: int, text: str, patterns: _Patterns) -> re.Match[str] | None:
 
 
 def _is_price(start: int, end: int, text: str, patterns: _Patterns) -> bool:
-    """Tell whether words beside a number say that it is a price."""
+    """Return whether words beside a number say that it is a price."""
     if patterns.price_after.match(text, end):
         return True
     last = text[max(0, start - 2) : start].rstrip()[-1:]
@@ -188,7 +188,7 @@ def _scales() -> dict[str, int]:
 
 
 def _is_word(sign: str) -> bool:
-    """Tell whether a letter before or after a sign would make it part of a word."""
+    """Return whether a letter before or after a sign would make it part of a word."""
     return (sign[-1].isalpha() and sign[-1] < _CJK[0]) or sign[-1] == "."
 
 
@@ -214,7 +214,7 @@ def _patterns() -> _Patterns:
         ),
         range=re.compile(rf"\s?(?:{either(map(re.escape, lexicon['range_joints']))})\s?"),
         in_words=re.compile(
-            # Atomic and bounded: there is one way to read a row of numerals, and none is read from each of its words.
+            # Atomic and bounded: a row of numerals is read in one way only, and not again from each of its words.
             rf"\b(?:(?>(?:{counted})\b)[\s-]+(?:(?:and|und|et|y|e)\s+)?){{1,{_MOST_NUMERALS}}}+{priced}(?!\w)"
             rf"|\b(?:{lexicon['price_before']})(?: (?:is|of|from|at))?:? (?>(?:{counted})\b[\s-]?)++(?!\s?[^\W\d_])",
             re.IGNORECASE,

@@ -10,7 +10,7 @@ from planner.grounding.figures import PERSONAL, Figure, folded, visible
 from planner.grounding.reading import figures
 
 STALE_S = 600
-"""A price is as good as this many seconds."""
+"""A price is stale after this many seconds."""
 
 Reason = Literal["no_source", "personal", "page"]
 
@@ -22,8 +22,8 @@ class Violation:
     text: str
     kind: str
     reason: Reason
-    """`no_source`: nothing it was made from holds it. `personal`: it may be somebody else's. `page`: only a page says
-    so, and the text does not name it."""
+    """`no_source`: no evidence holds it. `personal`: it may belong to somebody else. `page`: only a web page says so,
+    and the text does not name the page."""
     start: int
     end: int
 
@@ -35,11 +35,11 @@ class Grounding:
     sources: tuple[Source, ...]
     violations: tuple[Violation, ...]
     oldest_price_s: int = 0
-    """Age of the oldest price that is said and no longer good; 0 where all are."""
+    """Age of the oldest stale price in the text; 0 if no price is stale."""
 
 
 def check(text: str, evidence: Evidence) -> Grounding:
-    """Trace every figure of a text to its source. The same text and evidence give the same answer."""
+    """Trace every figure of a text to its source. The same text and evidence give the same result."""
     text, places = visible(text)
     sources: dict[Source, None] = {}
     violations = _private_values(text, evidence)
@@ -60,7 +60,7 @@ def check(text: str, evidence: Evidence) -> Grounding:
 
 
 def withhold(text: str, violations: Sequence[Violation]) -> str:
-    """Put an ellipsis where each violation stands."""
+    """Replace each violation by an ellipsis."""
     kept, end = "", 0
     for violation in sorted(violations, key=lambda found: found.start):
         if violation.end > end:
@@ -79,7 +79,7 @@ def _violation(figure: Figure, text: str) -> Violation:
 
 
 def _private_values(text: str, evidence: Evidence) -> list[Violation]:
-    """Find what results tell of other people, word for word."""
+    """Find the values that results hold about other people, word for word."""
     plain, places = folded(text)
     found: list[Violation] = []
     for value in evidence.private_in(plain):

@@ -1,4 +1,4 @@
-"""Find links, other identifiers, and what tells of a person: e-mail addresses, phone numbers, numbers of documents."""
+"""Find links, identifiers, and personal data: e-mail addresses, phone numbers, numbers of documents."""
 
 import re
 from collections.abc import Iterator
@@ -11,35 +11,35 @@ from planner.grounding.figures import Figure
 from planner.grounding.lexicon import endings, words
 
 _SIGN = r"[^\s<>\"'`|\\^\0]"
-"""What may stand in a link."""
+"""A character that may be in a link."""
 _TARGET = re.compile(
     r"\]\(\s{0,9}<?(?P<round>(?:[^\s()>\0]|\([^\s()\0]*\))+)"  # [text](target)
     r"|^ {0,3}\[[^\]\n]{1,99}\]:[ \t]{0,9}<?(?P<named>[^\s>\0]+)"  # [name]: target
     r"|\b(?:href|src|action)\s{0,9}=\s{0,9}[\"']?(?P<html>[^\s\"'>\0]+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Where Markdown and HTML lead, whatever it is."""
+"""The target of a link in Markdown or HTML, whatever it looks like."""
 _LINK = re.compile(
     rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,20}}:/|(?:https?|javascript|vbscript):|www\.){_SIGN}+"
     rf"|(?<![\w:/.])//(?=[^\W_]){_SIGN}+",
     re.IGNORECASE,
 )
-"""What says itself that it is a link."""
+"""A text that is a link by its form."""
 _LABEL = r"[^\W_][\w-]{0,62}"
 _HOST = re.compile(
     rf"(?<![\w@.-])(?P<host>(?:{_LABEL}\.)+(?P<ending>{_LABEL}))(?P<port>:\d{{1,5}}(?!\d))?(?P<path>[/?#]{_SIGN}*)?",
     re.IGNORECASE,
 )
-"""What may be the name of a host, with what follows it."""
+"""A possible host name, with the port and path after it."""
 _PREFIX = re.compile(r"[\u0590-\u06ff\u2e80-\uffef]+-?(?=[A-Za-z0-9])")
-"""What scripts without blanks, or with prefixes, put in front of a host."""
+"""Characters that scripts without blanks, or with prefixes, put in front of a host."""
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PHONE = re.compile(r"(?<![\w.,])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![\w])")
 _CARD = re.compile(r"(?<![\d-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
 _WORD = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{4,80}[A-Za-z0-9](?![\w-])")
 _GROUPED = re.compile(r"\d{1,3}(?:[ .,\u00a0]\d{3})+|\d+(?:[.,]\d+)?")
-"""How numbers are written that are no phone's."""
+"""The forms of numbers that are not phone numbers."""
 _ENDS = ".,;:!?…)]}*_~"
 
 
@@ -57,7 +57,7 @@ def find_links(text: str) -> Iterator[Figure]:
 
 
 def find_documents(text: str) -> Iterator[Figure]:
-    """Find numbers of passports, cards, accounts, and what else a word before them calls a document."""
+    """Find numbers of passports, cards, accounts, and of whatever a word before them calls a document."""
     for pattern, group in ((_named_documents(), "number"), (_IBAN, 0), (_CARD, 0)):
         for match in pattern.finditer(text):
             if sum(char.isdigit() for char in match[group]) >= 4:
@@ -66,7 +66,7 @@ def find_documents(text: str) -> Iterator[Figure]:
 
 
 def find_phones(text: str) -> Iterator[Figure]:
-    """Find phone numbers: long, and written as no other number is."""
+    """Find phone numbers: long ones, written as no other number is."""
     for match in _PHONE.finditer(text):
         if not _GROUPED.fullmatch(match[0]) or match[0].startswith("0"):
             digits = re.sub(r"\D", "", match[0]).lstrip("0")
@@ -74,7 +74,7 @@ def find_phones(text: str) -> Iterator[Figure]:
 
 
 def find_identifiers(text: str) -> Iterator[Figure]:
-    """Find words made of letters and several digits: booking codes, ids."""
+    """Find words of letters and several digits, such as booking codes and ids."""
     for match in _WORD.finditer(text):
         letters = "".join(char for char in match[0] if char.isalpha())
         digits = sum(char.isdigit() for char in match[0])
@@ -83,7 +83,7 @@ def find_identifiers(text: str) -> Iterator[Figure]:
 
 
 def host_of(url: Any) -> str:
-    """Return the host of a URL as links are compared; nothing for what is none."""
+    """Return the host of a URL in the form in which links are compared; empty if it is not a URL."""
     try:
         host = urlsplit(url).hostname if isinstance(url, str) else None
     except ValueError:
@@ -99,7 +99,7 @@ def _link(written: str, start: int) -> Figure:
 
 
 def _is_host(match: re.Match[str]) -> bool:
-    """Tell whether dots join the name of a host, not a file's name, an abbreviation or a number."""
+    """Return whether dots join a host name, and not a file name, an abbreviation or a number."""
     goes_on = bool(match["port"]) or len(match["path"] or "") > 1
     labels, ending = match["host"].lower().split("."), match["ending"].lower()
     if all(label.isdigit() for label in labels):
@@ -111,14 +111,14 @@ def _is_host(match: re.Match[str]) -> bool:
 
 
 def _without_end(link: str) -> str:
-    """Leave off the punctuation of the sentence that a link ends; a bracket belongs to it where it opens in it."""
+    """Remove the punctuation of the sentence after a link. A bracket stays if it was opened inside the link."""
     while link and link[-1] in _ENDS and not (link[-1] == ")" and link.count("(") >= link.count(")")):
         link = link[:-1]
     return link
 
 
 def _address(link: str) -> str:
-    """Return a link as it is compared: scheme and host in small letters, no slash at the end."""
+    """Return a link in the form in which it is compared: lower-case scheme and host, no slash at the end."""
     scheme, _, rest = link.removeprefix("//").rpartition("://")
     host, slash, path = rest.partition("/")
     plain = f"{host.lower().removeprefix('www.')}{slash}{path}".rstrip("/")

@@ -1,6 +1,6 @@
-"""Find dates and times of day in a text: ISO, numeric in either order, and with names of months in several languages.
+"""Find dates and times of day: ISO, numeric in either order, and with names of months in several languages.
 
-A day without its year means that day in whatever year a source has it. A weekday beside a date has to be right.
+A day without a year means that day in whatever year a source has it. A weekday beside a date must be right.
 """
 
 import re
@@ -77,7 +77,7 @@ def find_times(text: str) -> Iterator[Figure]:
 
 
 def implied(day: date) -> tuple[Key, ...]:
-    """Return every key that a full date can be found by."""
+    """Return every key by which a full date can be found."""
     return (
         ("date", day),
         ("day", day.month, day.day),
@@ -111,14 +111,14 @@ def _cjk(match: re.Match[str], text: str) -> Iterator[Figure]:
 
 
 def _named(match: re.Match[str], text: str) -> Iterator[Figure]:
-    """Read the days before or after a month's name: each needs a source of its own."""
+    """Read the days before or after a month's name. Each day needs a source of its own."""
     numbers = months().get(match["month"].lower())
     if numbers is None:
         return
     days = list(re.finditer(r"\d+", match["days"]))
     before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
     if before and before["word"].lower() in months() and len(days) > 1:
-        del days[0]  # of "November 4 to 6 December" it is November's
+        del days[0]  # in "November 4 to 6 December" the 4 is November's
     for number, day in enumerate(days):
         keys = _dates([(str(month), day[0]) for month in sorted(numbers)], match["year"])
         start = match.start("days") + day.start() if match["days"][: day.start()] else match.start()
@@ -145,7 +145,7 @@ def _short(match: re.Match[str], text: str) -> Iterator[Figure]:
 
 
 def _opens_date(text: str, end: int) -> bool:
-    """Tell whether a word that a date follows ends here."""
+    """Return whether a word that introduces a date ends here."""
     before = _WORD_BEFORE.search(text, max(0, end - _LONGEST_WORD), end)
     word = before["word"].lower() if before else ""
     return word in weekdays() or word in words()["day_openings"]
@@ -157,11 +157,11 @@ def _ordinal(match: re.Match[str], _text: str) -> Iterator[Figure]:
 
 
 def _dates(readings: list[tuple[str, str]], year: str | None) -> tuple[Key, ...]:
-    """Return the keys of a date that may be read in these ways (month, day); those that are no dates drop out."""
+    """Return the keys of a date with these readings (month, day). A reading that is not a date is dropped."""
     keys: list[Key] = []
     for month, day in readings:
         try:
-            read = date(int(year or 2000), int(month), int(day))  # 2000: a leap year, where none is written
+            read = date(int(year or 2000), int(month), int(day))  # 2000 is a leap year, for dates without a year
         except ValueError:
             continue
         keys.append(("date", read) if year else ("day", read.month, read.day))
@@ -169,7 +169,7 @@ def _dates(readings: list[tuple[str, str]], year: str | None) -> tuple[Key, ...]
 
 
 def _on_weekday(keys: tuple[Key, ...], match: re.Match[str], text: str) -> tuple[Key, ...]:
-    """Keep what falls on the weekday that stands beside the date, where one does."""
+    """Keep the keys that fall on the weekday beside the date, if there is one."""
     before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
     after = _WEEKDAY_AFTER.match(text, match.end())
     beside = [found["word"].lower() for found in (before, after) if found]
@@ -207,7 +207,7 @@ def _patterns() -> _Patterns:
             rf"(?:\.?,?[\s-]?(?:(?:{of})\s)?{year})?",
             re.IGNORECASE,
         ),
-        # "may" and "mars" are words too: before its day, a month begins with a capital.
+        # "may" and "mars" are words too, so a month before its day must begin with a capital.
         month_first=re.compile(
             rf"(?<!\w)(?![a-zà-ÿ])(?P<month>[^\W\d_]{{3,}})\.?\s(?P<days>{days_after})(?:,?\s{year})?"
         ),

@@ -1,7 +1,7 @@
 """Evidence: what a reply may say, and where each piece of it comes from.
 
 In: the results of steps, and what the user has said.  Out: the place of a figure, by any of its keys. The first place
-of a key counts. What a result tells of other people is no evidence, and is kept to be looked for.
+of a key counts. Values about other people are not evidence. They are kept, so that a text can be searched for them.
 """
 
 import re
@@ -19,12 +19,12 @@ from planner.grounding.lexicon import words
 from planner.grounding.reading import figures, figures_of_many
 
 _READ_AT_MOST = 200_000
-"""Characters of text that are searched: beyond that nothing is evidence, so that a huge result costs no more."""
+"""Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
 _LONGEST_TEXT = 100_000
-"""The same of a single text, of which the beginning counts."""
+"""Characters that are searched of a single text, from its beginning."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&")
-"""What a text must hold to hold a figure worth finding in a source."""
+"""A text that does not match this holds no figure worth finding in a source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Place:
     """The place where a piece of evidence was found."""
 
     step: str
-    """The step's id; `message`: what the user said; `agent`: what its makers wrote."""
+    """The step's id; `message` for what the user said; `agent` for what the agent's makers wrote."""
     path: str
     turn: str | None = None
-    """The earlier turn that the step was of; None for this one."""
+    """The step's turn if it is an earlier one; None for this turn."""
     age_s: int = 0
-    """Seconds since it was found out."""
+    """Seconds since the value was found out."""
     page: str | None = None
-    """The host of the page that says it; empty where that is unknown, None where it is known from nobody else."""
+    """The host of the page that says it: empty if the host is unknown, None if the value is not from a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,18 @@ class Origin:
     turn: str | None = None
     age_s: int = 0
     public: frozenset[str] = frozenset()
-    """Fields with contacts that are for everybody."""
+    """Fields with contacts that anybody may see."""
     redact: frozenset[str] = frozenset()
     """Fields that nobody may see."""
     outside: frozenset[str] = frozenset()
-    """Fields with what strangers have written."""
+    """Fields with text that strangers have written."""
 
 
 class Evidence:
     """The evidence of a turn, by the keys of figures."""
 
     def __init__(self, now: datetime) -> None:
-        """`now`, in the user's time zone: today's date may always be said, and a day without a year is the next one."""
+        """Take `now` in the user's time zone. Its date may always be said. A day without a year is the next one."""
         self._now = now
         self._places: dict[Key, Place] = {}
         self._private: dict[str, None] = {}
@@ -83,30 +83,30 @@ class Evidence:
         self._put(("date", now.date()), "now", _Scope())
 
     def add_result(self, result: Any, origin: Origin, path: str = "") -> None:
-        """Take a tool's result, or the part of it that has this path."""
+        """Add a tool's result, or the part of it that has this path."""
         self._origin = origin
         self._walk(result, path, _Scope())
 
     def add_said(self, said: Any, path: str) -> None:
-        """Take what the user said, or what is known of the user."""
+        """Add what the user said, or what is known of the user."""
         self._said += (folded(text)[0] for text in _texts(said))
         self._origin = _SAID
         self._walk(said, path, _Scope(is_public=True))
 
     def add_authored(self, text: str, path: str) -> None:
-        """Take a text of those who made the agent: its persona, a template's own words."""
+        """Add a text of the agent's makers: its persona, or a template's own words."""
         self._origin = _AUTHORED
         for figure in figures_of_many(visible(text)[0]):
             for key in figure.keys:
                 self._put(key, path, _Scope())
 
     def place(self, keys: tuple[Key, ...]) -> Place | None:
-        """Return where a figure with these keys is known from. What only a page says comes last."""
+        """Return the place of a figure with these keys, if there is one. A place on a page comes last."""
         known = [self._places[key] for key in keys if key in self._places]
         return min(known, key=lambda place: place.page is not None, default=None)
 
     def private_in(self, plain: str) -> Iterator[str]:
-        """Yield what results tell of other people than the user, as far as a folded text has it."""
+        """Yield the values about other people that a folded text has, unless the user said them."""
         said = " ".join(self._said)
         return (value for value in self._private if value in plain and value not in said)
 
@@ -129,7 +129,7 @@ class Evidence:
                 self._text(value, path, scope)
 
     def _walk_fields(self, fields: dict[str, Any], path: str, scope: _Scope) -> None:
-        """Walk an object. The currency of an amount stands beside it, in its name, or above."""
+        """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
         names = {key: _name(key) for key in fields}
         beside = _codes(fields[key] for key, name in names.items() if name.is_currency)
         is_any = bool(beside) and not any(name.is_money for name in names.values())
@@ -148,7 +148,7 @@ class Evidence:
             self._walk(inner, there, inside)
 
     def _page(self, fields: dict[str, Any]) -> str:
-        """Return the host of the page that an object is of, which may be named."""
+        """Return the host of the page that an object describes. The host may be named in a reply."""
         host = host_of(fields.get("url"))
         if host and not self._origin.outside.isdisjoint(fields):
             self._put(("link", host), "url", _Scope())
@@ -180,7 +180,7 @@ class Evidence:
             self._put(("time", local.hour, local.minute), path, scope)
         for figure in figures(visible(text)[0]):
             if figure.kind == "link" and scope.page is not None:
-                continue  # where a page leads is its own affair
+                continue  # the links of a page are not evidence
             if scope.is_public or figure.kind not in PERSONAL:
                 for key in figure.keys:
                     self._put(key, path, scope)
@@ -200,7 +200,7 @@ class Evidence:
                 coming = _next(month, number, self._now.date())
                 return implied(coming) if coming else ()
             case ("money", value, str()):
-                # What a page calls a price is no bare number: as such it could be said without the page.
+                # A price from a page does not support a bare number, which a text could say without the page.
                 return ("money", value, None), *((("number", value),) if scope.page is None else ())
             case ("percent", value):
                 return (("number", value),)
@@ -259,7 +259,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _beginning(text: str, length: int) -> str:
-    """Return what of a text is read: whole words, because half a number is another number."""
+    """Return the part of a text that is read, in whole words, because half a number is another number."""
     if len(text) <= length:
         return text
     kept = text[:length].rstrip() if text[length - 1 : length].isspace() else text[:length].rsplit(None, 1)[0]
@@ -267,7 +267,7 @@ def _beginning(text: str, length: int) -> str:
 
 
 def _day(text: str) -> date | None:
-    """Return the day that a text is, where it is nothing else."""
+    """Return the day that an ISO date names; None for any other text."""
     if not (len(text) == 10 and text[4] == text[7] == "-"):
         return None
     try:
@@ -277,7 +277,7 @@ def _day(text: str) -> date | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """Return the moment that a text is, where it names its time zone."""
+    """Return the moment that an ISO date and time with a time zone names; None for any other text."""
     if not (16 < len(text) < 40 and text[4] == "-"):
         return None
     try:
@@ -288,7 +288,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def _next(month: int, day: int, today: date) -> date | None:
-    """Return the next such day from today on; None for one that is in neither this year nor the next."""
+    """Return the next such day from today on; None if neither this year nor the next has one."""
     for year in (today.year, today.year + 1):
         try:
             found = date(year, month, day)

@@ -1,7 +1,7 @@
-"""Find every figure in a text that a reply needs a source for: money, dates, links, personal data, numbers.
+"""Find every figure of a text that needs a source in a reply: money, dates, links, personal data, numbers.
 
-In: a text, in any of some languages.  Out: where each figure stands, and the keys by which a source may know it.
-Replies and sources are read by the same rules, so that one way of writing a value finds another.
+In: a text, in any of some languages.  Out: the place of each figure, and the keys by which a source may have it.
+Replies and sources are read by the same rules, so a value is found however it is written.
 """
 
 import html
@@ -15,16 +15,16 @@ Kind = Literal["money", "number", "percent", "date", "time", "link", "email", "p
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,32};?|#[xX][0-9a-fA-F]{1,32};?|[A-Za-z][A-Za-z0-9]{1,31};)")
 _DOT = re.compile(r"(?<=[^\W\u2e80-\ud7ff])[\u3002\uff61](?=[^\W\u2e80-\ud7ff])")
-"""A full stop of East Asia where no word of its scripts is beside it: in the name of a host it is a dot."""
+"""A full stop of East Asia without a letter of its scripts beside it. In a host name it is a dot."""
 _CLOTHED = re.compile(r"[^\0-\u024f\u0370-\u1fff\u2e80-\u323f\u3400-\ud7ff]|[\u00b2\u00b3\u00b9]")
-"""Where other forms of ASCII characters are found: beyond the alphabets."""
+"""Characters beyond the alphabets, some of which are other forms of ASCII characters."""
 _UNSEEN = re.compile(r"[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+|(?<!\w)_+|_+(?!\w)")
 
 PERSONAL: frozenset[Kind] = frozenset({"email", "phone", "document"})
-"""What may be said to nobody but the person it belongs to."""
+"""Kinds that may be said only to the person they belong to."""
 
 Key = tuple[object, ...]
-"""A normalised value, its form first: `("money", Decimal("900"), "ILS")`, `("date", date(2026, 12, 5))`."""
+"""A normalised value, with its form first: `("money", Decimal("900"), "ILS")`, `("date", date(2026, 12, 5))`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +35,22 @@ class Figure:
     start: int
     end: int
     keys: tuple[Key, ...]
-    """What it may mean, the likeliest first. A source of any of them supports it; none: nothing does."""
+    """The values that it may mean, the likeliest first. A source of any of them supports it. If empty, nothing does."""
     shown: tuple[int, int] | None = None
-    """The whole that it is a part of, such as both ends of a range."""
+    """The span of the whole that it is a part of, such as both ends of a range."""
 
     def text(self, whole: str) -> str:
-        """Return how it is written in the text that it was found in."""
+        """Return the figure as it is written in the text that it was found in."""
         start, end = self.shown or (self.start, self.end)
         return whole[start:end]
 
 
 Scanner = Callable[[str], Iterator[Figure]]
-"""Finds figures of some kinds in a text whose digits are ASCII."""
+"""A function that finds figures of some kinds in a text whose digits are ASCII."""
 
 
 def find(text: str, scanners: tuple[Scanner, ...]) -> list[Figure]:
-    """Return the figures of a text, in its order. What has been found once is not found again."""
+    """Return the figures of a text in order. A place that one scanner has taken is hidden from the next ones."""
     plain = _plain_digits(text)
     taken = bytearray(len(text))
     found: list[Figure] = []
@@ -63,7 +63,7 @@ def find(text: str, scanners: tuple[Scanner, ...]) -> list[Figure]:
 
 
 def _left(text: str, found: list[Figure]) -> str:
-    """Return the text with what has been found struck out; every other character keeps its place."""
+    """Return the text with the found figures struck out. Every other character keeps its place."""
     pieces, end = [], 0
     for figure in sorted(found, key=lambda figure: figure.start):
         pieces += [text[end : figure.start], "\0" * (figure.end - figure.start)]
@@ -72,10 +72,10 @@ def _left(text: str, found: list[Figure]) -> str:
 
 
 def visible(text: str) -> tuple[str, list[int]]:
-    """Return a text as its reader sees it, and the place of each of its characters in the text, and of its end.
+    """Return a text as its reader sees it, and the place in the original of each character and of the end.
 
-    HTML's entities are what they stand for, ASCII is ASCII in whatever form it is written, and what no reader sees is
-    gone: Markdown's emphasis, marks of direction, characters without width.
+    HTML entities are decoded, and other forms of ASCII characters become ASCII. Characters that no reader sees are
+    removed: Markdown's emphasis, marks of direction, and characters without width.
     """
     plain, places = text, list(range(len(text) + 1))
     for pattern, seen in _SEEN:
@@ -100,7 +100,7 @@ def _replaced(
 
 
 def _undressed(char: str) -> str:
-    """Return the ASCII characters that a character is another form of; any other, and a blank, as it is."""
+    """Return the ASCII characters that a character is another form of. Any other one, and a blank, is returned."""
     digit = unicodedata.digit(char, None)
     if digit is not None:
         return str(digit)
@@ -116,11 +116,11 @@ _SEEN: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (_DOT, lambda _: "."),
     (_UNSEEN, lambda _: ""),
 )
-"""In this order: an entity may stand for any of the others."""
+"""The order matters: an entity may stand for any of the others."""
 
 
 def folded(text: str) -> tuple[str, list[int]]:
-    """Return a text in small letters with single blanks, and for each of its characters the place in the text."""
+    """Return a text in lower case with single blanks, and the place in the original of each character."""
     pieces: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
@@ -135,7 +135,7 @@ def folded(text: str) -> tuple[str, list[int]]:
 
 
 def _plain_digits(text: str) -> str:
-    """Write the digits of other scripts as ASCII; every character keeps its place."""
+    """Write the digits of other scripts as ASCII. Every character keeps its place."""
     if text.isascii():
         return text
     return "".join(char if char.isascii() else _plain(char) for char in text)

@@ -1,4 +1,4 @@
-"""Gather the evidence for a reply: results first, then what earlier turns found out, then what the user said."""
+"""Gather the evidence for a reply: results first, then results of earlier turns, then the words of the user."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ class Told(Protocol):
 
 
 def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Remembered]) -> Evidence:
-    """Return what may be said. A figure that a result and the user both have comes from the result."""
+    """Return the evidence for a reply. A figure that a result and the user both have comes from the result."""
     evidence = Evidence(told.now)
     for step in steps:
         origin = _origin(told.tools, step.tool, step.id)
@@ -46,7 +46,7 @@ def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Rememb
     evidence.add_said(dict(told.user), "user")
     evidence.add_said([exchange.message for exchange in told.history], "history")
     evidence.add_authored(told.agent.persona, "persona")
-    # With dots in them, some names of tools and scopes look like those of hosts.
+    # Some names of tools and scopes have dots and look like host names.
     evidence.add_authored(" ".join(sorted(_names(told.tools))), "tools")
     return evidence
 

@@ -17,14 +17,14 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 @lru_cache
 def words() -> dict[str, Any]:
-    """Return what `words.yaml` says."""
+    """Return the content of `words.yaml`."""
     loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "words.yaml").read_text("utf-8"))
     return loaded
 
 
 @lru_cache
 def endings() -> dict[str, frozenset[str]]:
-    """Return the last parts of hosts' names: all `names`, those that are `files` and `hours`, too."""
+    """Return the endings of host names: all `names`, and those that `files` and `hours` have too."""
     loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "endings.yaml").read_text("utf-8"))
     names = frozenset([*loaded["names"].split(), *loaded["reserved"]])
     return {"names": names, "files": frozenset(loaded["files"]), "hours": frozenset(loaded["hours"])}
@@ -32,26 +32,26 @@ def endings() -> dict[str, frozenset[str]]:
 
 @lru_cache
 def months() -> dict[str, frozenset[int]]:
-    """Return the months that a name in small letters may mean, 1 to 12."""
+    """Return lower-case names of months, each with the months that it may mean, 1 to 12."""
     unlike = set(words()["not_months"])
     return {name: numbers for name, numbers in _named(_MONTHS, 1).items() if name not in unlike}
 
 
 @lru_cache
 def weekdays() -> dict[str, frozenset[int]]:
-    """Return the days of the week that a name in small letters may mean; Monday is 0."""
+    """Return lower-case names of weekdays, each with the days that it may mean; Monday is 0."""
     return {name: numbers for name, numbers in _named(_WEEKDAYS, 0).items() if len(name) > 2}
 
 
 @lru_cache
 def currencies() -> dict[str, frozenset[str]]:
-    """Return the ISO 4217 codes that each sign or code beside a figure may mean."""
+    """Return the signs and codes of currencies, each with the ISO 4217 codes that it may mean."""
     signs = {sign: frozenset(codes.split()) for sign, codes in words()["currencies"].items()}
     return {code: frozenset({code}) for code in words()["codes"].split()} | signs
 
 
 def either(texts: Iterable[str]) -> str:
-    """Return alternatives of a pattern, the longer ones first, so that none hides another."""
+    """Return a pattern of alternatives, the longer ones first, so that none hides another."""
     return "|".join(sorted(texts, key=lambda text: (-len(text), text)))
 
 

@@ -1,4 +1,4 @@
-"""Read the figures of a text, all kinds, in the order in which one kind must not be taken for another."""
+"""Read the figures of all kinds in a text. The order of the scanners keeps one kind from being taken for another."""
 
 from functools import lru_cache
 
@@ -20,16 +20,16 @@ _SCANNERS: tuple[Scanner, ...] = (
 
 
 def figures(text: str) -> list[Figure]:
-    """Return every figure of a text that needs a source, in its order."""
+    """Return every figure of a text that needs a source, in the order of the text."""
     return find(text, _SCANNERS)
 
 
 @lru_cache(maxsize=256)
 def figures_of_many(text: str) -> tuple[Figure, ...]:
-    """Return the figures of a text that is read again and again, such as a persona."""
+    """Return the figures of a text that is read repeatedly, such as a persona. The result is cached."""
     return tuple(figures(text))
 
 
 def prepare() -> None:
-    """Load the words and compile the patterns: the first text of a process should not wait for them."""
+    """Load the words and compile the patterns, so that the first text of a process does not wait for them."""
     figures("Fri 5 May 2026: 1 euro")

@@ -116,7 +116,7 @@ def test_playbooks_that_call_each_other_in_a_circle_are_refused() -> None:
 
     with pytest.raises(ValueError, match="a -> b -> a"):
         _playbooks(a=call("b"), b=call("a"))
-    with pytest.raises(ValueError, match="there is not"):
+    with pytest.raises(ValueError, match="which does not exist"):
         _playbooks(a=call("c"))
 
 

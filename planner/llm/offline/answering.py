@@ -1,7 +1,7 @@
-"""From passages to an answer: what a passage says where the question wants a duration, a number or a day.
+"""From passages to an answer: what a passage says if the question wants a duration, a number or a day.
 
-The offline model reads no meaning. It takes the sentence that has most words of the question's subject, and of it what
-looks like an answer to that kind of question.
+The offline model reads no meaning. It takes the sentence with most words of the question's subject, and from that
+sentence the part that looks like an answer to that kind of question.
 """
 
 import re
@@ -14,13 +14,13 @@ from planner.llm.offline.values import Facts
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}|\n(?=[-*|])")
 _WORD = re.compile(r"[^\W_]{4,}")
 _STEM = 5
-"""Letters by which words count as the same: takes, taken."""
+"""Words with the same first letters, this many, count as the same: travels, travelled."""
 _FEWEST = 2
-"""So many words of the subject a sentence must have, or all where it has fewer."""
+"""A sentence must have this many words of the subject, or all of them if there are fewer."""
 
 
 def answered(question: str, subject: str, domain: Domain, observed: Mapping[str, Any]) -> Facts:
-    """Return the facts that results hold of an answer: the claims of passages, and whether they agree."""
+    """Return the facts of an answer in the results: the claims of passages, and whether they agree."""
     kind = next((one for one in domain.answers if one.asks.search(question)), None)
     said = list(_claims(kind, subject, observed)) if kind else []
     if not said:
@@ -39,13 +39,13 @@ class _Said(NamedTuple):
 
     claim: dict[str, Any]
     place: str
-    """Path to the passage that says so."""
+    """Path to the passage."""
     sentence: str
-    """With the document's title."""
+    """The sentence with the answer, and the document's title."""
 
 
 def _claims(kind: Answer, subject: str, observed: Mapping[str, Any]) -> Iterator[_Said]:
-    """Yield what each document says, where one of its passages says something."""
+    """Yield one claim for each document with a passage that answers."""
     seen: set[str] = set()
     for place, passage in _passages(observed):
         sentence = _nearest(passage["passage"], kind, _stems(subject))
@@ -59,7 +59,7 @@ def _claims(kind: Answer, subject: str, observed: Mapping[str, Any]) -> Iterator
 
 
 def _passages(observed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each passage of the results with the path to it. What was cut short is none."""
+    """Yield each passage of the results with the path to it. A passage that was cut short is left out."""
     for step, result in observed.items():
         results = result.get("results") if isinstance(result, Mapping) else None
         for number, entry in enumerate(results if isinstance(results, list) else []):
@@ -68,7 +68,7 @@ def _passages(observed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _nearest(passage: str, kind: Answer, wanted: frozenset[str]) -> str | None:
-    """Return the sentence with an answer that has most of the wanted words; None where none has enough."""
+    """Return the sentence with an answer that has most of the wanted words; None if none has enough."""
     sentences = [" ".join(sentence.split()) for sentence in _SENTENCE.split(passage)]
     shared = [(len(wanted & _stems(one)), -place, one) for place, one in enumerate(sentences) if kind.says.search(one)]
     most, _, sentence = max(shared, default=(0, 0, ""))

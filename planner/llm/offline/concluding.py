@@ -1,4 +1,4 @@
-"""From results to a conclusion: the things with names that they list, as far as they are not known yet."""
+"""From results to a conclusion: the named things in their lists that are not known yet."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ _MOST = 20
 
 
 def conclude(incoming: list[dict[str, Any]], known: dict[str, Any]) -> dict[str, Any]:
-    """Return a conclusion from observations. The rules make no hypotheses, and doubt no assumption."""
+    """Return a conclusion from observations. The rules make no hypotheses and doubt no assumption."""
     names = {entity["name"] for entity in known.get("entities", [])}
     found = [entity for observation in incoming for entity in _named(observation) if entity["name"] not in names]
     return {"entities": found[:_MOST], "hypotheses": [], "contradicted": []}
@@ -32,6 +32,6 @@ def _named(observation: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _kind(tool: str) -> str:
-    """Say what a tool finds: `travel.search_hotels` finds a hotel."""
+    """Return the kind of thing that a tool finds: `travel.search_hotels` finds a hotel."""
     name = tool.rsplit(".", 1)[-1]
     return name.split("_", 1)[-1].removesuffix("s") or name

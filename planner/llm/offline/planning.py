@@ -20,7 +20,7 @@ Offered = Mapping[str, dict[str, Any]]
 
 
 def write_plan(sent: Sent, rules: Rules) -> dict[str, Any] | None:
-    """Return a plan, or a plan that is a reply; None where no domain understands the last message."""
+    """Return a plan with steps or with a reply; None if no domain understands the last message."""
     offered = {tool: schema for tool, schema in (sent.tools or {}).items() if tool not in sent.unavailable}
     for domain in rules.domains:
         facts = understand(sent.messages, domain, rules.manners, sent.slots, sent.slot_names)
@@ -46,19 +46,22 @@ def write_plan(sent: Sent, rules: Rules) -> dict[str, Any] | None:
 
 
 def direct(reply: str, thought: str, said: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a plan without steps, whose reply is the answer."""
+    """Return a plan without steps. Its reply is the answer."""
     return _plan(thought, [], said or {}, reply=reply)
 
 
 def with_slots(plan: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Return a plan that writes down the slots of these names, all of them, and no others."""
+    """Return a plan that writes down the slots of these names, all of them and no others."""
     if not names:
         return {key: value for key, value in plan.items() if key not in ("slots", "forget")}
     return {**plan, "slots": {name: plan["slots"].get(name) for name in names}}
 
 
 def rest(plan: dict[str, Any], done: Mapping[str, str], at_most: int | None) -> dict[str, Any]:
-    """Return a plan without what has been done or has become impossible, cut to the first that can be made now."""
+    """Return a plan without the steps that have ended or can no longer run.
+
+    `at_most` cuts it to the first steps that can run now.
+    """
     left = [step for step in plan["steps"] if step["id"] not in done and not _is_impossible(step, done)]
     if at_most is not None:
         left = [step for step in left if _waits_for(step) <= done.keys()][:at_most]
@@ -66,7 +69,10 @@ def rest(plan: dict[str, Any], done: Mapping[str, str], at_most: int | None) -> 
 
 
 def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
-    """Return a plan that tells its phases: all the work is one. `steps`: those that have been done, too."""
+    """Return a plan with its phases: one for all the work.
+
+    `steps`: the ids of all steps, including those that have ended.
+    """
     phase = {
         "id": "work",
         "objective": plan["action"] or plan["thought"],
@@ -76,7 +82,7 @@ def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
     }
     left = [{**step, "phase": phase["id"], "assumes": []} for step in plan["steps"]]
     head = {"assumptions": [], "phases": [phase] if steps else [], "current_phase": phase["id"] if left else "done"}
-    # The steps come last, as in the format: a reader of the growing text knows the phase by then.
+    # The steps come last, as in the format, so that a reader of the growing text knows the phase by then.
     return {**{key: value for key, value in plan.items() if key != "steps"}, **head, "steps": left}
 
 
@@ -120,7 +126,7 @@ def _questions(domain: Domain, facts: Facts) -> dict[str, str]:
 
 
 def _recalled(memory: list[dict[str, Any]], domain: Domain) -> Facts:
-    """Return the facts that the newest remembered results hold; what was cut short holds none."""
+    """Return the facts in the newest remembered results. A result that was cut short holds none."""
     facts = {}
     for name, source in domain.recalls.items():
         tool, _, field = source.partition(":")
@@ -134,7 +140,10 @@ def _recalled(memory: list[dict[str, Any]], domain: Domain) -> Facts:
 def _excuse(
     domain: Domain, facts: Facts, unavailable: Mapping[str, dict[str, Any]], manners: Manners, *, is_idle: bool
 ) -> str | None:
-    """Return why what is wanted cannot be done; None where it can, or where at least something else can (not idle)."""
+    """Return why the wanted work cannot be done; None if it can.
+
+    An open circuit is an excuse only if no other step can be planned (`is_idle`).
+    """
     for skeleton in domain.steps:
         why = unavailable.get(skeleton.tool)
         if why is not None and _applies(skeleton, facts) and (is_idle or why["code"] != "CIRCUIT_OPEN"):
@@ -144,7 +153,7 @@ def _excuse(
 
 
 def _fitting(actions: list[Action], facts: Facts) -> str | None:
-    """Return the first text whose conditions hold and whose every name is known, filled in."""
+    """Return the first text whose conditions hold and whose names are all known, filled in."""
     fitting = (action.text for action in actions if facts.keys() >= {*action.conditions, *_named(action.text)})
     text = next(fitting, None)
     return text and text.format_map(facts)
@@ -192,7 +201,7 @@ def _step(skeleton: Skeleton, name: str, args: Any, needs: list[str]) -> dict[st
 
 
 def _fit(args: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """Write arguments as the schema wants them: every one it names, in its order, free-form ones as JSON text."""
+    """Write arguments as the schema wants them: all it names, in its order, free-form ones as JSON text."""
     return {name: _fit_one(args.get(name), inner) for name, inner in schema.get("properties", {}).items()}
 
 

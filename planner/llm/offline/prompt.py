@@ -1,4 +1,4 @@
-"""What the offline model is sent: the request's messages and response format, as a real model would see them."""
+"""The offline model's input: the messages and response format of a request, as a real model would see them."""
 
 import json
 import re
@@ -7,53 +7,53 @@ from typing import Any
 
 _TAGS = "message|slots|memory|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
 _TAGGED = re.compile(rf"<({_TAGS})>\n([^<]*)\n</\1>")
-"""What stands between tags is JSON, in which `<` is escaped."""
+"""The text between tags is JSON, in which `<` is escaped."""
 _FORMATS = frozenset({"steps", "contradicted", "verdict"})
-"""The field by which we know a response format: of a plan, of a conclusion, of a judgement."""
+"""The fields that tell response formats apart: of a plan, a conclusion, a judgement."""
 
 
 @dataclass(frozen=True)
 class Sent:
-    """One request, read."""
+    """A request that has been read."""
 
     messages: list[str]
-    """What the user wrote, oldest first."""
+    """The user's messages, oldest first."""
     results: list[dict[str, Any]] | None
-    """The results to report on, where the request asks for that."""
+    """The results to report on, if the request asks for a report."""
     done: dict[str, str]
-    """Step -> status, of those that have ended in the turn."""
+    """Step -> status, for the steps of the turn that have ended."""
     observed: dict[str, Any]
-    """Step -> result, of those that succeeded in the turn."""
+    """Step -> result, for the steps of the turn that have one."""
     tools: dict[str, dict[str, Any]] | None
-    """Tool -> schema of its arguments, as far as the response format offers them; None where it wants no plan."""
+    """Tool -> schema of its arguments, for the tools that the response format offers; None if it wants no plan."""
     slots: dict[str, Any]
-    """What the conversation has settled so far."""
+    """Slots that the conversation has settled so far."""
     slot_names: list[str]
-    """Slots that the plan is to write down, where the response format asks for them."""
+    """Slots that the plan should write down, if the response format asks for them."""
     memory: list[dict[str, Any]]
     """Results of earlier turns that still hold."""
     summary: str | None
     draft: str | None
-    """The reply to judge, where the request asks for that."""
+    """The reply to judge, if the request asks for a judgement."""
     exchanges: list[dict[str, str]] | None
-    """What is to be summed up, after the summary, where the request asks for that."""
+    """The exchanges to summarise after the summary, if the request asks for that."""
     at_most: int | None
-    """Steps that the response format has room for; None where it sets no bound."""
+    """Most steps that the response format allows; None if it sets no bound."""
     is_phased: bool
-    """Whether the plan is to tell its phases and assumptions."""
+    """Whether the plan should list its phases and assumptions."""
     incoming: list[dict[str, Any]] | None
-    """The results to learn from, where the request asks for that."""
+    """The results to learn from, if the request asks for a conclusion."""
     unavailable: dict[str, dict[str, Any]]
-    """Tool -> why it cannot be used now."""
+    """Tool -> the reason why it cannot be used now."""
     knowledge: dict[str, Any]
-    """What is known already."""
+    """The knowledge so far."""
 
 
 def read_request(body: dict[str, Any]) -> Sent:
-    """Read a request body of chat completions.
+    """Read the body of a chat completions request.
 
     Raises:
-        ValueError: it is none; the message says why.
+        ValueError: the body is not such a request; the message says why.
     """
     messages = body.get("messages")
     if not isinstance(messages, list) or not messages:
@@ -64,7 +64,7 @@ def read_request(body: dict[str, Any]) -> Sent:
         content = message.get("content") if isinstance(message, dict) else None
         if not isinstance(content, str):
             raise ValueError("each message needs a `role` and a text as `content`")  # noqa: TRY004 - what a caller sent
-        # A word about an answer of ours changes nothing: the message to answer stays the same.
+        # A message about our last answer is skipped. The message to answer stays the same.
         if message.get("role") == "user" and not ("<faults>" in content or "<reasons>" in content):
             tagged = {name: json.loads(text) for name, text in _TAGGED.findall(content)}
             said.append(tagged.get("message", content))
@@ -91,7 +91,7 @@ def read_request(body: dict[str, Any]) -> Sent:
 
 
 def _plan_schema(response_format: Any) -> dict[str, Any] | None:
-    """Return the schemas of a plan's fields, None where no plan is wanted."""
+    """Return the schemas of a plan's fields; None if no plan is wanted."""
     if not isinstance(response_format, dict) or response_format.get("type") != "json_schema":
         return None
     try:

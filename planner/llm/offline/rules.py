@@ -1,7 +1,7 @@
 """The offline model's rules, as data: prompts/offline/*.yaml.
 
-A domain knows some slots (values it can find in a message), some wants (things it can do) and a skeleton of steps.
-Slots that were found and wants that were heard are the facts which `if` and `unless` speak of.
+A domain knows some slots (values it can find in a message), some wants (things it can do) and a skeleton of steps. The
+slots that were found and the wants that were heard are the facts that `if` and `unless` refer to.
 """
 
 import re
@@ -27,43 +27,44 @@ class Slot(Contract):
 
     type: Literal["text", "integer", "integers", "choice", "money"] = "text"
     patterns: list[Pattern]
-    """Tried in order; the first group that took part in the match is the value. `integers`: all numbers in it. `money`
-    has the groups `amount`, `currency` and `about`, the latter two where they are said."""
+    """Tried in order. The first group that took part in the match is the value; for `integers`, all numbers in it.
+    `money` has the groups `amount`, `currency` and `about`; the last two take part only if they are said."""
     values: dict[str, Any] = Field(default_factory=dict)
-    """`choice`: words in small letters -> value. `money`: words for currencies -> code, "" where none is said."""
+    """`choice`: words in lower case -> value. `money`: words for currencies -> code, "" if none is said."""
     title: bool = False
-    """Write it with capitals, as names are."""
+    """Whether to write it with capitals, like a name."""
     replaces: list[str] = Field(default_factory=list)
-    """Older values that this one makes obsolete."""
+    """Slots whose older values this one makes obsolete."""
     defaults: list[Any] = Field(default_factory=list)
-    """What stands in for it: literals, or `$slot`; the first that is known."""
+    """Values that stand in for it, literals or `$slot`. The first that is known counts."""
     max: int | None = None
     counts: dict[str, tuple[int, int]] = Field(default_factory=dict)
-    """Of `integers`: further facts, each with the bounds of the numbers that it counts."""
+    """For `integers`: further facts, each with the bounds of the numbers that it counts."""
 
 
 class Action(Contract):
-    """The phrase for what is being done, where all of `if` is known."""
+    """A text that applies if all of `if` is known."""
 
     conditions: list[str] = Field(default_factory=list, alias="if")
     text: str
 
 
 class Skeleton(Contract):
-    """A step to be, where all of `if` and none of `unless` is known."""
+    """A step that is planned if all of `if` and none of `unless` is known."""
 
     id: str
     tool: str
     conditions: list[str] = Field(default_factory=list, alias="if")
-    """Beside slots and wants: `failed.STEP` and the like, how a step of the turn has ended."""
+    """Besides slots and wants: `failed.STEP` and the like, the status of a step of the turn."""
     unless: list[str] = Field(default_factory=list)
     args: dict[str, Any]
-    """Literals, `$slot` or `$slot[0].field`, `{$from: step.path}`, `{$each: step}` (all its repetitions),
-    `{$list: […]}`, an object of these, or a list of them: the first that is known. `{slot}` in a path is filled in."""
+    """Literals, `$slot` or `$slot[0].field`, `{$from: step.path}`, `{$each: step}` (all its repetitions), `{$list:
+    […]}`, an object of these, or a list of these, of which the first known one counts. `{slot}` in a path is filled
+    in."""
     must: list[str] = Field(default_factory=list)
-    """Arguments without which the step is not made."""
+    """Arguments without which the step is not planned."""
     repeat: str | None = None
-    """A slot that says how often."""
+    """A slot that holds the number of repetitions."""
     in_sequence: str | None = None
     """A fact that makes repetitions wait for each other."""
     on_need_error: Literal["skip", "run"] | None = None
@@ -74,11 +75,11 @@ class Answer(Contract):
     """A passage's answer to a kind of question."""
 
     asks: Pattern
-    """The question's own words."""
+    """A pattern of the question."""
     says: Pattern
-    """What an answer looks like."""
+    """A pattern of the answer."""
     attribute: str
-    """What it is, of the thing that the question is about."""
+    """The attribute that the answer gives to the subject of the question."""
 
 
 class Domain(Contract):
@@ -87,46 +88,46 @@ class Domain(Contract):
     name: str
     version: int
     can: str
-    """Examples, to tell users what it understands."""
+    """Examples that tell users what it understands."""
     remembers: bool = False
     """Whether earlier messages of the conversation count."""
     is_last: bool = False
-    """Whether it understands nearly everything, and is asked after all others."""
+    """Whether it understands nearly everything and is therefore asked after all others."""
     slots: dict[str, Slot]
     wants: dict[str, Pattern]
     whole: dict[str, list[str]] = Field(default_factory=dict)
-    """A want that stands for several."""
+    """Want -> the wants that it stands for."""
     named: list[str] = Field(default_factory=list)
-    """Wants that count only where they are named; where a message names none, all others are wanted."""
+    """Wants that count only if a message names them. If it names none, all others are wanted."""
     passing: list[str] = Field(default_factory=list)
-    """Wants that do not outlive their message: after it, what was wanted before is wanted again."""
+    """Wants that do not outlive their message. After it, the earlier wants hold again."""
     recalls: dict[str, str] = Field(default_factory=dict)
-    """Facts from what the prompt remembers: `tool:field`, of the newest result of that tool."""
+    """Facts from the memory in the prompt: `tool:field` of the newest result of that tool."""
     needs: list[str] = Field(default_factory=list)
-    """Wants of which one must be known; all where empty."""
+    """Wants of which at least one must be known; if empty, any want will do."""
     requires: dict[str, str] = Field(default_factory=dict)
-    """Slots that must be known, each with the question for it."""
+    """Slots that must be known, each with the question that asks for it."""
     requires_of: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """The same where a want is heard."""
+    """The same for single wants: want -> slots with their questions."""
     answers: list[Answer] = Field(default_factory=list)
-    """Facts from passages that came in: `claims`, for each document what it says, and `sources`, references to where;
-    `answer`, a sentence that says it; and `agreed` or `disputed`."""
+    """Kinds of answers in passages. They become facts: `claims` of each document, `sources` with references to the
+    passages, `answer` with a sentence that says it, and `agreed` or `disputed`."""
     thought: str
     actions: list[Action]
     replies: list[Action] = Field(default_factory=list)
-    """The answer itself, where results hold it."""
+    """The answer itself, if results hold it."""
     hints: list[Action] = Field(default_factory=list)
-    """The synthesis hint. Further facts here: `again`, the matter has come up before; `planned.STEP`."""
+    """The synthesis hint. Further facts here: `again` if the subject has come up before, and `planned.STEP`."""
     steps: list[Skeleton]
 
     @property
     def usual(self) -> set[str]:
-        """What is wanted where nothing is named."""
+        """The wants that hold if a message names none."""
         return set(self.wants) - set(self.named)
 
 
 class Courtesy(Contract):
-    """Something polite, and what to say to it."""
+    """A polite message and the reply to it."""
 
     pattern: Pattern
     reply: str
@@ -141,7 +142,7 @@ class Manners(Contract):
     also: Pattern
     without: str
     barred: dict[str, str]
-    """What to say where a tool cannot be used now, by the reason for it."""
+    """The reply if a tool cannot be used now, by the reason."""
     courtesies: list[Courtesy]
 
 
@@ -158,6 +159,6 @@ def load_rules(folder: Path) -> Rules:
     """Read the rules in a folder such as prompts/offline."""
     read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(folder.glob("*.yaml"))}
     manners = read.pop("conversation")
-    # A question about a date could also be a new date for a trip: the narrow domains are asked first.
+    # A question about a date could also be a new date for a trip, so the narrow domains are asked first.
     domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: (domain.is_last, domain.remembers))
     return Rules(manners=manners, domains=domains)

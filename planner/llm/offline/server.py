@@ -16,14 +16,14 @@ from planner.llm.offline.prompt import read_request
 from planner.llm.offline.writing import write
 
 NAME = "offline"
-"""The model's name, and the only one it goes by."""
+"""The model's only name."""
 
 _PIECE = re.compile(r".{1,40}?(?:\s+|$)|.{40}", re.DOTALL)
-"""A streamed piece: up to the next white space, 40 characters at most."""
+"""A streamed piece: up to the next white space, at most 40 characters."""
 
 
 def create_app(prompts_dir: Path) -> Flask:
-    """Return the application; its rules are read from prompts_dir/offline."""
+    """Return the application. Its rules are read from prompts_dir/offline."""
     app = Flask(__name__)
     numbers = itertools.count(1)
 
@@ -86,7 +86,7 @@ def _chunks(answer: dict[str, Any], text: str, usage: dict[str, int] | None) -> 
 
 
 def _usage(messages: list[dict[str, Any]], text: str) -> dict[str, int]:
-    """Count four characters as a token, as is usual for English; real models count their own way."""
+    """Count four characters as a token, as is usual for English. Real models count in their own way."""
     prompt = sum(len(message["content"]) for message in messages) // 4 + 1
     completion = len(text) // 4 + 1
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

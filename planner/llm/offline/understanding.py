@@ -1,4 +1,4 @@
-"""From what the user wrote to facts: slots with their values, and wants. Later messages win over earlier ones."""
+"""From the user's messages to facts: slots with their values, and wants. Later messages win over earlier ones."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -22,9 +22,9 @@ class _Heard:
 def understand(
     messages: list[str], domain: Domain, manners: Manners, settled: Mapping[str, Any], slots: Collection[str]
 ) -> Facts | None:
-    """Return the facts that the last message stands for, None where the domain does not understand it.
+    """Return the facts that the last message stands for; None if the domain does not understand it.
 
-    Of `slots` counts what is settled, whatever earlier messages said of them.
+    For the names in `slots` only settled values count, whatever earlier messages said.
     """
     heard = _Heard()
     for message in messages[:-1] if domain.remembers else ():
@@ -41,11 +41,11 @@ def understand(
 
 
 def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bool:
-    """Take in one message; tell whether it said anything of this domain."""
+    """Take in one message; return whether it said anything of this domain."""
     found = mentioned(message, domain, manners)
     wants = {name for name, pattern in domain.wants.items() if pattern.search(message)}
     if not (wants or heard.wants or (found | heard.slots).keys() & domain.requires.keys()):
-        return False  # a number or a date before the matter has come up belongs to something else
+        return False  # a number or a date before the subject has come up belongs to something else
     for name in found:
         for obsolete in domain.slots[name].replaces:
             heard.slots.pop(obsolete, None)
@@ -59,12 +59,12 @@ def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bo
     if wants:
         heard.wants = heard.wants | wants if manners.also.search(message) else wants
     heard.wants = (heard.wants or domain.usual) - unwanted if unwanted else heard.wants
-    # A domain that remembers understands "3 days" alone; in the others a value without a want says nothing.
+    # A domain that remembers understands "3 days" alone. In others a value without a want says nothing.
     return bool(wants or heard.passing or unwanted or (found and domain.remembers))
 
 
 def mentioned(message: str, domain: Domain, manners: Manners) -> dict[str, Any]:
-    """Return the slots that a message gives a value."""
+    """Return the slots to which a message gives a value."""
     values = {name: _find(message, slot, manners) for name, slot in domain.slots.items()}
     return {name: value for name, value in values.items() if value is not None}
 

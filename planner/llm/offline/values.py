@@ -1,4 +1,4 @@
-"""Values of a rule's arguments: what stands for them, once the facts are known."""
+"""Values of a rule's arguments, filled in from the facts."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ Facts = dict[str, Any]
 
 
 def value_of(value: Any, facts: Facts, written: Mapping[str, list[str]]) -> Any:
-    """Return what stands for a value as in `Skeleton.args`, None where nothing does. `written`: the steps so far."""
+    """Return the value that an entry of `Skeleton.args` stands for, None if unknown. `written`: the steps so far."""
     if isinstance(value, list):
         return next((found for one in value if (found := value_of(one, facts, written)) is not None), None)
     if not isinstance(value, dict):
@@ -27,7 +27,7 @@ def value_of(value: Any, facts: Facts, written: Mapping[str, list[str]]) -> Any:
 
 
 def substituted(value: Any, facts: Facts) -> Any:
-    """Return what `$slot` or `$slot[0].field` stands for, None where that is not known; anything else as it is."""
+    """Return the value of `$slot` or `$slot[0].field`, None if unknown. Any other value is returned as it is."""
     if not isinstance(value, str) or not value.startswith("$"):
         return value
     found: Any = facts

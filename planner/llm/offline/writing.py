@@ -1,4 +1,4 @@
-"""What the offline model writes: a plan as JSON, a report, a judgement, a summary, a conclusion, or a direct reply."""
+"""The offline model's answers: a plan as JSON, a report, a judgement, a summary, a conclusion, or a direct reply."""
 
 import json
 from collections import Counter
@@ -40,7 +40,7 @@ def write(sent: Sent, prompts_dir: Path) -> str:
 
 
 def _judge(draft: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Object where the draft keeps silent about something that did not work."""
+    """Object if the draft does not mention a step that did not succeed."""
     silent = [_words(step) for step in results if step["status"] != "succeeded" and _words(step) not in draft.lower()]
     reasons = [f"It does not say what became of this: {words}." for words in silent]
     return {"verdict": "revise" if reasons else "ok", "reasons": reasons, "fix": None}
@@ -54,7 +54,7 @@ def _report(sent: Sent, prompts_dir: Path) -> str:
     steps = [{**step, "what": _words(step)} for step in sent.results or []]
     try:
         return prompts_in(prompts_dir).render("offline/report", steps=steps).text
-    except UndefinedError:  # results of another shape than the rules know
+    except UndefinedError:  # the results have a shape that the rules do not know
         return _reply(sent, prompts_dir)
 
 
@@ -67,7 +67,10 @@ def _reply(sent: Sent, prompts_dir: Path) -> str:
 
 
 def _understood(domains: list[Domain], offered: set[str]) -> list[str]:
-    """Return examples of what can be asked with these tools. A tool that domains share speaks for none of them."""
+    """Return examples of what can be asked with these tools.
+
+    A tool that domains share speaks for none of them, unless a domain has no other.
+    """
     tools = {domain.name: {step.tool for step in domain.steps} for domain in domains}
     uses = Counter(tool for used in tools.values() for tool in used)
     own = {name: {tool for tool in used if uses[tool] == 1} or used for name, used in tools.items()}
