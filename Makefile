@@ -2,7 +2,7 @@
 #   PYTHON=python3.12   the interpreter that .venv is made with
 #   ONCE=1              with `demo`: end after the conversations
 #   SHORT=1             with `bench`: a few minutes
-#   PEERS=1             with `bench`: beside LangGraph and DBOS, which are installed into .venv-peers
+#   PEERS=1             with `bench`: beside LangGraph, DBOS and hand-written Celery; two are installed into .venv-peers
 #   JOBS=2              with `test`: processes that share the tests
 #   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
 

@@ -1,8 +1,7 @@
 """Clients of the API that cost little: bare connections in one event loop, each with one request under way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,8 +9,9 @@ from urllib.parse import urlsplit
 import orjson
 
 _TIMEOUT_S = 60.0
-"""For one answer, or one line of a stream."""
-_LONGEST_LINE = 1 << 20
+"""For one answer, or one piece of a stream."""
+_LONGEST_PIECE = 1 << 16
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,20 @@ class Client:
         """GET a document."""
         return await self._ask("GET", path, b"")
 
-    @asynccontextmanager
-    async def lines(self, path: str) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
-        """GET a stream, on a connection of its own; yield what reads its next line, which is empty at the end."""
-        reader, writer = await self._connect()
-        try:
-            writer.write(f"GET {path} HTTP/1.1\r\n{self._head}Connection: close\r\n\r\n".encode())
-            status, _ = await _head(reader)
-            if status != 200:
-                raise OSError(f"GET {path} was answered with {status}")
-            yield lambda: _in_time(reader.readline())
-        finally:
-            writer.close()
+    async def stream(self, path: str) -> bytes:
+        """GET a stream; return all of it when it has ended."""
+        reader, writer = await self._connection_kept()
+        writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
+        status, _ = await _head(reader)
+        if status != 200:
+            raise OSError(f"GET {path} was answered with {status}")
+        received = bytearray()
+        while not received.endswith(_LAST_CHUNK):
+            piece = await _in_time(reader.read(_LONGEST_PIECE))
+            if not piece:
+                raise EOFError(f"GET {path}: the stream was cut")
+            received += piece
+        return bytes(received)
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -61,15 +63,17 @@ class Client:
             self._connection = None
 
     async def _ask(self, method: str, path: str, body: bytes) -> Answer:
-        reader, writer = self._connection = self._connection or await self._connect()
+        reader, writer = await self._connection_kept()
         request = f"{method} {path} HTTP/1.1\r\n{self._head}Content-Length: {len(body)}\r\n\r\n".encode()
         writer.write(request + body)
         status, length = await _head(reader)
         text = await _in_time(reader.readexactly(length))
         return Answer(status, orjson.loads(text))
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        return await asyncio.open_connection(self._host, self._port, limit=_LONGEST_LINE)
+    async def _connection_kept(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._connection is None:
+            self._connection = await asyncio.open_connection(self._host, self._port)
+        return self._connection
 
 
 async def _in_time(reading: Awaitable[bytes]) -> bytes:

@@ -7,11 +7,11 @@ in this process. Afterwards, with the workers at rest: how soon a message is acc
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from benchmarks.clients import Answer, Client
+from benchmarks.clients import Client
 from benchmarks.measuring import (
     CpuMeter,
     Row,
@@ -25,30 +25,20 @@ from benchmarks.measuring import (
     stack,
 )
 from benchmarks.processes import running, stop
-from models.contracts.turn import FINAL_TURN_STATUSES
+from benchmarks.ways import Refused, Way, accepted, by_stream, by_wait, polling
 from models.ids import new_id
 from workers.embedded import Stack
 from workers.embedded.process import Process
 from workers.embedded.servers import free_port
 
-Message = Mapping[str, object]
-
 _MESSAGE = {"message": "When is next weekend?", "agent": "generic"}
 _POLL_S = 1.0
-_WAIT_S = 30
 _NEW_CLIENTS_PER_S = 50
 """They do not come all in the same moment."""
 _PATIENCE_S = 600.0
-_COME_AGAIN_S = 2.0
-"""What `Retry-After` says."""
 _POST_EVERY_S = 0.05
 _WITHIN = 0.9
 _SLOWER = 2.0
-_ENDS = tuple(f"event: turn.{status}".encode() for status in FINAL_TURN_STATUSES)
-
-
-class Refused(Exception):
-    """The API answered otherwise than with what was asked for."""
 
 
 @dataclass
@@ -66,40 +56,7 @@ class _Round:
         return 0.8 * len(self.ended_at) / (ended - began)
 
 
-async def _streamed(client: Client, message: Message) -> None:
-    address = await _accepted(client, message)
-    async with client.lines(f"{address}/events") as next_line:
-        while line := await next_line():
-            if line.rstrip() in _ENDS:
-                return
-    raise Refused("the stream ended before the turn")
-
-
-async def _waited(client: Client, message: Message) -> None:
-    """Post the message again, under its id, until the answer is the finished turn."""
-    while True:
-        answer = await _post(client, f"/v1/turns?wait={_WAIT_S}", message)
-        if answer.status == 200 and answer.body["status"] in FINAL_TURN_STATUSES:
-            return
-        if answer.status not in (200, 202):
-            raise Refused(str(answer.body))
-
-
-async def _polled(client: Client, message: Message) -> None:
-    address, status = await _accepted(client, message), ""
-    while status not in FINAL_TURN_STATUSES:
-        await asyncio.sleep(_POLL_S)
-        answer = await client.get(address)
-        if answer.status != 200:
-            raise Refused(str(answer.body))
-        status = answer.body["status"]
-
-
-_WAYS: dict[str, Callable[[Client, Message], Awaitable[None]]] = {
-    "stream": _streamed,
-    "wait": _waited,
-    "poll": _polled,
-}
+_WAYS: dict[str, Way] = {"stream": by_stream, "wait": by_wait, "poll": polling(_POLL_S)}
 
 
 def run(_: Stack, short: bool) -> Table:
@@ -190,9 +147,7 @@ def _turns(of: Stack, way: str, clients: int, each: int) -> _Round:
     return measured
 
 
-async def _turns_of_one(
-    of: Stack, way: Callable[[Client, Message], Awaitable[None]], number: int, turns: int, into: _Round
-) -> None:
+async def _turns_of_one(of: Stack, way: Way, number: int, turns: int, into: _Round) -> None:
     await asyncio.sleep(number / _NEW_CLIENTS_PER_S)
     async with _client(of) as client:
         for _ in range(turns):
@@ -213,7 +168,7 @@ async def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[f
     await _posts(of, 1.0)
     alone = await _posts(of, seconds)
     progress("door: a crowd comes")
-    ways = [way for _ in range(crowd) for way in (_waited, _polled)]
+    ways = [way for _ in range(crowd) for way in (_WAYS["wait"], _WAYS["poll"])]
     tasks = [asyncio.create_task(_one_of_the_crowd(of, way, number)) for number, way in enumerate(ways)]
     try:
         await asyncio.sleep(len(ways) / _NEW_CLIENTS_PER_S + _POLL_S)
@@ -226,7 +181,7 @@ async def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[f
         progress(f"door: {sum(isinstance(each, Refused | OSError | EOFError) for each in ended)} of the crowd had left")
 
 
-async def _one_of_the_crowd(of: Stack, way: Callable[[Client, Message], Awaitable[None]], number: int) -> None:
+async def _one_of_the_crowd(of: Stack, way: Way, number: int) -> None:
     await asyncio.sleep(number / _NEW_CLIENTS_PER_S)
     async with _client(of) as client:
         await way(client, {**_MESSAGE, "message_id": str(new_id())})
@@ -238,7 +193,7 @@ async def _posts(of: Stack, seconds: float) -> list[float]:
     end = time.perf_counter() + seconds
     async with _client(of) as client:
         while (began := time.perf_counter()) < end:
-            await _accepted(client, _MESSAGE)
+            await accepted(client, _MESSAGE)
             took_s.append(time.perf_counter() - began)
             await asyncio.sleep(_POST_EVERY_S)
     return took_s
@@ -251,18 +206,3 @@ async def _client(of: Stack) -> AsyncIterator[Client]:
         yield client
     finally:
         client.close()
-
-
-async def _accepted(client: Client, message: Message) -> str:
-    answer = await _post(client, "/v1/turns", message)
-    if answer.status != 202:
-        raise Refused(str(answer.body))
-    return str(answer.body["links"]["self"])
-
-
-async def _post(client: Client, path: str, message: Message) -> Answer:
-    """Post a message; where there are too many, again when it is said that one may."""
-    while (answer := await client.post(path, message)).status == 503 and answer.body["code"] == "overloaded":
-        client.told_to_come_again += 1
-        await asyncio.sleep(_COME_AGAIN_S)
-    return answer

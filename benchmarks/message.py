@@ -25,7 +25,7 @@ def run(ours: Stack, short: bool) -> Table:
     with ExitStack() as running:
         found = {name: running.enter_context(systems.messages(ours, name, _worker(name))) for name in measured}
         for system in found.values():
-            system.run(Order({}, 50, 1))
+            system.driver.run(Order({}, 50, 1))
         for number in range(rounds):
             for name, system in found.items():
                 measured[name].append(_measure(ours, system, count))
@@ -48,7 +48,7 @@ def _worker(name: str) -> Sequence[str]:
 
 def _measure(of: Stack, system: System, count: int) -> dict[str, float]:
     meter = CpuMeter({**system.groups, "Valkey": [of.redis.process]})
-    system.run(Order({}, count, 1))
+    system.driver.run(Order({}, count, 1))
     return {group: used * 1000 / count for group, used in meter.used_s().items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.drivers.orders import waves
+from benchmarks.waves import waves
 from planner.graph import critical_path
 
 

@@ -36,7 +36,7 @@ def run(ours: Stack, short: bool) -> Table:
     with without_workers(ours):
         for placement in ("spread", "dense"):
             with systems.turnloom(ours, {"TURNLOOM_PLACEMENT": placement}) as system:
-                system.run(Order(_SHAPES["one after another"].needs, 1, 1))
+                system.driver.run(Order(_SHAPES["one after another"].needs, 1, 1))
                 rows += [_row(ours, system, placement, name, shape) for name, shape in shapes.items()]
             progress(f"size: {placement}")
     largest = Spread.of([float(max(int(str(row["largest, bytes"])) for row in rows))])
@@ -49,7 +49,7 @@ def run(ours: Stack, short: bool) -> Table:
 
 def _row(of: Stack, system: systems.System, placement: str, name: str, shape: Shape) -> Row:
     with _published(of) as sizes:
-        system.run(Order(shape.needs, 1, 1))
+        system.driver.run(Order(shape.needs, 1, 1))
         found = list(sizes)
     return {
         "plan": name,

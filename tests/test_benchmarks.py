@@ -12,12 +12,13 @@ import pytest
 import benchmarks
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.clients import Answer, Client
-from benchmarks.drivers.orders import Order, one_by_one, side_by_side, waves
+from benchmarks.drivers.orders import Order, one_by_one
 from benchmarks.filling import fill
 from benchmarks.load import drive
 from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, percentile
 from benchmarks.recording import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
+from benchmarks.waves import waves
 from planner.validation import Limits, validate
 from tests.factories import running_turn, step
 from tools.registry import load_registry
@@ -164,23 +165,6 @@ def test_figures_are_recorded_in_their_place(tmp_path: Path):
     assert page.read_text() == f"# Figures\n\n<!-- a -->\n{new}<!-- /a -->\n\n<!-- b -->\nkept\n<!-- /b -->\n"
     with pytest.raises(ValueError, match="no place for the table of c"):
         record("c", table, page)
-
-
-def test_a_driver_keeps_as_many_turns_under_way_as_it_was_told():
-    """Never more at once than ordered, and as many turns as ordered, whoever does them."""
-    most, running, done = 0, 0, 0
-
-    async def turn(_place: int) -> None:
-        nonlocal most, running, done
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0)
-        running -= 1
-        done += 1
-
-    latencies_s = asyncio.run(side_by_side(Order({}, 20, 4), turn))
-
-    assert (most, done, len(latencies_s)) == (4, 20, 20)
 
 
 def test_a_feeder_begins_a_turn_for_each_that_has_ended():

@@ -1,4 +1,4 @@
-"""One program per system that is compared: it has turns done, as many at once as told, and reports each one's time.
+"""One program per system that is measured without HTTP: it has turns done, and reports the time of each.
 
-They speak the line protocol of `orders`. Those of other systems run without any dependency of ours.
+They speak the line protocol of `orders`.
 """

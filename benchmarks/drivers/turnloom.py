@@ -11,7 +11,8 @@ from hashlib import sha256
 from queue import SimpleQueue
 from uuid import UUID
 
-from benchmarks.drivers.orders import Needs, Order, one_by_one, serve
+from benchmarks.drivers.orders import Order, one_by_one, serve
+from benchmarks.waves import Needs
 from models.contracts.turn import TurnRequest
 from models.database import statement, transaction
 from models.ids import new_id
