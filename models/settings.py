@@ -113,7 +113,7 @@ class Settings(BaseSettings):
     placement: Placement = "spread"
     """How steps are laid on workers. `spread`: independent tools run on separate workers. `dense`, for high volume:
     up to four tools of a turn that only read ride together in one worker's threads, and a worker that takes plans and
-    tools goes on with the turn that it has planned."""
+    tools goes on with the turn that it has planned, and begins its reads while the plan is written."""
     canvas_max_steps: int = Field(16, ge=1, le=200)
     """Steps in one fragment, at most: each message carries the rest of its canvas."""
     plan_max_steps: int = Field(200, ge=1, le=1000)

@@ -11,7 +11,7 @@ Tools run in threads of their own, so that one that overruns its deadline can be
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -107,6 +107,14 @@ class Executor:
         self._is_troubled = False
         self._is_parked = False
         self._has_given_up = False
+
+    def adopt(
+        self, calls: Mapping[str, Call], outcomes: "SimpleQueue[tuple[Outcome, float]]", clock: LedgerTime
+    ) -> None:
+        """Go on with calls of this turn that its planner has begun, and whose steps the ledger holds as running."""
+        self._live, self._outcomes, self._time = dict(calls), outcomes, clock
+        for call in calls.values():
+            leases.hold_step(self._turn_id, call.step.id, call.step.attempt)
 
     def run(self, lanes: Sequence[ClaimedLane], slots: int, at: float) -> None:
         """Run claimed lanes and what follows from them, up to `slots` lanes at a time. `at`: when they were claimed.

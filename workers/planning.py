@@ -1,9 +1,10 @@
 """Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from celery.exceptions import Ignore
@@ -15,34 +16,34 @@ from models.database import statement
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
 from models.ledger.llm_room import Crowded
-from models.ledger.plans import NewPlan
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
 from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
 from models.ledger.turns import ClaimedTurn
 from models.logging import configure_logging, log
 from models.redis import announce
-from models.settings import Placement, settings
+from models.settings import Placement
 from planner.agents import AgentProfile
 from planner.context import PlanningContext
 from planner.drafting import Draft, draft
 from planner.expansion import StandIn, stand_in
 from planner.expressions import load_expression
 from planner.llm.metering import Meter
-from planner.phases import steps_now
 from planner.policy import Trouble
-from planner.settling import merged, shown
+from planner.settling import shown
 from planner.validation import validate
 from workers import canvas
 from workers.accounting import allowances_of, metered
 from workers.answering import answer_at_once
 from workers.apologies import apologise, excused, reason_of
 from workers.app import app
-from workers.compiling import SLOTS, compile_plan, fragment_rows
+from workers.compiling import SLOTS
 from workers.dispatch import dispatch_turns
+from workers.early_reads import EarlyReads
 from workers.execution import Executor, current_holder
 from workers.heartbeat import leases
 from workers.knowing import know
 from workers.llm_slots import Claiming, llm_slots
+from workers.new_plans import Origin, new_plan, placement_of
 from workers.offering import offer
 from workers.parts import registry, tailored, warm_up
 from workers.postponement import postpone
@@ -51,7 +52,7 @@ from workers.recalling import recall
 from workers.responding import Deltas, broken, finish, respond
 from workers.streaming import EarlySteps, HeldSteps
 
-_NO_STEPS = HeldSteps()
+Early = EarlySteps | EarlyReads
 
 
 @worker_init.connect
@@ -138,18 +139,26 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
         plan = validate(turn.submitted_plan, tools, agent.limits)
-        return _go_on(turn, agent, meter, plan, _Origin("caller", {"agent": agent.source}))
+        return _go_on(turn, agent, meter, plan, Origin("caller", {"agent": agent.source}))
     offered = offer(turn, tools)
-    early = EarlySteps(turn, offered.tools, SLOTS[_placement(agent)], agent.max_parallel)
     recalled = recall(turn, agent, offered.tools)
     context = know(turn, replace(recalled, unavailable=offered.unavailable), meter)
     if context is None:
         return None
-    drafted = _draft(turn, context, early, meter)
-    if isinstance(drafted, _Failure):
-        return _go_without(turn, context, meter, drafted, early)
-    plan, trace = drafted
-    return _go_on(turn, agent, meter, plan, _Origin("llm", trace), early.held_by(plan))
+    with _early(turn, context) as early:
+        drafted = _draft(turn, context, early, meter)
+        if isinstance(drafted, _Failure):
+            return _go_without(turn, context, meter, drafted, early)
+        plan, trace = drafted
+        return _go_on(turn, agent, meter, plan, Origin("llm", trace), early)
+
+
+def _early(turn: ClaimedTurn, context: PlanningContext) -> AbstractContextManager[Early]:
+    """Return what deals with the steps that are written: run here, or started elsewhere."""
+    agent = context.agent
+    if _wanted(placement_of(agent)).take:
+        return EarlyReads(turn, context.tools, current_holder(), agent.max_parallel, context.done)
+    return nullcontext(EarlySteps(turn, context.tools, SLOTS[placement_of(agent)], agent.max_parallel))
 
 
 @dataclass(frozen=True)
@@ -162,15 +171,8 @@ class _Failure:
     """How far planning came; of an answer that could not be used, its text and its faults."""
 
 
-class _Origin(NamedTuple):
-    """The origin of a plan."""
-
-    source: Literal["llm", "caller", "playbook"]
-    trace: dict[str, Any]
-
-
 def _draft(
-    turn: ClaimedTurn, context: PlanningContext, early: EarlySteps, meter: Meter
+    turn: ClaimedTurn, context: PlanningContext, early: Early, meter: Meter
 ) -> tuple[Plan, dict[str, Any]] | _Failure:
     """Let the language model draft. Returns its plan, and how it came about."""
     deltas = Deltas(turn.id, turn.events[-1].seq)
@@ -191,7 +193,7 @@ def _draft(
 
 
 def _go_without(
-    turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: EarlySteps
+    turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: Early
 ) -> _Own | None:
     """Go on where no plan came of the language model: by a playbook, later, with what there is, or with an apology."""
     standing = _standing_in(turn, context) if not turn.revision else None
@@ -200,7 +202,9 @@ def _go_without(
         used = [*failure.trace.get("prompts", ()), standing.source]
         trace = {**failure.trace, "prompts": used, "failure": reason_of(failure.error)}
         plan = standing.plan
-        return _go_on(turn, context.agent, meter, plan, _Origin("playbook", trace), early.held_by(plan))
+        return _go_on(turn, context.agent, meter, plan, Origin("playbook", trace), early)
+    if isinstance(early, EarlyReads):
+        early.keep()
     if isinstance(failure.error, Unavailable) and postpone(turn.id, turn.attempt, failure.error):
         return None
     if turn.revision:
@@ -220,32 +224,19 @@ def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
 
 
 def _go_on(
-    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: _Origin, early: HeldSteps = _NO_STEPS
+    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: Origin, early: Early | None = None
 ) -> _Own | None:
     """Record the plan over what has started; then send what is ready, or answer where no step is open."""
-    placement = _placement(agent)
-    started = frozenset(step for fragment in early.fragments for step in fragment.steps)
-    is_phased = origin.source == "llm" and (turn.mode or agent.mode) == "adaptive"
-    now = plan.model_copy(update={"steps": steps_now(plan, started)}) if is_phased else plan
-    compiled = compile_plan(now, registry(), placement, agent.max_parallel, started)
-    new = NewPlan(
-        plan=plan,
-        source=origin.source,
-        trace=origin.trace,
-        steps=compiled.steps,
-        fragments=fragment_rows(compiled.fragments, len(early.fragments)),
-        placement=placement,
-        max_parallel=compiled.max_parallel,
-        calls=meter.calls,
-        slots=_settled_by(plan, turn, agent),
-        told=early.told,
-    )
+    placement = placement_of(agent)
+    held = early.held_by(plan) if early else HeldSteps()
+    new = new_plan(turn, agent, plan, origin, held, meter.calls)
     wanted, holder = _wanted(placement), current_holder()
     reach("plan.drafted")
-    if not (turn.revision or plan.steps or early.fragments) and answer_at_once(turn, new, meter):
+    if not (turn.revision or plan.steps or held.started) and answer_at_once(turn, new, meter):
         return None
+    free = replace(wanted, take=max(0, wanted.take - held.begun.running))
     with statement() as db:
-        recorded = plans.record(db, turn.id, turn.attempt, new, wanted, holder)
+        recorded = plans.record(db, turn.id, turn.attempt, new, free, holder)
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
         return None
@@ -253,12 +244,14 @@ def _go_on(
     reach("plan.recorded")
     announce(turn.id, recorded.events)
     if not recorded.open_steps:
-        respond(turn.id, turn.attempt)
+        respond(turn.id, turn.attempt, recorded.material)
         return None
+    facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, new.max_parallel is not None)
+    executor = Executor(turn.id, facts, recorded.generation, wanted.queue, holder)
+    if isinstance(early, EarlyReads):
+        early.hand_over(executor)
     canvas.publish(turn.id, recorded.generation, map(load_expression, recorded.fragments), SLOTS[placement])
     reach("plan.published")
-    facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, compiled.max_parallel is not None)
-    executor = Executor(turn.id, facts, recorded.generation, wanted.queue, holder)
     return _Own(executor, recorded.claimed, max(1, wanted.take), recorded.at)
 
 
@@ -267,17 +260,6 @@ def _wanted(placement: Placement) -> Wanted:
     runs_tools = placement == "dense" and "tools.io" in app.amqp.queues.consume_from
     queue, take = ("tools.io", SLOTS[placement]) if runs_tools else ("plan", 0)
     return Wanted([], queue, take, mixed=False)
-
-
-def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str, Any] | None:
-    """Return the conversation's state after a plan; None where its message settled nothing."""
-    if not agent.slots or not (plan.slots or plan.forget):
-        return None
-    return merged(turn.slots, plan.slots or {}, plan.forget or [], agent.slots)
-
-
-def _placement(agent: AgentProfile) -> Placement:
-    return agent.placement or settings().placement
 
 
 def _trace(context: PlanningContext, drafted: Draft) -> dict[str, Any]:

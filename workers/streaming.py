@@ -20,7 +20,7 @@ from models.daemon import Daemon
 from models.database import statement
 from models.errors import Unavailable
 from models.ledger import plans
-from models.ledger.plans import WrittenSteps
+from models.ledger.plans import Begun, WrittenSteps
 from models.ledger.turns import ClaimedTurn
 from models.logging import log
 from models.redis import announce
@@ -43,6 +43,13 @@ class HeldSteps(NamedTuple):
     """Of those that were started."""
     told: Sequence[dict[str, Any]] = ()
     """Events of those that nobody has been told of yet."""
+    begun: Begun = Begun()
+    """Those that the planner runs itself."""
+
+    @property
+    def started(self) -> frozenset[str]:
+        """The ids of those that have started."""
+        return self.begun.ids.union(*(fragment.steps for fragment in self.fragments))
 
 
 class EarlySteps:

@@ -13,11 +13,31 @@ from sqlalchemy.orm import Session
 from models.contracts.event import Event, read_events
 from models.contracts.plan import PLAN_FORMAT, Plan
 from models.contracts.usage import LlmCall
+from models.ledger.replies import Material, read_material
 from models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
 from models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
 from models.ledger.usage import write_calls
 from models.settings import settings
 from models.tables.plans import PlanRow
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The steps that a planner has begun itself while their plan was written."""
+
+    steps: Sequence[dict[str, Any]] = ()
+    """Those whose state the ledger does not know: columns of `StepRow`, and of `FinishedStep` or its `began_at`."""
+    told: Sequence[dict[str, Any]] = ()
+    """Events of steps that were written and that nobody has been told of."""
+    known: Sequence[str] = ()
+    """The ids of the others."""
+    running: int = 0
+    """How many have not ended."""
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset([*self.known, *(step["id"] for step in self.steps)])
 
 
 @dataclass(frozen=True)
@@ -42,6 +62,8 @@ class NewPlan:
     """What the conversation has settled after it; None: nothing new."""
     told: Sequence[dict[str, Any]] = ()
     """Events of steps that were written and that nobody has been told of."""
+    begun: Begun = Begun()
+    """Steps that its planner has begun: they are not among the others."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +74,8 @@ class RecordedPlan:
     """The generation to publish in."""
     open_steps: int
     """Steps that are not final; without any, the turn is the planner's to answer."""
+    material: Material | None
+    """What the reply is made from then, where the planner has begun steps."""
     claimed: list[ClaimedLane]
     """What the planner goes on with itself."""
     fragments: list[dict[str, Any]]
@@ -95,6 +119,18 @@ def start_early(db: psycopg.Connection, turn_id: UUID, attempt: int, written: Wr
     return EarlyStart(found["ready"], read_events(found["events"])) if found else None
 
 
+def keep_begun(
+    db: psycopg.Connection, turn_id: UUID, attempt: int, begun: Begun, holder: Holder
+) -> list[Event] | None:
+    """Record what a planner has begun, before its plan is whole. None: the fence is old."""
+    row = db.execute(
+        "SELECT hot.keep_begun(%s, %s, %s, %s, %s, %s)",
+        (turn_id, attempt, Jsonb(begun.steps), Jsonb(begun.told), holder.worker, holder.lease_ms),
+        prepare=True,
+    ).fetchone()
+    return read_events(row[0]) if row and row[0] is not None else None
+
+
 def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Event] | None:
     """Cancel the steps that were started early: no plan will hold them. None: the fence is old."""
     row = db.execute("SELECT hot.drop_early(%s, %s)", (turn_id, attempt), prepare=True).fetchone()
@@ -109,7 +145,7 @@ def record(
     None: the fence is old.
     """
     row = db.execute(
-        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             turn_id,
             attempt,
@@ -123,6 +159,8 @@ def record(
             wanted.take,
             holder.worker,
             holder.lease_ms,
+            Jsonb(new.begun.steps),
+            list(new.begun.known),
         ),
         prepare=True,
     ).fetchone()
@@ -132,6 +170,7 @@ def record(
     return RecordedPlan(
         generation=found["generation"],
         open_steps=found["open_steps"],
+        material=read_material(found["material"]) if found["material"] else None,
         claimed=read_lanes(found["claimed"]),
         fragments=found["fragments"],
         at=found["at"],

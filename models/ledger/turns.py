@@ -97,6 +97,8 @@ class ClaimedTurn:
     """Why it is planned again, where it is."""
     slots: dict[str, Any]
     """What its conversation has settled so far; in a revision, with what its own message said."""
+    early_attempt: int
+    """That of steps which its planner begins before their plan is whole: no step of it has had this one."""
     tries: int
     """Claims by planners since the last revision, this one included."""
     usage: Usage
@@ -218,6 +220,7 @@ def claim(
         revision=found["revision"],
         again=found["again"],
         slots=found["slots"],
+        early_attempt=found["early_attempt"],
         tries=found["tries"],
         usage=read_usage(found["usage"]),
         allowances=read_allowances(found["allowances"]),

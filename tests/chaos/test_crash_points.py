@@ -16,7 +16,7 @@ import pytest
 from models.crash_points import reach
 from models.settings import settings
 from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
-from tests.chaos.test_planner_drill import CHATTING, STREAMING
+from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
 from tests.facts import wait_for
 from tests.journeys.following import sim_lines, wait_step
 from tests.journeys.speaking import says, speaker, written
@@ -88,7 +88,7 @@ def test_every_crash_point_is_died_at() -> None:
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in re.findall(r'reach\(f?"([^"]+)"\)', path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
-    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *CHATTING, *ASKING, *DELAYING, *REVISING]
+    tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *READING, *CHATTING, *ASKING, *DELAYING, *REVISING]
     points = {point for line in tables for point in line.split()}
 
     matched = {pattern for pattern in patterns for point in points if fnmatch(point, pattern)}

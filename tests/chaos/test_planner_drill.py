@@ -14,6 +14,15 @@ from tests.journeys.speaking import PAUSE, Speaker, says, speaker, written
 STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
 """Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
 
+READING = (
+    "read.begun_early", "read.ended_early", "read.ended_early read.begun_early", "reads.kept",
+    "reads.kept plan.recorded", "plan.drafted", "plan.recorded", "plan.drafted plan.recorded", "early_steps.dropped",
+)  # fmt: skip
+"""Those of a dense turn whose planner runs the reads itself while the plan is written, the last where it is refused."""
+
+AFTER_PLAN = ("plan.drafted", "plan.recorded", "early_steps.dropped")
+"""Those that a planner comes to when its plan is whole."""
+
 CHATTING = ("turn.claimed", "plan.drafted", "reply.composed", "turn.finished")
 """Those of a turn whose plan is a reply: the last two are before and after its only commit after the claim."""
 
@@ -32,23 +41,30 @@ def drill(request: pytest.FixtureRequest, model: Speaker, tmp_path_factory: pyte
         yield Drill(ground.api, ground.log, ground.crash_at, count())
 
 
+EARLY = [("spread", each) for each in STREAMING] + [("dense", each) for each in READING]
+
+
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
-@pytest.mark.parametrize("points", STREAMING if LONG else STREAMING[:1])
+@pytest.mark.parametrize(("drill", "points"), EARLY if LONG else [EARLY[0], EARLY[6]], indirect=["drill"])
 def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill, model: Speaker) -> None:
-    """The turn is planned again and succeeds; what the lost planner had started is cancelled, nothing acts twice."""
-    last = [{**PLAN[0], "id": "x", "tool": "sim.no"}] if points == STREAMING[2] else []
+    """The turn is planned again and succeeds: what the lost planner had begun runs again, and nothing acts twice."""
+    is_refused = points == "early_steps.dropped"
+    last = [{**PLAN[0], "id": "x", "tool": "sim.no"}] if is_refused else []
     model.gate.clear()
     drill.arm(points)
     armed = drill.crash_at.read_text()
     turn_id = drill.post(message=says(written(*PLAN[:4], PAUSE, *PLAN[4:], *last), written(*PLAN)))
-    wait_for(lambda: drill.crash_at.read_text() != armed or sim_lines(drill.log, turn_id))
+    comes_later = points.split(maxsplit=1)[0] in AFTER_PLAN
+    wait_for(lambda: sim_lines(drill.log, turn_id) if comes_later else drill.crash_at.read_text() != armed)
     model.gate.set()
 
     turn = drill.ended(turn_id)
 
     wait_for(drill.all_died)
     assert turn["status"] == "succeeded"
+    assert {step["id"]: step["status"] for step in turn["steps"]} == {step["id"]: "succeeded" for step in PLAN}
+    assert [len(plan["steps"]) for plan in turn["plans"]] == [len(PLAN)]
     assert Counter(sim_lines(drill.log, turn["turn_id"]))["E", "e"] == 1
     assert disorders(turn["steps"]) == 0
 

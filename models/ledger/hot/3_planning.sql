@@ -37,6 +37,7 @@ begin
   return (to_jsonb(t) - 'body_hash') || jsonb_build_object(
     'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
     'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)), 'allowances', hot.allowances(t),
+    'early_attempt', 1 + coalesce((select max(attempt) from steps where turn_id = p_turn and revision = 0), 0),
     'at', extract(epoch from v_at), 'recalled', case when t.submitted_plan is null then hot.recall(t, p_exchanges, p_results) end);
 end $$;
 
@@ -57,6 +58,77 @@ create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_a
          lease_until = null, not_before = null, parked = 0, worker = null, cache = null, started_at = null, finished_at = null,
          result = null, error = null
    where steps.revision = 0
+$$;
+
+-- Stores reads that their planner has begun, each in the state that it is in: [columns of `steps`, began_at and ended_at in seconds
+-- since 1970, remember]. Under the turn's lock and fence. One whose row is of an earlier attempt takes its place. Out: the events of
+-- what was not known before, in the order of their times.
+create function hot.store_begun(p_turn turns, p_revision int, p_begun jsonb, p_worker text, p_lease_ms int, p_at timestamptz) returns jsonb
+language plpgsql as $$
+declare
+  v_told jsonb;
+begin
+  with before as materialized (
+    select id, attempt, hot.is_final(status) as has_ended from steps where turn_id = p_turn.id and revision = 0
+  ), stored as (
+    insert into steps as x (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical, run_if,
+                            fallbacks, on_need_error, timeout_ms, copy_of, status, attempt, worker, lease_until, ready_at, started_at,
+                            finished_at, result, error, cache, input_hash)
+    select p_turn.id, s.id, p_turn.tenant_id, p_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.inline,
+           s.critical, s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, s.copy_of, s.status, s.attempt, p_worker,
+           case s.status when 'running' then p_at + make_interval(secs => p_lease_ms / 1000.0) end,
+           to_timestamp(b.began_at), to_timestamp(b.began_at), to_timestamp(b.ended_at), s.result, s.error, s.cache, s.input_hash
+      from jsonb_array_elements(p_begun) e, jsonb_populate_record(null::steps, e) s, jsonb_to_record(e) as b(began_at float, ended_at float)
+    on conflict (turn_id, id, tenant_id) do update
+       set revision = excluded.revision, position = excluded.position, tool = excluded.tool, args = excluded.args,
+           needs = excluded.needs, inputs = excluded.inputs, effect = excluded.effect, queue = excluded.queue, inline = excluded.inline,
+           critical = excluded.critical, run_if = excluded.run_if, fallbacks = excluded.fallbacks,
+           on_need_error = excluded.on_need_error, timeout_ms = excluded.timeout_ms, copy_of = excluded.copy_of,
+           status = excluded.status, attempt = excluded.attempt, worker = excluded.worker, lease_until = excluded.lease_until,
+           not_before = null, parked = 0, ready_at = excluded.ready_at, started_at = excluded.started_at,
+           finished_at = excluded.finished_at, result = excluded.result, error = excluded.error, cache = excluded.cache,
+           input_hash = excluded.input_hash
+     where x.revision = 0
+    returning x.*
+  ), told as (
+    select s.started_at as at, 1 as place, 'step.started' as type,
+           jsonb_build_object('step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker) as data
+      from stored s where not exists (select from before b where b.id = s.id and b.attempt = s.attempt)
+     union all
+    select s.finished_at, 0, 'step.finished', jsonb_strip_nulls(jsonb_build_object(
+             'step', s.id, 'tool', s.tool, 'status', s.status, 'attempt', s.attempt, 'error', s.error, 'cache', s.cache,
+             'duration_ms', round(extract(epoch from s.finished_at - s.started_at) * 1000, 3)))
+      from stored s where hot.is_final(s.status) and not exists (select from before b where b.id = s.id and b.attempt = s.attempt and b.has_ended)
+  )
+  select coalesce(jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step'), '[]') into v_told from told;
+  if p_begun @? '$[*].remember.tool' then
+    perform hot.remember(p_turn, p_begun, array(select e ->> 'id' from jsonb_array_elements(p_begun) e), p_at);
+  end if;
+  return v_told;
+end $$;
+
+-- Records reads that their planner has begun while it waits for the rest of their plan, `p_told` before them. Null: the claim was
+-- lost. Out: events.
+create function hot.keep_begun(p_turn uuid, p_attempt int, p_begun jsonb, p_told jsonb, p_worker text, p_lease_ms int) returns jsonb
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  t turns;
+  v_at timestamptz;
+  v_events jsonb;
+begin
+  select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
+  if not found then
+    return null;
+  end if;
+  v_at := clock_timestamp();
+  v_events := hot.store_events(t, p_told || hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at), v_at);
+  update turns set open_steps = hot.count_open(p_turn), last_event = last_event + hot.count_events(v_events) where id = p_turn;
+  return v_events;
+end $$;
+
+-- How many steps of a turn are not final.
+create function hot.count_open(p_turn uuid) returns bigint language sql stable as $$
+  select count(*) from steps where turn_id = p_turn and not hot.is_final(status)
 $$;
 
 -- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were sent in this
@@ -158,13 +230,15 @@ end $$;
 
 -- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments` are the
 -- rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is one step.
--- `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come first.
+-- `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come first. `p_begun` are the
+-- plan's too: reads that their planner has begun, in the states that they are in; `p_known` those whose state is recorded already.
 -- Of what is ready the planner takes as much as it has slots for on `p_queue`: hot.take.
--- Where no step is open, the turn is left in our hands, to respond.
--- Null: the claim was lost. Out: {generation, open_steps, claimed: [{lane, step}], fragments: [expression] to publish,
+-- Where no step is open, the turn is left in our hands, to respond; a worker that has begun its steps gets the reply's `material`.
+-- Null: the claim was lost. Out: {generation, open_steps, material, claimed: [{lane, step}], fragments: [expression] to publish,
 -- at: the time in seconds since 1970, events}.
 create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int, p_steps jsonb,
-                                p_fragments jsonb, p_calls jsonb, p_queue text, p_take int, p_worker text, p_lease_ms int)
+                                p_fragments jsonb, p_calls jsonb, p_queue text, p_take int, p_worker text, p_lease_ms int,
+                                p_begun jsonb, p_known text[])
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
@@ -172,6 +246,8 @@ declare
   v_revision int;
   v_fails boolean;
   v_early text[];
+  v_begun text[] := p_known || array(select e ->> 'id' from jsonb_array_elements(p_begun) e);
+  v_told jsonb;
   v_ended jsonb := '[]';
   v_ready int[];
   v_taken jsonb;
@@ -186,7 +262,11 @@ begin
   v_revision := t.revision + 1;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
-  v_early := array(select unnest(f.steps) from fragments f where f.turn_id = p_turn and f.generation = t.generation);
+  v_told := coalesce(p_plan -> 'told', '[]');
+  if p_begun <> '[]' then
+    v_told := v_told || hot.store_begun(t, v_revision, p_begun, p_worker, p_lease_ms, v_at);
+  end if;
+  v_early := v_begun || array(select unnest(f.steps) from fragments f where f.turn_id = p_turn and f.generation = t.generation);
   perform hot.store_steps(t, v_revision, p_steps, v_at);
   if cardinality(v_early) > 0 then
     update steps set revision = v_revision where turn_id = p_turn and id = any (v_early);
@@ -201,8 +281,8 @@ begin
   v_taken := hot.take(t, array(select f from fragments f where f.turn_id = p_turn and f.generation = t.generation
                                   and f.number = any (v_ready) order by f.number),
                       p_queue, p_take, false, p_worker, p_lease_ms, v_at);
-  v_open := t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended);
-  v_events := hot.store_events(t, coalesce(p_plan -> 'told', '[]') || jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
+  v_open := case when v_begun = '{}' then t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended) else hot.count_open(p_turn) end;
+  v_events := hot.store_events(t, v_told || jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
     'revision', v_revision, 'action', p_plan #>> '{document,action}',
     'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
                 from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
@@ -216,7 +296,8 @@ begin
    where id = p_turn;
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object(
-    'generation', t.generation, 'open_steps', v_open, 'claimed', v_taken -> 'claimed', 'fragments', v_taken -> 'fragments', 'at', extract(epoch from v_at),
+    'generation', t.generation, 'open_steps', v_open, 'material', case when v_open = 0 and v_begun <> '{}' then hot.reply_material(p_turn) end,
+    'claimed', v_taken -> 'claimed', 'fragments', v_taken -> 'fragments', 'at', extract(epoch from v_at),
     'events', v_events);
 end $$;
 

@@ -156,7 +156,7 @@ declare
 begin
   perform from conversations c
     where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
-  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, p_placement, null, '[]', '[]', '[]', 'plan', 0, null, 0);
+  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, p_placement, null, '[]', '[]', '[]', 'plan', 0, null, 0, '[]', '{}');
   if v_recorded is null then
     return null;
   end if;
