@@ -33,10 +33,10 @@ from planner.settling import shown
 from planner.validation import validate
 from workers import canvas
 from workers.accounting import allowances_of, metered
-from workers.answering import answer_at_once
 from workers.apologies import apologise, excused, reason_of
 from workers.app import app
 from workers.compiling import SLOTS
+from workers.direct_replies import answer_at_once
 from workers.dispatch import dispatch_turns
 from workers.early_reads import EarlyReads
 from workers.execution import Executor, current_holder
