@@ -44,7 +44,7 @@ TELL_S = 0.08
 """How long the ledger may not know of what has begun or ended: with the commit it is a tenth of a second."""
 _MOST = 16
 """Calls of one turn at a time, at most; further steps wait for the plan."""
-_QUICK_S, _GATHER_MOST_S = 0.02, 0.04
+_QUICK_S, _GATHER_MOST_S = 0.02, 0.1
 """The record of a plan waits for a call that has just begun as long as the first, for all of them as the second."""
 
 
