@@ -1,7 +1,10 @@
 """Tools for workers that run in the test's own process."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from tests.workers.early_planner import Planner
 from tools.registry import Registry, Tool, load_registry
 
 
@@ -11,3 +14,12 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
     known = dict(load_registry(["sim"]).tools)
     monkeypatch.setattr("workers.calling.registry", lambda: Registry(known))
     return known
+
+
+@pytest.fixture
+def planner(tools: dict[str, Tool], database: str, redis_url: str) -> Iterator[Planner]:
+    """A planner of a claimed turn."""
+    planner = Planner(tools)
+    with planner.reads:
+        yield planner
+        planner.gate.set()
