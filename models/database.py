@@ -9,17 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from fcntl import ioctl
 from functools import lru_cache
-from termios import FIONREAD
 from typing import Any, cast
 
 import orjson
 import psycopg
 from psycopg.types.json import set_json_dumps, set_json_loads
-from sqlalchemy import Engine, create_engine, event, exc, text
+from sqlalchemy import Engine, create_engine, exc, text
 from sqlalchemy.orm import Session
 
+from models.connection_pool import ConnectionPool
 from models.errors import Unavailable
 from models.sessions import outdated, session_arguments, session_settings, unanswered
 from models.settings import settings
@@ -58,22 +57,16 @@ _thread = threading.local()
 @lru_cache
 def engine() -> Engine:
     """Return this process's engine. After a fork call `forget_connections` first."""
-    made = create_engine(
+    return create_engine(
         driver_url(settings().database_url),
+        poolclass=ConnectionPool,
         pool_size=settings().database_pool_size,
-        max_overflow=0,
         hide_parameters=True,
         pool_timeout=CONNECT_TIMEOUT_S,
-        # The connection used last is the warm one: each has its own prepared statements and compiled functions.
-        pool_use_lifo=True,
         json_serializer=dump_json,
         json_deserializer=orjson.loads,
-        # Both ways to use a connection end what they began; a rollback more would be for nothing.
-        pool_reset_on_return=None,
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **session_arguments()},
     )
-    event.listen(made, "checkout", _refuse_closed)
-    return made
 
 
 @contextmanager
@@ -130,19 +123,10 @@ def statement() -> Iterator[psycopg.Connection]:
 @contextmanager
 def _statement() -> Iterator[psycopg.Connection]:
     try:
-        lent = engine().raw_connection()
-        connection = lent.driver_connection
-        assert isinstance(connection, psycopg.Connection)
-        try:
-            connection.autocommit = True
+        pool = engine().pool
+        assert isinstance(pool, ConnectionPool)
+        with pool.driver() as connection:
             yield connection
-        except psycopg.OperationalError:
-            lent.invalidate()
-            raise
-        finally:
-            if not connection.closed:
-                connection.autocommit = False
-            lent.close()
     except exc.TimeoutError as error:
         raise _all_lent() from error
     except (psycopg.OperationalError, exc.OperationalError) as error:
@@ -164,15 +148,13 @@ def _only_connection() -> Iterator[None]:
 
 def forget_connections() -> None:
     """Drop the inherited pool without closing its sockets, which belong to the parent process."""
-    if engine.cache_info().currsize:
-        engine().dispose(close=False)
     engine.cache_clear()
 
 
 def close_connections() -> None:
     """Close the pool; the next use opens a new one with the settings of that moment."""
     if engine.cache_info().currsize:
-        engine().dispose()
+        engine().pool.dispose()
     engine.cache_clear()
 
 
@@ -217,21 +199,6 @@ def driver_url(url: str) -> str:
     """Name the driver in a customary URL: `postgres://` and `postgresql://` mean psycopg."""
     _, separator, rest = url.partition("://")
     return f"postgresql+psycopg{separator}{rest}"
-
-
-def _refuse_closed(connection: psycopg.Connection, _record: object, _proxy: object) -> None:
-    """Let the pool replace a connection that the server has closed, without asking the server.
-
-    On an idle connection there is nothing to read but the server's last words, or its end. (`poll` would tell both,
-    but under gevent costs a turn of the event loop.)
-    """
-    words = ioctl(connection.fileno(), FIONREAD, bytes(4))
-    try:
-        connection.pgconn.consume_input()
-    except psycopg.OperationalError:
-        words = b"the end"
-    if any(words):
-        raise exc.DisconnectionError("closed by the server")
 
 
 def _all_lent() -> Unavailable:

@@ -1,35 +1,107 @@
-"""Connections that the server has closed."""
+"""A process's connections: lent one at a time to each thread, and replaced when the server has closed them."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Barrier
+from unittest.mock import Mock
 
 import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 from pydantic import ValidationError
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
-from models.database import close_connections, snapshot, statement, transaction
+from models.database import close_connections, engine, snapshot, statement, transaction
 from models.errors import Unavailable
-from models.settings import Settings
+from models.settings import Settings, settings
 from tests.facts import wait_for
+
+_WAYS = {"transaction": transaction, "statement": statement, "snapshot": snapshot}
 
 
 @pytest.mark.parametrize("how", ["statement", "transaction"])
-def test_a_connection_that_the_server_closed_is_replaced(database: str, how: str) -> None:
-    """Whoever takes it from the pool gets a new one and hears of nothing."""
-    with statement() as db:
-        old = db.info.backend_pid
-    with psycopg.connect(database, autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", (old,))
-        wait_for(lambda: not other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", (old,)).fetchone())
+def test_a_connection_that_the_server_closed_is_replaced(
+    database: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever takes it from the pool after a rest gets a new one and hears of nothing."""
+    monkeypatch.setattr("models.connection_pool._REST_S", 0.0)
+    old = _ask(how)
+    _end(database, [old])
 
-    if how == "statement":
+    assert _ask(how) != old
+
+
+@pytest.mark.parametrize("how", ["statement", "transaction"])
+def test_one_closed_connection_has_the_others_looked_at(
+    database: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart of Postgres one borrower of a busy process is told, and nobody after it."""
+    monkeypatch.setattr("models.connection_pool._REST_S", 3_600.0)
+    old = _ask_at_once(how, 4)
+    _end(database, old)
+
+    with pytest.raises(Unavailable):
+        _ask(how)
+    new = _ask_at_once(how, 4)
+
+    assert len(set(old)) == len(set(new)) == 4
+    assert not set(old) & set(new)
+
+
+@pytest.mark.usefixtures("database")
+def test_a_statement_of_the_hot_path_passes_sqlalchemy_by() -> None:
+    """A warm connection is lent as it is; a transaction takes the same one."""
+    with transaction() as session:
+        warm = session.scalar(text("SELECT pg_backend_pid()"))
+    lent = Mock()
+    event.listen(engine(), "checkout", lent)
+
+    asked = [_ask("statement") for _ in range(3)]
+    lent_to_statements = lent.call_count
+
+    assert (asked, lent_to_statements) == ([warm] * 3, 0)
+    assert (_ask("transaction"), lent.call_count) == (warm, 1)
+
+
+@pytest.mark.usefixtures("database")
+def test_a_connection_that_still_works_is_not_lent_again() -> None:
+    """A borrower was interrupted in the middle of a statement; the next one does not meet what it left."""
+
+    def interrupted() -> None:
         with statement() as db:
-            new = db.info.backend_pid
-    else:
-        with transaction() as session:
-            new = session.scalar(text("SELECT pg_backend_pid()"))
+            db.pgconn.send_query(b"SELECT pg_sleep(60)")
+            raise KeyError
 
-    assert new != old
+    old = _ask("statement")
+
+    with pytest.raises(KeyError):
+        interrupted()
+
+    assert _ask("statement") != old
+
+
+@pytest.mark.usefixtures("database")
+def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements and transactions share them. Whoever waits for too long is told what is short."""
+    monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "4")
+    monkeypatch.setattr("models.database.CONNECT_TIMEOUT_S", 0.1)
+    settings.cache_clear()
+    close_connections()
+    engine()
+    taken, done = Barrier(5), Barrier(5)
+
+    with ThreadPoolExecutor(4) as pool:
+        holding = [pool.submit(_ask, how, taken, done) for how in ("statement", "transaction") * 2]
+        taken.wait(10)
+        refusals = [_refusal(how) for how in ("statement", "transaction")]
+        done.wait(10)
+        held = {each.result() for each in holding}
+
+    assert (len(held), refusals) == (4, ["overloaded"] * 2)
+    assert {_ask(how) for how in ("statement", "transaction")} < held
+    close_connections()
 
 
 def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
@@ -64,9 +136,6 @@ def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
     close_connections()
 
 
-_WAYS = {"transaction": transaction, "statement": statement, "snapshot": snapshot}
-
-
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("inner", _WAYS)
 @pytest.mark.parametrize("outer", _WAYS)
@@ -90,3 +159,37 @@ def test_a_pool_that_cannot_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(ValidationError, match="TURNLOOM_DATABASE_POOL_SIZE is 3; write 4 or more"):
         Settings()
+
+
+def _ask(how: str, *meetings: Barrier) -> int:
+    """Return the process of the server that answers. Hold the connection until others have come to these meetings."""
+    query = "SELECT pg_backend_pid()"
+    with ExitStack() as stack:
+        if how == "statement":
+            row = stack.enter_context(statement()).execute(query).fetchone()
+            found = row[0] if row else 0
+        else:
+            found = stack.enter_context(transaction()).scalars(text(query)).one()
+        for meeting in meetings:
+            meeting.wait(10)
+    return int(found)
+
+
+def _ask_at_once(how: str, threads: int) -> list[int]:
+    engine()  # made before the threads are: each would make one of its own
+    together = Barrier(threads)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(_ask, [how] * threads, [together] * threads))
+
+
+def _end(database: str, pids: Sequence[int]) -> None:
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", (list(pids),))
+        query = "SELECT 1 FROM pg_stat_activity WHERE pid = ANY(%s)"
+        wait_for(lambda: not other.execute(query, (list(pids),)).fetchone())
+
+
+def _refusal(how: str) -> str | None:
+    with pytest.raises(Unavailable) as refused:
+        _ask(how)
+    return refused.value.code

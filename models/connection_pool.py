@@ -1,0 +1,114 @@
+"""The connections of a process to Postgres: a bounded number. The one that was used last is lent first.
+
+That one is warm: each connection has prepared statements and compiled functions of its own. SQLAlchemy takes its
+connections from here, too. The statements of the hot path take the driver's connection as it is.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fcntl import ioctl
+from termios import FIONREAD
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import event, exc
+from sqlalchemy.pool import ConnectionPoolEntry, Pool
+
+_REST_S = 1.0
+"""A free connection that has rested for longer is looked at before it is lent."""
+
+
+class ConnectionPool(Pool):
+    """The connections of a process. A free one is in autocommit, or not, as its last borrower had it."""
+
+    def __init__(self, creator: Any, pool_size: int, timeout: float, **options: Any) -> None:
+        # Both ways to use a connection end what they began; a rollback more would be for nothing.
+        super().__init__(creator, **{**options, "reset_on_return": None})
+        self._timeout_s = timeout
+        self._places = threading.Semaphore(pool_size)
+        self._free: deque[tuple[ConnectionPoolEntry, float]] = deque()
+        self._doubted_at = 0.0
+        event.listen(self, "invalidate", self._doubt)
+
+    @contextmanager
+    def driver(self) -> Iterator[psycopg.Connection]:
+        """Lend the driver's connection in autocommit.
+
+        Raises:
+            exc.TimeoutError: all connections are lent.
+        """
+        entry = self._take(autocommit=True)
+        try:
+            yield _driver(entry)
+        except psycopg.OperationalError as error:
+            entry.invalidate(error)
+            raise
+        finally:
+            self._do_return_conn(entry)
+
+    def dispose(self) -> None:
+        """Close the free connections."""
+        while self._free:
+            self._free.pop()[0].close()
+
+    def _do_get(self) -> ConnectionPoolEntry:
+        return self._take(autocommit=False)
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        # An interrupted borrower may leave a connection on which something still runs.
+        if record.dbapi_connection and _driver(record).info.transaction_status == TransactionStatus.IDLE:
+            self._free.append((record, time.monotonic()))
+        else:
+            record.close()
+        self._places.release()
+
+    def _take(self, *, autocommit: bool) -> ConnectionPoolEntry:
+        if not self._places.acquire(timeout=self._timeout_s):
+            raise exc.TimeoutError
+        try:
+            entry = self._free_one() or self._create_connection()
+            if _driver(entry).autocommit != autocommit:
+                _driver(entry).autocommit = autocommit
+        except BaseException:
+            self._places.release()
+            raise
+        return entry
+
+    def _free_one(self) -> ConnectionPoolEntry | None:
+        while True:
+            try:
+                entry, since = self._free.pop()
+            except IndexError:
+                return None
+            trusted = since > self._doubted_at and time.monotonic() - since <= _REST_S
+            if trusted or not _is_closed(_driver(entry)):
+                return entry
+            entry.close()
+
+    def _doubt(self, *_: object) -> None:
+        """Have all free connections looked at: what has broken one may have broken them all."""
+        self._doubted_at = time.monotonic()
+
+
+def _driver(entry: ConnectionPoolEntry) -> psycopg.Connection:
+    connection = entry.driver_connection
+    assert isinstance(connection, psycopg.Connection)
+    return connection
+
+
+def _is_closed(connection: psycopg.Connection) -> bool:
+    """Tell whether the server has closed a free connection, without asking the server.
+
+    There is nothing to read on it but the server's last words, or its end. (`poll` would tell both, but under gevent
+    costs a turn of the event loop.)
+    """
+    words = ioctl(connection.fileno(), FIONREAD, bytes(4))
+    try:
+        connection.pgconn.consume_input()
+    except psycopg.OperationalError:
+        return True
+    return any(words)
