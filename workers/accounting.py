@@ -12,6 +12,7 @@ from models.ledger import usage
 from planner.agents import AgentProfile
 from planner.llm.hooking import with_hooks
 from planner.llm.metering import Meter
+from workers.app import app
 from workers.hooking import noting
 from workers.parts import llm
 
@@ -33,6 +34,13 @@ def metered(turn_id: UUID, allowances: Sequence[Allowance]) -> Iterator[Meter]:
         if meter.calls:
             with statement() as db:
                 usage.record(db, turn_id, meter.calls)
+
+
+@app.task(name="sum_usage", send_events=False)
+def sum_usage() -> None:
+    """Add up the counts of the connections, so that a look at a budget stays a look at few rows."""
+    with statement() as db:
+        usage.sum_up(db)
 
 
 def allowances_of(agent: AgentProfile, used: Usage) -> list[Allowance]:

@@ -39,7 +39,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         include=[
             *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
             *("workers.heartbeat", "workers.releasing", "workers.summarising", "workers.cleaning"),
-            "workers.audit_seal",
+            *("workers.audit_seal", "workers.accounting"),
         ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
@@ -65,6 +65,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         beat_schedule={
             # Where tools are called, because it asks the same outside services; one that waited for long is in vain.
             "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
+            "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
         },
     )

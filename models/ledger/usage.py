@@ -42,6 +42,12 @@ def record(db: psycopg.Connection, turn_id: UUID, calls: Sequence[LlmCall]) -> N
     db.execute("SELECT hot.record_calls(%s, %s)", (turn_id, write_calls(calls)), prepare=True)
 
 
+def sum_up(db: psycopg.Connection) -> int:
+    """Add up what the connections have counted, each in rows of its own; return how many rows these were."""
+    row = db.execute("SELECT hot.sum_usage()").fetchone()
+    return row[0] if row else 0
+
+
 def calls_of(db: Session, tenant_id: UUID, turn_id: UUID) -> list[LlmCallRow]:
     """Return the calls of a turn, in the order in which they were recorded."""
     query = select(LlmCallRow).where(LlmCallRow.tenant_id == tenant_id, LlmCallRow.turn_id == turn_id)

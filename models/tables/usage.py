@@ -33,7 +33,7 @@ class LlmCallRow(Row):
 class UsageDayRow(Row):
     """A tenant's spending on a language model by one agent, over the turns received on one UTC day.
 
-    A sum lies in a few rows, its slots, so that workers that record at the same time do not wait for each other.
+    Each connection counts in a row of its own, its slot, so that none waits for another. Slot 0 has what is added up.
     """
 
     __tablename__ = "usage_days"

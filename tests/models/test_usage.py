@@ -1,13 +1,16 @@
 """What language models cost: recorded once with the work it was for, summed up, and held against a budget."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
+from models import functions
 from models.contracts.turn import Reply, Usage
 from models.contracts.usage import Allowance, Budget, LlmCall
 from models.database import statement, transaction
@@ -109,6 +112,39 @@ def test_calls_that_are_recorded_at_once_are_all_counted() -> None:
 
     assert all(ended)
     assert lines(turns_[0], "model") == {"gpt-4o": (48, 24.0, 0), "mystery": (24, 0, 24)}
+
+
+def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: str) -> None:
+    """Each connection counts in rows of its own: none of nine transactions that stay open holds up another."""
+    turns_ = [claimed(conversation_id=f"c{number}") for number in range(9)]
+
+    with ExitStack() as stack:
+        options = f"-c search_path={functions.schema()},public -c lock_timeout=1000"
+        for turn in turns_:
+            db = stack.enter_context(psycopg.connect(database, options=options))
+            db.execute("SELECT record_calls(%s, %s)", (turn.id, usage.write_calls([CALL])))
+
+    assert lines(turns_[0], "day") == {TODAY.isoformat(): (9, 4.5, 0)}
+
+
+def test_sums_are_the_same_before_and_after_they_are_added_up(database: str) -> None:
+    """Each sum becomes one row. What somebody counts in at that moment is added up later."""
+    turn = claimed()
+    finish(turn, CALL, UNPRICED)
+    with psycopg.connect(database) as other, statement() as db:
+        other.execute("UPDATE usage_days SET cost = cost WHERE model = 'mystery'")
+        added = [usage.sum_up(db)]
+        other.commit()
+        added += [usage.sum_up(db), usage.sum_up(db)]
+        usage.record(db, turn.id, [CALL])
+    between = lines(turn, "model")
+    with statement() as db:
+        added.append(usage.sum_up(db))
+        rows = db.execute("SELECT model, slot, llm_calls FROM usage_days ORDER BY model").fetchall()
+
+    assert added == [1, 1, 0, 1]
+    assert between == lines(turn, "model") == {"gpt-4o": (2, 1.0, 0), "mystery": (1, 0, 1)}
+    assert rows == [("gpt-4o", 0, 2), ("mystery", 0, 1)]
 
 
 def test_usage_is_summed_by_day_agent_model_and_conversation() -> None:

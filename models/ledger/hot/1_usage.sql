@@ -26,8 +26,9 @@ create function hot.add_usage(p_usage jsonb, p_more jsonb) returns jsonb languag
     'unpriced_calls', (p_usage ->> 'unpriced_calls')::bigint + (p_more ->> 'unpriced_calls')::bigint) end
 $$;
 
--- Keeps the calls of a turn whose row lock is held, and counts them for the day on which it was received. `p_turn` is the turn
--- before its usage had them.
+-- Keeps the calls of a turn whose row lock is held, and counts them for the day on which it was received. Each connection counts in
+-- a row of its own, so that no commit waits for another one: hot.sum_usage adds these rows up. `p_turn` is the turn before its usage
+-- had them.
 create function hot.store_calls(p_turn turns, p_calls jsonb, p_at timestamptz) returns void language plpgsql as $$
 begin
   if jsonb_array_length(p_calls) = 0 then
@@ -45,7 +46,7 @@ begin
   )
   insert into usage_days as d (tenant_id, day, agent, model, slot, llm_calls, prompt_tokens, cached_tokens, completion_tokens, cost,
                                unpriced_calls)
-  select p_turn.tenant_id, (p_turn.created_at at time zone 'UTC')::date, p_turn.agent, model, pg_backend_pid() % 8, count(*),
+  select p_turn.tenant_id, (p_turn.created_at at time zone 'UTC')::date, p_turn.agent, model, 1 + pg_backend_pid() % 1024, count(*),
          sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), coalesce(sum(cost), 0), count(*) filter (where cost is null)
     from stored group by model order by model
   on conflict (tenant_id, day, agent, model, slot) do update
@@ -54,6 +55,30 @@ begin
          completion_tokens = d.completion_tokens + excluded.completion_tokens, cost = d.cost + excluded.cost,
          unpriced_calls = d.unpriced_calls + excluded.unpriced_calls;
 end $$;
+
+-- Adds up what the connections have counted, each in rows of its own, into slot 0. A row that somebody counts in just now is left for
+-- the next time: to wait for it could be a deadlock. Out: how many rows were added up.
+create function hot.sum_usage() returns bigint language sql as $$
+  with free as materialized (
+    select tenant_id, day, agent, model, slot from usage_days where slot > 0 for update skip locked
+  ), taken as (
+    delete from usage_days d using free f
+     where d.tenant_id = f.tenant_id and d.day = f.day and d.agent = f.agent and d.model = f.model and d.slot = f.slot
+    returning d.*
+  ), summed as (
+    insert into usage_days as d (tenant_id, day, agent, model, slot, llm_calls, prompt_tokens, cached_tokens, completion_tokens, cost,
+                                 unpriced_calls)
+    select tenant_id, day, agent, model, 0, sum(llm_calls), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), sum(cost),
+           sum(unpriced_calls)
+      from taken group by tenant_id, day, agent, model order by tenant_id, day, agent, model
+    on conflict (tenant_id, day, agent, model, slot) do update
+       set llm_calls = d.llm_calls + excluded.llm_calls, prompt_tokens = d.prompt_tokens + excluded.prompt_tokens,
+           cached_tokens = d.cached_tokens + excluded.cached_tokens,
+           completion_tokens = d.completion_tokens + excluded.completion_tokens, cost = d.cost + excluded.cost,
+           unpriced_calls = d.unpriced_calls + excluded.unpriced_calls
+  )
+  select count(*) from taken
+$$;
 
 -- Records calls by themselves: those of whoever had lost the turn meanwhile, or made them after its end.
 create function hot.record_calls(p_turn uuid, p_calls jsonb) returns void language plpgsql as $$
