@@ -79,9 +79,11 @@ def settings_page() -> str:
         (f"`{variable_of(name, field)}`", _type(schemas[name]), _default(field), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
-    return _page("Settings", "Environment variables; all have a default that suits a laptop.", [
-        _table(("variable", "type", "default", "meaning"), rows)
-    ])
+    return _page(
+        "Settings",
+        "Environment variables; all have a default that suits a laptop.",
+        [_table(("variable", "type", "default", "meaning"), rows)],
+    )
 
 
 def tools_page(registry: Registry) -> str:

@@ -37,9 +37,7 @@ _GRANTS = """
 """
 
 
-def provision(
-    superuser_url: str, *, database: str, owner_password: str, application_password: str
-) -> tuple[str, str]:
+def provision(superuser_url: str, *, database: str, owner_password: str, application_password: str) -> tuple[str, str]:
     """Make the two roles and the database where they are missing; return (owner's URL, application's URL).
 
     Raises:

@@ -163,9 +163,7 @@ def push(queue: str, messages: Sequence[bytes]) -> None:
     redis().lpush(queue, *messages)
 
 
-def run_script(
-    name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes], *, spare: bool = True
-) -> Any:
+def run_script(name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes], *, spare: bool = True) -> Any:
     """Run a script of models/scripts, which happens at once or not at all, and return what it answers.
 
     `spare`: a server that did not answer a moment ago is left alone for a while.

@@ -51,9 +51,7 @@ def decide(turn_id: str, step_id: str, json_data: ApprovalDecision) -> Response:
     the other one gets 409. What nobody decides in time is rejected.
     """
     with statement() as db:
-        decided = approvals.decide(
-            db, UUID(turn_id), step_id, json_data.decision, json_data.reason, caller().key_id
-        )
+        decided = approvals.decide(db, UUID(turn_id), step_id, json_data.decision, json_data.reason, caller().key_id)
     ids = {"turn_id": str(decided.turn_id), "step": step_id}
     if decided.is_new:
         dispatch_decision(decided)

@@ -73,13 +73,9 @@ def _unforeseen(error: Exception) -> Response:
     return _problem(500, "internal_error", detail, [], {})
 
 
-def _problem(
-    status: int, code: str, detail: str, errors: list[ProblemError], headers: Mapping[str, str]
-) -> Response:
+def _problem(status: int, code: str, detail: str, errors: list[ProblemError], headers: Mapping[str, str]) -> Response:
     title = HTTPStatus(status).phrase
-    problem = Problem(
-        title=title, status=status, detail=detail, code=code, errors=errors, trace_id=new_id().hex
-    )
+    problem = Problem(title=title, status=status, detail=detail, code=code, errors=errors, trace_id=new_id().hex)
     if status >= 500:
         route = request.url_rule.rule if request.url_rule else None
         unforeseen = code == "internal_error"

@@ -37,7 +37,14 @@ def _make_app() -> "Celery[Task[Any, Any]]":
     made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend="workers.chords:Backend", task_cls=RoadTask)
     made.conf.update(
         include=[
-            *("workers.planning", "workers.canvas", "workers.execution", "workers.responding", "workers.recovery"),
+            *(
+                "workers.planning",
+                "workers.canvas",
+                "workers.execution",
+                "workers.lanes",
+                "workers.responding",
+                "workers.recovery",
+            ),
             *("workers.heartbeat", "workers.releasing", "workers.summarising", "workers.cleaning"),
             *("workers.audit_seal", "workers.accounting"),
         ],
@@ -48,8 +55,12 @@ def _make_app() -> "Celery[Task[Any, Any]]":
         # broker out or hanging, a publisher is told soon: the ledger remembers, and the sweep sends again. No queue has
         # priorities, for each of which there would be a list to look into.
         broker_transport_options={
-            "ack_emulation": False, "socket_connect_timeout": 2, "socket_timeout": 5,
-            "max_retries": 1, "interval_start": 0, "priority_steps": [0],
+            "ack_emulation": False,
+            "socket_connect_timeout": 2,
+            "socket_timeout": 5,
+            "max_retries": 1,
+            "interval_start": 0,
+            "priority_steps": [0],
         },
         broker_connection_retry_on_startup=True,
         broker_pool_limit=32,

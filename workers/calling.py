@@ -151,8 +151,15 @@ class Calling:
     ) -> None:
         if fallback is None:
             count_retry(step.tool, code)
-        data = {"step": step.id, "tool": fallback or step.tool, "attempt": step.attempt, "try": tries, "code": code}
-        note(self._turn_id, "step.retry", {**data, "pause_ms": round(pause_s * 1000)})
+        call = {"step": step.id, "tool": fallback or step.tool, "attempt": max(1, step.attempt)}
+        note(self._turn_id, "step.retry", {**call, "try": tries, "code": code, "pause_ms": round(pause_s * 1000)})
+
+
+def only_reads(step: ClaimedStep) -> bool:
+    """Tell whether whatever a step may call only reads, and needs nobody's approval."""
+    names = {step.tool, *(fallback["tool"] for fallback in step.fallbacks)}
+    tools = [tool for name, tool in registry().tools.items() if name in names]
+    return len(tools) == len(names) and all(tool.effect == "read" and not tool.requires_approval for tool in tools)
 
 
 def idempotency_key(turn_id: UUID, step_id: str, args: dict[str, Any]) -> str:

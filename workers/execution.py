@@ -1,10 +1,10 @@
 """Run steps: claim, act, record. The one executor of every placement.
 
 A task brings lanes: steps that run one after another. The executor keeps up to `slots` lanes of its turn going at a
-time. Reads that nobody has claimed before are claimed together, and each begins when those before it have succeeded:
-the ledger is told afterwards. Whatever finished together is one commit, which also claims what became ready for the
-free slots; only the surplus is published; when nothing of the plan is left, the turn is answered. What runs together
-wants the same queue.
+time. Reads that a task brings are only looked at, and claimed when they have run for a moment; all else is claimed
+before it runs. Reads are taken together, and each begins when those before it have succeeded: the ledger is told
+afterwards. Whatever finished together is one commit, which also claims what became ready for the free slots; only the
+surplus is published; when nothing of the plan is left, the turn is answered. What runs together wants the same queue.
 
 Tools run in threads of their own, so that one that overruns its deadline can be given up.
 """
@@ -14,35 +14,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any
 from uuid import UUID
 
-from celery import Task, current_task
+from celery import current_task
 from celery.exceptions import Ignore
 
 from models.crash_points import reach
-from models.database import Statement, statement
-from models.errors import Unavailable
 from models.ledger import steps
 from models.ledger.recovery import LEASE_MS
 from models.ledger.replies import Material
-from models.ledger.steps import (
-    Advance,
-    BegunStep,
-    Claim,
-    ClaimedLane,
-    ClaimedStep,
-    FinishedStep,
-    Holder,
-    TurnFacts,
-    Wanted,
-)
+from models.ledger.steps import Advance, BegunStep, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
 from models.logging import log
 from models.redis import announce
 from planner.expressions import load_expression
 from workers import canvas, isolation, parking
 from workers.ahead import Ahead, LedgerTime
-from workers.app import app
 from workers.callers import callers
 from workers.calling import Calling
 from workers.dispatch import send
@@ -51,35 +37,6 @@ from workers.outcomes import GRACE_S, Outcome, Parked, broken
 from workers.persisting import persist
 from workers.responding import respond
 from workers.underway import GATHER_MOST_S, Call
-
-
-@app.task(name="run_steps", bind=True, Request="workers.isolation:StepRequest")
-def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
-    """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
-    queue = str((self.request.delivery_info or {})["routing_key"])
-    run_lanes(UUID(turn_id), lanes, generation, slots, queue)
-
-
-def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, slots: int, queue: str) -> None:
-    """Run lanes and what follows from them, as a task of this queue.
-
-    Raises:
-        Ignore: they are not ours to run, or not now.
-    """
-    holder = current_holder()
-    try:
-        with statement() as db:
-            claim = steps.claim(db, turn_id, lanes, generation, holder)
-    except Unavailable as error:
-        log.warning("step.unclaimed", turn_id=str(turn_id), steps=lanes, error=error.code)
-        raise Ignore from error
-    if claim.verdict == "done":
-        return
-    if claim.turn is None:
-        log.info("step.refused", turn_id=str(turn_id), steps=lanes, verdict=claim.verdict)
-        raise Ignore
-    announce(turn_id, claim.events)
-    Executor(turn_id, claim.turn, generation, queue, holder).run(claim.lanes, slots, claim.at)
 
 
 def current_holder() -> Holder:
@@ -106,6 +63,7 @@ class Executor:
         self._time = LedgerTime()
         self._is_troubled = False
         self._is_parked = False
+        self._is_elsewhere = False
         self._has_given_up = False
 
     def adopt(
@@ -130,10 +88,12 @@ class Executor:
         finally:
             # Whatever broke off here, nobody may keep alive what nobody works on.
             self._release([call.step for call in self._live.values()])
-            self._release(self._ahead.give_back())
+            left = self._ahead.give_back()
+            self._release(left)
             if self._has_given_up:
                 isolation.end_process()
-        if self._is_parked or any(step in self._own for lane in self._later for step in lane):
+        not_done = [step.id for step in left] + [step for lane in self._later for step in lane]
+        if self._is_parked or self._is_elsewhere or not self._own.isdisjoint(not_done):
             raise Ignore
 
     def _go_on(self, slots: int) -> None:
@@ -141,14 +101,12 @@ class Executor:
             finished = self._finished()
             back = self._ahead.give_back() if self._is_troubled else []
             if not finished and not back:
-                continue  # what came was a parked step, or the late outcome of a call that had been given up
+                # What came was a parked step, the late outcome of a call that was given up, or nothing for a while.
+                if any(call.claim_at <= time.monotonic() for call in self._live.values()):
+                    self._claim_running(slots)
+                continue
+            self._is_troubled = False
             advance = self._record(finished, back, slots)
-            reach("steps.recorded")
-            announce(self._turn_id, advance.events)
-            self._is_troubled = bool(advance.fenced)
-            if advance.fenced:
-                log.warning("step.fenced", turn_id=str(self._turn_id), steps=advance.fenced)
-            canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
             if back and advance.generation != self._generation:
                 send("resume", self._turn_id, queue="maintenance")  # what was given back is in no fragment of this one
             self._take(advance.claimed)
@@ -163,14 +121,14 @@ class Executor:
             if step is None:
                 self._later.append(lane.steps)
                 continue
-            leases.hold_step(self._turn_id, step.id, step.attempt)
+            self._hold(step)
             if step.waits:
                 self._ahead.add(step)
             else:
-                self._start(step, lane.steps, is_told=True)
+                self._start(step, lane.steps, is_told=step.attempt > 0)
 
     def _start(self, step: ClaimedStep, lane: list[str], *, is_told: bool) -> None:
-        reach(f"{step.effect}.claimed")
+        reach(f"{step.effect}.claimed" if step.attempt else "read.looked_at")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         now = time.monotonic()
         end = now + allowed_ms / 1000
@@ -179,11 +137,8 @@ class Executor:
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
-
-        def claim_it(db: Statement) -> Claim:
-            return steps.claim(db, self._turn_id, [lane], self._generation, self._holder)
-
-        claim = persist(self._turn_id, lane, claim_it)
+        asked = (self._turn_id, [lane], self._generation, self._holder)
+        claim = persist(self._turn_id, lane, lambda db: steps.claim(db, *asked))
         self._time.hear(claim.at)
         announce(self._turn_id, claim.events)
         return claim.lanes[0].step if claim.lanes else None
@@ -191,7 +146,9 @@ class Executor:
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step, in a thread of its own."""
         try:
-            outcome = parking.delay(self._turn_id, step, self._calling.outcome(step, end))
+            outcome = self._calling.outcome(step, end)
+            if step.attempt:
+                outcome = parking.delay(self._turn_id, step, outcome)
         except BaseException:  # noqa: BLE001 - nobody else would hear of it, and the step would look as if it ran
             log.exception("step.broken", turn_id=str(self._turn_id), step_id=step.id)
             outcome = broken(step)
@@ -203,7 +160,7 @@ class Executor:
 
         What waited for it has begun by then.
         """
-        wait_s = min(call.give_up_at for call in self._live.values()) - time.monotonic()
+        wait_s = min(min(call.give_up_at, call.claim_at) for call in self._live.values()) - time.monotonic()
         done: dict[str, Outcome] = {}
         try:
             outcome, ended_at = self._outcomes.get(timeout=max(0.0, wait_s))
@@ -220,11 +177,12 @@ class Executor:
         for call in late:
             call.ended_at = now
             self._has_given_up = self._is_troubled = True
-        known = [outcome for name, outcome in done.items() if name in self._live]
+        known = [self._delayed(outcome) for name, outcome in done.items() if name in self._live]
         for outcome in known:
-            if isinstance(outcome, Parked):
+            if isinstance(outcome, Parked) and outcome.id in self._live:
                 self._let_go(outcome)
-        return [each for each in known if isinstance(each, FinishedStep)] + [call.give_up() for call in late]
+        finished = [each for each in known if isinstance(each, FinishedStep)] + [call.give_up() for call in late]
+        return [each for each in finished if each.id in self._live]
 
     def _awaited(self, outcome: Outcome, ended_at: float) -> float:
         """Return until when others are awaited, to be recorded together with this one."""
@@ -242,6 +200,21 @@ class Executor:
         elif not self._is_troubled:
             for step in self._ahead.after(outcome):
                 self._start(step, [step.id], is_told=False)
+
+    def _delayed(self, outcome: Outcome) -> Outcome:
+        """Park a step that began without a claim and is to be tried again later: for that it is claimed."""
+        if outcome.attempt or not parking.is_due(outcome):
+            return outcome
+        self._claim_running(1)
+        call = self._live.get(outcome.id)
+        if call is None:
+            return Parked(outcome.id, 0)
+        return parking.delay(self._turn_id, call.step, replace(outcome, attempt=call.step.attempt))
+
+    def _claim_running(self, slots: int) -> None:
+        """Claim the reads that began without a claim and still run: from now on they have leases."""
+        self._advance([], Wanted([], self._queue, 0, mixed=False, begun=self._begun()), slots)
+        reach("read.claimed_late")
 
     def _let_go(self, parked: Parked) -> None:
         """Drop the rest of a parked step's lane. Where our message brought it, the message must not count as done.
@@ -262,26 +235,50 @@ class Executor:
         # Lanes that wait get their slots back when they go on.
         free = 0 if isolation.is_child() or self._ahead else max(0, slots - len(self._live) - len(rests))
 
-        begun = [BegunStep(name, self._time.of(call.began_at)) for name, call in self._live.items() if not call.is_told]
-
-        def advance(db: Statement) -> Advance:
-            ended = [self._timed(step, calls[step.id]) for step in finished]
-            names = [step.id for step in back]
-            wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=begun, back=names)
-            return steps.advance(db, self._turn_id, self._generation, ended, wanted, self._holder)
-
+        names = [step.id for step in back]
+        wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=names)
         try:
-            advanced = persist(self._turn_id, calls, advance)
+            return self._advance([self._timed(step, calls[step.id]) for step in finished], wanted, slots)
         finally:
             self._release([*(call.step for call in calls.values()), *back])
+
+    def _begun(self) -> list[BegunStep]:
+        """Return the calls whose begin the ledger has not been told."""
+        return [
+            BegunStep(name, call.step.attempt, self._time.of(call.began_at))
+            for name, call in self._live.items()
+            if not call.is_told
+        ]
+
+    def _advance(self, ended: Sequence[FinishedStep], wanted: Wanted, slots: int) -> Advance:
+        """Commit what ended and what began, tell of it, and send what is others'."""
+        names = [*(step.id for step in ended), *(step.id for step in wanted.begun)]
+        asked = (self._turn_id, self._generation, ended, wanted, self._holder)
+        advanced = persist(self._turn_id, names, lambda db: steps.advance(db, *asked))
+        reach("steps.recorded")
         self._time.hear(advanced.at)
+        announce(self._turn_id, advanced.events)
+        self._is_elsewhere |= advanced.are_elsewhere
+        if advanced.fenced:
+            self._is_troubled = True
+            log.warning("step.fenced", turn_id=str(self._turn_id), steps=advanced.fenced)
+        for name in advanced.fenced:
+            self._live.pop(name, None)
         for call in self._live.values():
             call.is_told = True
+            if not call.step.attempt:
+                call.step = replace(call.step, attempt=1)
+                self._hold(call.step)
+        canvas.publish(self._turn_id, advanced.generation, map(load_expression, advanced.fragments), slots)
         return advanced
 
     def _timed(self, step: FinishedStep, call: Call) -> FinishedStep:
         began_at = None if call.is_told else self._time.of(call.began_at)
-        return replace(step, began_at=began_at, ended_at=self._time.of(call.ended_at))
+        return replace(step, attempt=call.step.attempt, began_at=began_at, ended_at=self._time.of(call.ended_at))
+
+    def _hold(self, step: ClaimedStep) -> None:
+        if step.attempt:
+            leases.hold_step(self._turn_id, step.id, step.attempt)
 
     def _release(self, claimed: Sequence[ClaimedStep]) -> None:
         for step in claimed:

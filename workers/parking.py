@@ -8,7 +8,7 @@ lease meanwhile. When the step may go on, its turn is compiled anew.
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeGuard
 from uuid import UUID
 
 import orjson
@@ -60,7 +60,7 @@ def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
     So, too, where the backend of a write is to be asked later what became of it: at the time that the failure names, or
     after `ASK_BACK` pauses.
     """
-    if not isinstance(outcome, FinishedStep) or not (outcome.ask_again or "retry_at" in (outcome.error or {})):
+    if not is_due(outcome):
         return outcome
     assert outcome.error is not None
     try:
@@ -77,6 +77,11 @@ def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
     reach("step.delayed")
     announce(turn_id, told)
     return Parked(outcome.id, outcome.attempt)
+
+
+def is_due(outcome: Outcome) -> TypeGuard[FinishedStep]:
+    """Tell whether a step is to be tried, or asked about, again later."""
+    return isinstance(outcome, FinishedStep) and (outcome.ask_again or "retry_at" in (outcome.error or {}))
 
 
 def _pauses(error: dict[str, Any]) -> Sequence[timedelta]:

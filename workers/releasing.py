@@ -18,6 +18,7 @@ from workers.dispatch import dispatch_turns
 
 INTERVAL_S = 0.2
 
+
 def release() -> None:
     """Send the held turns whose time has come."""
     with statement() as db:

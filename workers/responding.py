@@ -168,9 +168,7 @@ def ending_at_once(turn_id: UUID, material: Material, meter: Meter) -> Ending | 
     return None if asks_llm(outcome) else _ended(turn_id, material, outcome, slots, meter).ending
 
 
-def _composed(
-    turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter
-) -> _Ended | None:
+def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter) -> _Ended | None:
     """Return how the turn ends; None where it waits for a slot, because the language model has a part in its reply."""
     outcome, slots = _prepared(turn_id, material, bound)
     if not asks_llm(outcome):
@@ -189,9 +187,7 @@ def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[O
     return outcome, slots if slots != material.slots else None
 
 
-def _ended(
-    turn_id: UUID, material: Material, outcome: Outcome, slots: dict[str, Any] | None, meter: Meter
-) -> _Ended:
+def _ended(turn_id: UUID, material: Material, outcome: Outcome, slots: dict[str, Any] | None, meter: Meter) -> _Ended:
     deltas = Deltas(turn_id, material.last_event)
     composed = compose(outcome, meter, deltas)
     deltas.settle()

@@ -1,11 +1,14 @@
 """Tool calls that are under way."""
 
 from dataclasses import dataclass
+from math import inf
 
 from models.ledger.steps import ClaimedStep, FinishedStep
 from workers.metrics import count_given_up
 from workers.outcomes import given_up
 
+UNCLAIMED_S = 0.25
+"""How long a read may run that nobody has claimed."""
 _QUICK_S, _GATHER_S = 0.02, 0.01
 """A read that ends within the first waits as long as the second for others, so that they are recorded together."""
 GATHER_MOST_S = 0.04
@@ -23,6 +26,11 @@ class Call:
     is_told: bool
     """Whether the ledger knows that it has begun."""
     ended_at: float = 0.0
+
+    @property
+    def claim_at(self) -> float:
+        """When it is to be claimed; infinite where it is."""
+        return inf if self.step.attempt else self.began_at + UNCLAIMED_S
 
     def rest(self) -> list[str]:
         """Return the steps of its lane after it."""

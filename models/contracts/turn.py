@@ -31,9 +31,7 @@ Bound = Literal["rounds", "time", "cost", "repetition", "no_progress"]
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
-Scope = Literal[
-    "turns:write", "turns:read", "plans:submit", "approvals:decide", "users:read", "users:write", "admin"
-]
+Scope = Literal["turns:write", "turns:read", "plans:submit", "approvals:decide", "users:read", "users:write", "admin"]
 """What a key may do. `turns:write` posts messages, `turns:read` reads turns and conversations,
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
@@ -67,6 +65,7 @@ def _readable(message: str) -> str:
 
 Identifier = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$")]
 """A caller's own id: 1-128 visible ASCII characters."""
+
 
 def _addressable(conversation_id: str) -> str:
     """Refuse an id that reads like the address of a part of a conversation: whoever erased it could mean either."""

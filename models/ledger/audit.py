@@ -99,9 +99,7 @@ def _chain_of(row: Any) -> Chain:
     return Chain(row.tenant_id, row.conversation_id)
 
 
-def _in_scope(
-    query: Select[UUID, str], scope: Scope, after: Chain | None, limit: int
-) -> Select[UUID, str]:
+def _in_scope(query: Select[UUID, str], scope: Scope, after: Chain | None, limit: int) -> Select[UUID, str]:
     tenant, conversation = query.selected_columns
     if after is not None:
         query = query.where(tuple_(tenant, conversation) > tuple_(*after))

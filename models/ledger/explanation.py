@@ -81,11 +81,15 @@ def _held(db: Session, turn: TurnRow) -> Held | None:
 
 
 def _at_work(db: Session, turn: TurnRow) -> int:
-    query = select(func.count()).select_from(TurnRow).where(
-        TurnRow.tenant_id == turn.tenant_id,
-        TurnRow.status.in_(("planning", "responding")),
-        TurnRow.lease_until > func.clock_timestamp(),
-        TurnRow.error.is_(None),
+    query = (
+        select(func.count())
+        .select_from(TurnRow)
+        .where(
+            TurnRow.tenant_id == turn.tenant_id,
+            TurnRow.status.in_(("planning", "responding")),
+            TurnRow.lease_until > func.clock_timestamp(),
+            TurnRow.error.is_(None),
+        )
     )
     return db.scalar(query) or 0
 

@@ -27,7 +27,7 @@ class ClaimedStep:
     id: str
     tool: str
     attempt: int
-    """The fence: the outcome is recorded under this number or not at all."""
+    """The fence: the outcome is recorded under this number or not at all. 0: a read that was only looked at."""
     args: dict[str, Any]
     timeout_ms: int
     effect: str
@@ -111,6 +111,8 @@ class BegunStep:
     """A step that had been waiting when it was claimed, and runs now."""
 
     id: str
+    attempt: int
+    """0: it is to be claimed now."""
     began_at: float
     """In seconds since 1970, by the ledger's clock."""
 
@@ -130,7 +132,9 @@ class Advance:
     """The result of committing finished steps."""
 
     fenced: list[str]
-    """Steps whose fence was old: nothing was recorded for them."""
+    """Steps whose fence was old: nothing was recorded for them, and those that were to be claimed are not."""
+    are_elsewhere: bool
+    """Whether somebody else has one of those that were only looked at, or is to have it."""
     claimed: list[ClaimedLane]
     fragments: list[dict[str, Any]]
     """Expressions that became ready and are the caller's to publish."""
@@ -179,12 +183,14 @@ def claim(
         prepare=True,
     ).fetchone()
     assert row is not None
-    found = row[0]
-    if found["verdict"] != "claimed":
-        return Claim(found["verdict"], [], None, 0.0, [])
-    turn = found["turn"]
-    facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
-    return Claim("claimed", read_lanes(found["claimed"]), facts, found["at"], read_events(found["events"]))
+    return _read_claim(row[0])
+
+
+def look(db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
+    """Look at the steps that lanes go on with, where these are reads that may run without a claim; None: claim them."""
+    query = "SELECT hot.look(%s, %s, %s)"
+    row = db.execute(query, (turn_id, Jsonb(lanes), generation), prepare=True).fetchone()
+    return _read_claim(row[0]) if row and row[0] else None
 
 
 def begin_effect(db: psycopg.Connection, turn_id: UUID, step_id: str, attempt: int, call_hash: str) -> BegunEffect:
@@ -224,6 +230,7 @@ def advance(
     found = row[0]
     return Advance(
         fenced=found["fenced"],
+        are_elsewhere=found["are_elsewhere"],
         claimed=read_lanes(found["claimed"]),
         fragments=found["fragments"],
         generation=found["generation"],
@@ -240,6 +247,15 @@ def read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
         ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None, entry.get("effect"))
         for entry in entries
     ]
+
+
+def _read_claim(found: dict[str, Any]) -> Claim:
+    if found["verdict"] != "claimed":
+        return Claim(found["verdict"], [], None, 0.0, [])
+    turn = found["turn"]
+    facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
+    events = read_events(found["events"]) if "events" in found else []
+    return Claim("claimed", read_lanes(found["claimed"]), facts, found["at"], events)
 
 
 def of_turn(db: Session, turn_id: UUID) -> list[StepRow]:

@@ -190,9 +190,7 @@ def _fields(new: NewTurn) -> dict[str, Any]:
     }
 
 
-def claim(
-    db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = EMPTY
-) -> ClaimedTurn | Crowded | None:
+def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = EMPTY) -> ClaimedTurn | Crowded | None:
     """Claim the planning of a turn, and recall its conversation. None: it is somebody else's, done, or not sent yet."""
     row = db.execute(
         "SELECT hot.claim_turn(%s, %s, %s, %s, %s, %s)",

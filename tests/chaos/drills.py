@@ -42,6 +42,8 @@ LONG = TURNS >= 200
 
 WITHIN_S = 60
 """How long a turn of a drill may take until it is final."""
+UNCLAIMED = "0"
+"""The attempt of a read without a claim: it runs again where its worker is killed, or its message comes twice."""
 _BACK_S = 60
 """How long a client tries to get a message accepted."""
 
@@ -246,7 +248,7 @@ def _count(ground: Ground, message: str, views: dict[str, dict[str, Any]]) -> Re
     reads = Counter(
         (turn, step, attempt)
         for kind, turn, step, attempt, _ in lines
-        if kind == "S" and step in NEEDS.keys() - {"e"} and turn in views
+        if kind == "S" and attempt != UNCLAIMED and step in NEEDS.keys() - {"e"} and turn in views
     )
     steps = [step for view in final for step in view["steps"]]
     delays = sorted(view["timings"]["total_ms"] / 1000 for view in final) or [0.0]

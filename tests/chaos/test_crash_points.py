@@ -23,6 +23,7 @@ from tests.journeys.speaking import says, speaker, written
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDING_ON_CPU = [*PLAN, {"id": "g", "tool": "sim.burn", "args": {"ms": 5}, "needs": ["f"]}]
+LASTING = [wait_step("a", ms=600), *PLAN[1:]]
 WRITING_TWICE = [*PLAN, {"id": "g", "tool": "sim.write", "args": {"value": 2}, "needs": ["f"]}]
 DIAMOND = [wait_step("a"), wait_step("b", "a"), wait_step("c", "a"), {**PLAN[4], "needs": ["b", "c"]}]
 
@@ -41,6 +42,10 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
     ("run_steps.sent", PLAN),
     ("run_steps.sent run_steps.sent chord.complete", DIAMOND),
     ("plan.published", PLAN),
+    ("read.looked_at", PLAN),
+    ("read.looked_at turn.reclaimed", PLAN),
+    ("read.looked_at read.claimed", PLAN),
+    ("read.claimed_late", LASTING),
     ("read.claimed", PLAN),
     ("read.returned", PLAN),
     ("write.claimed", PLAN),

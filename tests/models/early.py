@@ -23,9 +23,7 @@ def planning_turn(**request: Any) -> ClaimedTurn:
     return turn
 
 
-def start_early(
-    turn: ClaimedTurn, *raw: dict[str, Any], first: int = 0, cap: int | None = None
-) -> EarlyStart | None:
+def start_early(turn: ClaimedTurn, *raw: dict[str, Any], first: int = 0, cap: int | None = None) -> EarlyStart | None:
     """Start steps together; `first`: the place of the first one in the plan."""
     made_by = Columns(REGISTRY)
     columns = [made_by.of(Step.model_validate(each), place) for place, each in enumerate(raw, first)]

@@ -108,7 +108,10 @@ def test_steps_that_start_together_follow_each_other() -> None:
         *(("plan.step", "a"), ("plan.step", "b"), ("plan.step", "y"), ("step.finished", "y"))
     ]
     assert {name: status for name, (status, _, _) in view(turn.id).items()} == {
-        "x": "failed", "a": "pending", "b": "pending", "y": "skipped"
+        "x": "failed",
+        "a": "pending",
+        "b": "pending",
+        "y": "skipped",
     }
     assert turn_view(turn.id).open_steps == 2
 

@@ -122,7 +122,9 @@ def test_a_step_that_began_ahead_and_still_runs_is_told_of_too() -> None:
     turn_id = diamond()
     at = claim(turn_id, *LANES).at
 
-    after = advance(turn_id, done("a", at, ended=0.1), begun=[BegunStep("b", at + 0.0002), BegunStep("c", at + 0.0002)])
+    after = advance(
+        turn_id, done("a", at, ended=0.1), begun=[BegunStep("b", 1, at + 0.0002), BegunStep("c", 1, at + 0.0002)]
+    )
 
     assert [(event.type, event.data["step"]) for event in after.events] == [
         *(("step.finished", "a"), ("step.started", "b"), ("step.started", "c"))

@@ -18,7 +18,7 @@ from models.redis import _outage, redis
 from models.settings import settings as ours
 from planner.graph import fragments, transitive_closure
 from tests.planner.test_graph import QUEUES, dags, nodes
-from workers import chords, dispatch, execution
+from workers import chords, dispatch, lanes
 from workers.app import app
 from workers.canvas import build
 from workers.chords import Fork, beginning
@@ -212,4 +212,4 @@ def test_a_failure_is_no_end(ran: Ran) -> None:
     chords.Backend(app).on_chord_part_return(request, FAILURE, None)
 
     assert redis().llen("tools.io") == 0
-    assert execution.run_steps.backend.__class__ is chords.Backend
+    assert lanes.run_steps.backend.__class__ is chords.Backend

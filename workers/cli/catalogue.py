@@ -64,9 +64,7 @@ def plan(message: str, agent: str | None, mode: Mode | None, tenant_name: str | 
         raise click.ClickException("; ".join(fault["message"] for fault in drafted.faults))
     placement = profile.placement or settings().placement
     compiled = compile_plan(drafted.plan, registry(), placement, profile.max_parallel).fragments
-    canvas = [
-        {"after": list(fragment.needs), "canvas": dump_expression(fragment.expression)} for fragment in compiled
-    ]
+    canvas = [{"after": list(fragment.needs), "canvas": dump_expression(fragment.expression)} for fragment in compiled]
     if as_json:
         print_json({"plan": drafted.plan.model_dump(mode="json", exclude_none=True), "canvas": canvas})
         return

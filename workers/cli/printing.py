@@ -36,4 +36,3 @@ def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, as_
 
 def _cell(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-

@@ -87,7 +87,7 @@ def _show_request(console: Console, elapsed: str, data: Mapping[str, Any]) -> No
     args = orjson.dumps(data["args"]).decode()
     console.print(f"  [dim]{elapsed}[/] {_name(data)} [yellow]waits for approval[/] of {escape(args)}")
     path = f"/v1/turns/{data['turn_id']}/approvals/{data['step']}"
-    console.print(f"  {' ' * 9} [dim]to decide: POST {escape(path)} {{\"decision\": \"approve\"}} or \"reject\"[/]")
+    console.print(f'  {" " * 9} [dim]to decide: POST {escape(path)} {{"decision": "approve"}} or "reject"[/]')
 
 
 def _show_finished(console: Console, elapsed: str, data: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ begin
                                            and (w.finished_at is null or w.finished_at >= s.started_at)),
          p_at, p_at + make_interval(secs => (e.remember ->> 'for_s')::float)
     from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, input_hash text, remember jsonb)
-    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = e.attempt and s.id = any (p_ended)
+    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = greatest(e.attempt, 1) and s.id = any (p_ended)
    where e.status = 'succeeded' and jsonb_typeof(e.remember) = 'object'
   on conflict (tenant_id, conversation_id, tool, input_hash) do update
      set args = excluded.args, result = excluded.result, turn_id = excluded.turn_id, step_id = excluded.step_id,

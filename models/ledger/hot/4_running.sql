@@ -80,34 +80,88 @@ begin
   return hot.claimed_step(s, s.attempt + 1, p_turn, v_inputs, '{}', p_at);
 end $$;
 
--- Claims steps together, for an executor that runs each as soon as those are done that it waits for, where nobody has claimed any
--- of them before, all only read, and what they need beside each other is final. A step that waits has no start until the executor
--- tells of it. Under the turn's lock. Null: not all of them can be claimed. Out: [{lane, step}], of one step each.
-create function hot.claim_together(p_turn turns, p_steps text[], p_worker text, p_lease_ms int, p_at timestamptz) returns jsonb
-language sql as $$
+-- When the last of a step's needs has ended; null where one has not, or it has none.
+create function hot.needs_ended(s steps) returns timestamptz language sql stable as $$
+  select max(n.finished_at) from steps n where n.turn_id = s.turn_id and n.id = any (s.needs) having bool_and(hot.is_final(n.status))
+$$;
+
+-- Steps that may run side by side or one after another without a word of the ledger in between: nobody has tried any of them, all
+-- only read, and what they need beside each other is final. A step that waits for others of them has no start until its executor
+-- tells of it. Null: not all are so. Out: [{lane, step}], of one step each, with this attempt.
+create function hot.free_reads(p_turn turns, p_steps text[], p_attempt int, p_at timestamptz) returns jsonb language sql stable as $$
   with mine as materialized (
     select * from steps where turn_id = p_turn.id and id = any (p_steps)
   ), before as materialized (
-    select n.id, n.status, n.result, n.finished_at from steps n
+    select n.id, n.status, n.result from steps n
      where n.turn_id = p_turn.id and n.id in (select unnest(m.needs) from mine m) and n.id <> all (p_steps)
-  ), claimed as (
+  )
+  select jsonb_agg(jsonb_build_object('lane', jsonb_build_array(m.id), 'step', hot.claimed_step(
+           m, p_attempt, p_turn,
+           (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b where b.id = any (m.inputs) and b.status = 'succeeded'),
+           array(select need from unnest(m.needs) need where need = any (p_steps)), p_at)) order by m.position)
+    from mine m
+  having count(*) = cardinality(p_steps) and not exists (select from before where not hot.is_final(status))
+     and bool_and(m.status = 'pending' and m.attempt = 0 and m.effect = 'read' and m.not_before is null)
+$$;
+
+-- Looks at what lanes [[step ids]] begin with: at all their steps, or else at the next one of each, where these are reads that may
+-- run without a claim. A look takes nothing, so two may have the same; the record of one counts. The attempt is 0, which no claim
+-- has. Where something of the turn was lost before there is none: what kills its workers must be counted.
+-- Null: who wants to run these claims them. Out: as hot.claim_lanes.
+create function hot.look(p_turn uuid, p_lanes jsonb, p_generation int) returns jsonb
+language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  t turns;
+  s steps;
+  v_lane text[];
+  v_at timestamptz := clock_timestamp();
+  v_one jsonb;
+  v_free jsonb;
+begin
+  select * into t from turns where id = p_turn and generation = p_generation and status in ('planning', 'running') and recoveries = 0;
+  if not found then
+    return null;
+  end if;
+  v_free := hot.free_reads(
+    t, array(select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step), 0, v_at);
+  if v_free is null then
+    v_free := '[]';
+    for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
+      s := hot.next_of_lane(p_turn, v_lane);
+      continue when s.id is null;
+      v_one := hot.free_reads(t, array[s.id], 0, v_at);
+      if v_one is null then
+        return null;
+      end if;
+      v_free := v_free || jsonb_build_object('lane', to_jsonb(v_lane), 'step', v_one #> '{0,step}');
+    end loop;
+  end if;
+  return jsonb_build_object(
+    'verdict', case when v_free = '[]' then 'done' else 'claimed' end, 'claimed', v_free, 'at', extract(epoch from v_at),
+    'turn', hot.facts(t));
+end $$;
+
+-- What an executor must know of a turn.
+create function hot.facts(p_turn turns) returns jsonb language sql immutable as $$
+  select jsonb_build_object('tenant_id', p_turn.tenant_id, 'conversation_id', p_turn.conversation_id, 'person', p_turn.person,
+                            'is_capped', p_turn.max_parallel is not null)
+$$;
+
+-- Claims steps together where they are free: hot.free_reads. Under the turn's lock. Null: not all of them can be claimed.
+create function hot.claim_together(p_turn turns, p_steps text[], p_worker text, p_lease_ms int, p_at timestamptz) returns jsonb
+language plpgsql as $$
+declare
+  v_free jsonb := hot.free_reads(p_turn, p_steps, 1, p_at);
+begin
+  if v_free is not null then
     update steps x
        set status = 'running', attempt = 1, worker = p_worker, lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0),
            started_at = case when not x.needs && p_steps then p_at end,
-           ready_at = case when not x.needs && p_steps then coalesce((select max(finished_at) from before where id = any (x.needs)), x.ready_at) end
-      from (select count(*) = cardinality(p_steps) and bool_and(
-                     m.status = 'pending' and m.attempt = 0 and m.effect = 'read' and m.not_before is null) as are_free
-              from mine m) asked
-     where x.turn_id = p_turn.id and x.id = any (p_steps) and asked.are_free
-       and not exists (select from before where not hot.is_final(status))
-    returning x as s
-  )
-  select jsonb_agg(jsonb_build_object('lane', jsonb_build_array((s).id), 'step', hot.claimed_step(
-           s, (s).attempt, p_turn,
-           (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b where b.id = any ((s).inputs) and b.status = 'succeeded'),
-           array(select need from unnest((s).needs) need where need = any (p_steps)), p_at)) order by (s).position)
-    from claimed
-$$;
+           ready_at = case when not x.needs && p_steps then coalesce(hot.needs_ended(x), x.ready_at) end
+     where x.turn_id = p_turn.id and x.id = any (p_steps);
+  end if;
+  return v_free;
+end $$;
 
 -- Claims of lanes [[step ids]] what can be claimed: all their steps together, or else the next one of each.
 -- Out: [{lane, step, status, effect}] of those that are not at their end; the step is null where it cannot be claimed so.
@@ -199,8 +253,7 @@ begin
     'verdict', case when v_claimed = '[]' then 'done' when v_claimed @? '$[*].step.id' then 'claimed'
                     when v_claimed #>> '{-1,status}' <> 'pending' then 'busy' else 'early' end,
     'claimed', v_claimed, 'at', extract(epoch from v_at),
-    'turn', jsonb_build_object('tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'person', t.person,
-                               'is_capped', t.max_parallel is not null),
+    'turn', hot.facts(t),
     'events', hot.append_events(t, hot.started(v_claimed, p_worker), v_at));
 end $$;
 
@@ -242,12 +295,15 @@ end $$;
 -- Records finished steps, each under its fence, and goes on: one commit.
 --   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember, began_at, ended_at}]: the last two tell when, in
 --               seconds since 1970; the first of them where the step had been waiting when it was claimed
---   p_begun     [{id, began_at}]: steps that had been waiting, and that run now
+--               An attempt of 0 is no claim's: a read that was only looked at. Those are recorded all or none, because one may
+--               have another's result: where the generation is the same, and still nobody has claimed any
+--   p_begun     [{id, attempt, began_at}]: steps that had been waiting, and that run now; those of attempt 0 are claimed
 --   p_back      [step ids]: steps that are waiting, and that the caller gives back
 --   p_lanes     [[step ids]]: the rest of each lane that the caller is on; what only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
 --   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
--- Out: {fenced: [step ids], claimed: [{lane, step, effect}], fragments: [expression], generation, respond: attempt or null,
+-- Out: {fenced: [step ids] of p_finished, and of p_begun those that were not claimed, are_elsewhere: whether somebody else has, or is to have, one that was looked
+-- at, claimed: [{lane, step, effect}], fragments: [expression], generation, respond: attempt or null,
 -- material: of the reply that is due then, at: the time in seconds since 1970, events}. `claimed[].step` is null where the caller
 -- must claim by itself (a write), or later. `fragments` are the caller's to publish.
 create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_begun jsonb, p_back text[], p_lanes jsonb,
@@ -268,26 +324,36 @@ declare
   v_ready fragments[];
   v_respond int;
   v_next int[];
+  v_looked_at text[] := array(select e ->> 'id' from jsonb_array_elements(p_finished || p_begun) e where e -> 'attempt' = '0');
+  v_are_free boolean;
 begin
   select * into t from turns where id = p_turn for no key update;
   v_at := clock_timestamp();
+  v_are_free := t.generation = p_generation and not exists (
+    select from steps where turn_id = p_turn and id = any (v_looked_at)
+                        and not (status = 'pending' and attempt = 0 and effect = 'read' and not_before is null));
   if cardinality(p_back) > 0 then
     update steps set status = 'pending', worker = null, lease_until = null
      where turn_id = p_turn and id = any (p_back) and status = 'running' and worker = p_worker and started_at is null;
   end if;
   with ended as (
-    update steps x set status = e.status, result = e.result, error = e.error, cache = e.cache,
+    update steps x set status = e.status, attempt = greatest(x.attempt, 1), worker = case e.attempt when 0 then p_worker else x.worker end,
+           result = e.result, error = e.error, cache = e.cache,
            input_hash = case x.effect when 'read' then e.input_hash else coalesce(e.input_hash, x.input_hash) end,
-           started_at = coalesce(x.started_at, to_timestamp(e.began_at)), ready_at = coalesce(x.ready_at, to_timestamp(e.began_at)),
+           started_at = coalesce(x.started_at, to_timestamp(e.began_at)),
+           ready_at = coalesce(x.ready_at, case e.attempt when 0 then hot.needs_ended(x) end, to_timestamp(e.began_at)),
            finished_at = coalesce(to_timestamp(e.ended_at), v_at), lease_until = null
       from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb, cache text, input_hash text,
                                                began_at float, ended_at float)
-     where x.turn_id = p_turn and x.id = e.id and x.attempt = e.attempt and x.status = 'running'
+     where x.turn_id = p_turn and x.id = e.id and case e.attempt when 0 then v_are_free else x.attempt = e.attempt and x.status = 'running' end
     returning x.*, e.began_at
   ), begun as (
-    update steps x set started_at = to_timestamp(b.began_at), ready_at = to_timestamp(b.began_at)
-      from jsonb_to_recordset(p_begun) as b(id text, began_at float)
-     where x.turn_id = p_turn and x.id = b.id and x.status = 'running' and x.worker = p_worker and x.started_at is null
+    update steps x set status = 'running', attempt = greatest(x.attempt, 1), worker = p_worker, started_at = to_timestamp(b.began_at),
+           ready_at = coalesce(case b.attempt when 0 then coalesce(x.ready_at, hot.needs_ended(x)) end, to_timestamp(b.began_at)),
+           lease_until = case b.attempt when 0 then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
+      from jsonb_to_recordset(p_begun) as b(id text, attempt int, began_at float)
+     where x.turn_id = p_turn and x.id = b.id and x.started_at is null
+       and case b.attempt when 0 then v_are_free else x.status = 'running' and x.worker = p_worker end
     returning x.id, x.tool, x.attempt, x.started_at
   ), told as (
     select started_at as at, 1 as place, 'step.started' as type, jsonb_build_object('step', id, 'tool', tool, 'attempt', attempt, 'worker', p_worker) as data
@@ -350,8 +416,11 @@ begin
   if t.asked then
     perform hot.rest(p_turn, v_at);
   end if;
-  return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_finished) e
-                                        where e ->> 'id' <> all (v_ended)),
+  return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]')
+                                         from jsonb_array_elements(p_finished || case when v_are_free then '[]' else p_begun end) e
+                                        where e ->> 'id' <> all (v_ended) and (e -> 'attempt' = '0' or e ? 'status')),
+                            'are_elsewhere', not v_are_free and exists (
+                              select from steps where turn_id = p_turn and id = any (v_looked_at) and not hot.is_final(status)),
                             'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation, 'respond', v_respond,
                             'at', extract(epoch from v_at),
                             'material', case when v_last then hot.reply_material(p_turn) end,
