@@ -17,8 +17,9 @@ COMMITS = 2
 """Commits of new turns under way at a time, so that neither this process nor Postgres is idle while the other works."""
 AT_ONCE = 16
 """Messages in a commit: more would save little, and the first of them wait for the last."""
-READ_AT_ONCE = 64
-"""Questions that are answered together."""
+READ_AT_ONCE = 32
+"""Questions that are answered together: more would save little, and a message that is accepted meanwhile waits until
+all of their answers are written."""
 _APART, _LOOKUPS, _SHARED_READS = 2, 1, 1
 _PATIENCE_S, _READERS_PATIENCE_S = 1.0, 10.0
 _RETRY_AFTER_S = 2.0

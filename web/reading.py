@@ -20,6 +20,8 @@ Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
 
 _PATIENCE_S = 20.0
+_MOMENT_S = 0.005
+"""Between two rounds, so that a crowd costs few of them, and a message that comes meanwhile is accepted in between."""
 
 
 def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Found | None:
@@ -66,7 +68,7 @@ class _Asked:
 
 @lru_cache
 def _reader() -> Gatherer[_Asked]:
-    return Gatherer("reader", _answer, moment_s=0, at_most=gate.READ_AT_ONCE)
+    return Gatherer("reader", _answer, moment_s=_MOMENT_S, at_most=gate.READ_AT_ONCE)
 
 
 os.register_at_fork(after_in_child=_reader.cache_clear)
