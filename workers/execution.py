@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
@@ -20,14 +21,14 @@ from celery import current_task
 from celery.exceptions import Ignore
 
 from models.crash_points import reach
-from models.ledger import steps
 from models.ledger.recovery import LEASE_MS
 from models.ledger.replies import Material
+from models.ledger.shared_steps import Advancing
 from models.ledger.steps import Advance, BegunStep, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
 from models.logging import log
 from models.redis import announce
 from planner.expressions import load_expression
-from workers import canvas, isolation, parking
+from workers import canvas, isolation, parking, step_commits
 from workers.ahead import Ahead, LedgerTime
 from workers.callers import callers
 from workers.calling import Calling
@@ -137,8 +138,8 @@ class Executor:
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
         """Claim a step that has an effect: in a commit of its own, before it acts."""
-        asked = (self._turn_id, [lane], self._generation, self._holder)
-        claim = persist(self._turn_id, lane, lambda db: steps.claim(db, *asked))
+        claiming = partial(step_commits.claim, self._turn_id, [lane], self._generation, self._holder)
+        claim = persist(self._turn_id, lane, claiming)
         self._time.hear(claim.at)
         announce(self._turn_id, claim.events)
         return claim.lanes[0].step if claim.lanes else None
@@ -253,8 +254,8 @@ class Executor:
     def _advance(self, ended: Sequence[FinishedStep], wanted: Wanted, slots: int) -> Advance:
         """Commit what ended and what began, tell of it, and send what is others'."""
         names = [*(step.id for step in ended), *(step.id for step in wanted.begun)]
-        asked = (self._turn_id, self._generation, ended, wanted, self._holder)
-        advanced = persist(self._turn_id, names, lambda db: steps.advance(db, *asked))
+        asked = Advancing(self._turn_id, self._generation, ended, wanted, self._holder)
+        advanced = persist(self._turn_id, names, partial(step_commits.advance, asked))
         reach("steps.recorded")
         self._time.hear(advanced.at)
         announce(self._turn_id, advanced.events)

@@ -7,12 +7,12 @@ from uuid import UUID
 from celery import Task
 from celery.exceptions import Ignore
 
-from models.database import statement
 from models.errors import Unavailable
-from models.ledger import steps
+from models.ledger.shared_steps import Looking
 from models.ledger.steps import Claim
 from models.logging import log
 from models.redis import announce
+from workers import step_commits
 from workers.app import app
 from workers.calling import only_reads
 from workers.execution import Executor, current_holder
@@ -35,8 +35,7 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
     try:
         claim = _looked_at(turn_id, lanes, generation) if queue != "tools.cpu" else None
         if claim is None:
-            with statement() as db:
-                claim = steps.claim(db, turn_id, lanes, generation, holder)
+            claim = step_commits.claim(turn_id, lanes, generation, holder)
     except Unavailable as error:
         log.warning("step.unclaimed", turn_id=str(turn_id), steps=lanes, error=error.code)
         raise Ignore from error
@@ -51,6 +50,5 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
 
 def _looked_at(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
     """Return what lanes go on with, where that need not be claimed; None: it must be."""
-    with statement() as db:
-        looked = steps.look(db, turn_id, lanes, generation)
+    looked = step_commits.look(Looking(turn_id, lanes, generation))
     return looked if looked and all(lane.step and only_reads(lane.step) for lane in looked.lanes) else None

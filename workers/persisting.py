@@ -7,7 +7,6 @@ from uuid import UUID
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from models.database import Statement, statement
 from models.errors import Unavailable
 from models.logging import log
 
@@ -22,19 +21,14 @@ _until_answered = Retrying(
 )
 
 
-def persist(turn_id: UUID, step_ids: Iterable[str], commit: Callable[[Statement], Result]) -> Result:
+def persist(turn_id: UUID, step_ids: Iterable[str], commit: Callable[[], Result]) -> Result:
     """Commit something about steps of a turn, again and again while Postgres is out.
 
     Raises:
         Ignore: it stayed out; leases will run out, and who holds the steps then goes on.
     """
-
-    def attempt() -> Result:
-        with statement() as db:
-            return commit(db)
-
     try:
-        return _until_answered(attempt)
+        return _until_answered(commit)
     except Unavailable as error:
         log.error("step.unrecorded", turn_id=str(turn_id), steps=list(step_ids))
         raise Ignore from error

@@ -183,14 +183,14 @@ def claim(
         prepare=True,
     ).fetchone()
     assert row is not None
-    return _read_claim(row[0])
+    return read_claim(row[0])
 
 
 def look(db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
     """Look at the steps that lanes go on with, where these are reads that may run without a claim; None: claim them."""
     query = "SELECT hot.look(%s, %s, %s)"
     row = db.execute(query, (turn_id, Jsonb(lanes), generation), prepare=True).fetchone()
-    return _read_claim(row[0]) if row and row[0] else None
+    return read_claim(row[0]) if row and row[0] else None
 
 
 def begin_effect(db: psycopg.Connection, turn_id: UUID, step_id: str, attempt: int, call_hash: str) -> BegunEffect:
@@ -227,7 +227,11 @@ def advance(
         prepare=True,
     ).fetchone()
     assert row is not None
-    found = row[0]
+    return read_advance(row[0])
+
+
+def read_advance(found: dict[str, Any]) -> Advance:
+    """Read what `hot.advance` returns."""
     return Advance(
         fenced=found["fenced"],
         are_elsewhere=found["are_elsewhere"],
@@ -249,7 +253,8 @@ def read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
     ]
 
 
-def _read_claim(found: dict[str, Any]) -> Claim:
+def read_claim(found: dict[str, Any]) -> Claim:
+    """Read what `hot.claim_lanes` or `hot.look` returns."""
     if found["verdict"] != "claimed":
         return Claim(found["verdict"], [], None, 0.0, [])
     turn = found["turn"]

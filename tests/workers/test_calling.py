@@ -164,7 +164,7 @@ def lost_write(tools: dict[str, Tool], **request: Any) -> UUID:
         claimed = steps.claim(db, turn.id, [["w"]], 1, HOLDER)
     assert claimed.turn is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("workers.execution.steps.advance", _out)
+        patch.setattr("workers.step_commits.advance", _out)
         patch.setattr("workers.persisting._until_answered", lambda function: function())
         with pytest.raises(Ignore):
             Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER).run(claimed.lanes, 1, claimed.at)

@@ -90,7 +90,7 @@ def test_a_ledger_that_is_out_is_waited_for_before_a_write(monkeypatch: pytest.M
 
     turn = running_turn(wait_step("a", ms=1), step("w", "a", tool="sim.write", args={"value": 7}))
     first = claimed(turn.id, ["a", "w"])
-    monkeypatch.setattr("workers.execution.steps.claim", out_for_a_while)
+    monkeypatch.setattr("workers.step_commits.steps.claim", out_for_a_while)
     assert first.turn is not None
     Executor(turn.id, first.turn, 1, "tools.io", HOLDER).run(first.lanes, 1, first.at)
 

@@ -426,3 +426,21 @@ begin
                             'material', case when v_last then hot.reply_material(p_turn) end,
                             'events', v_told);
 end $$;
+
+-- Takes a turn's lock, unless somebody else has it.
+create function hot.is_turn_free(p_turn uuid) returns boolean language plpgsql as $$
+begin
+  perform from turns where id = p_turn for no key update skip locked;
+  return found;
+end $$;
+
+-- Records for several executors in one commit: [{turn, generation, worker, finished, begun, back, lanes, queue, take, mixed}], as
+-- hot.advance has them. Out, for each: the same as of hot.advance; null where somebody else has its turn's lock, because who holds
+-- the locks of several turns may not wait.
+create function hot.advance_all(p_asked jsonb, p_lease_ms int) returns setof jsonb language sql as $$
+  select case when hot.is_turn_free((a ->> 'turn')::uuid) then hot.advance(
+           (a ->> 'turn')::uuid, (a ->> 'generation')::int, a ->> 'worker', a -> 'finished', a -> 'begun',
+           array(select jsonb_array_elements_text(a -> 'back')), a -> 'lanes', a ->> 'queue', (a ->> 'take')::int,
+           (a ->> 'mixed')::boolean, p_lease_ms) end
+    from jsonb_array_elements(p_asked) a
+$$;

@@ -1,0 +1,62 @@
+"""Steps of several executors: looked at, or recorded, in one statement."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from models.ledger.steps import Advance, Claim, FinishedStep, Holder, Wanted, read_advance, read_claim
+
+
+class Looking(NamedTuple):
+    """The lanes of a message, to be looked at."""
+
+    turn_id: UUID
+    lanes: Sequence[Sequence[str]]
+    generation: int
+
+
+class Advancing(NamedTuple):
+    """The record that an executor makes: the arguments of `advance`."""
+
+    turn_id: UUID
+    generation: int
+    finished: Sequence[FinishedStep]
+    wanted: Wanted
+    holder: Holder
+
+
+def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[Claim | None]:
+    """Look at the lanes of several messages."""
+    wanted = [{"turn": str(each.turn_id), "lanes": each.lanes, "generation": each.generation} for each in asked]
+    rows = db.execute(
+        "SELECT hot.look((a ->> 'turn')::uuid, a -> 'lanes', (a ->> 'generation')::int)"
+        " FROM jsonb_array_elements(%s) a",
+        (Jsonb(wanted),),
+        prepare=True,
+    )
+    return [read_claim(found) if found else None for (found,) in rows]
+
+
+def advance_all(db: psycopg.Connection, asked: Sequence[Advancing]) -> list[Advance | None]:
+    """Record for several executors in one commit. None for one that would have to wait for somebody."""
+    wanted = [
+        {
+            "turn": str(each.turn_id),
+            "generation": each.generation,
+            "worker": each.holder.worker,
+            "finished": [vars(step) for step in each.finished],
+            "begun": [vars(step) for step in each.wanted.begun],
+            "back": each.wanted.back,
+            "lanes": each.wanted.lanes,
+            "queue": each.wanted.queue,
+            "take": each.wanted.take,
+            "mixed": each.wanted.mixed,
+        }
+        for each in asked
+    ]
+    query = "SELECT hot.advance_all(%s, %s)"
+    rows = db.execute(query, (Jsonb(wanted), asked[0].holder.lease_ms), prepare=True)
+    return [read_advance(found) if found else None for (found,) in rows]
