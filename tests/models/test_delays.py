@@ -49,8 +49,7 @@ def test_a_delayed_step_holds_nothing_and_says_when() -> None:
     assert (delayed.status, delayed.lease_until, delayed.attempt) == ("pending", None, 1)
     assert delayed.error is not None
     assert (delayed.error["code"], datetime.fromisoformat(delayed.error["retry_at"])) == (
-        "RATE_LIMITED",
-        delayed.not_before,
+        "RATE_LIMITED", delayed.not_before
     )
     assert told is not None
     assert [(event.type, event.data["pause_ms"], event.data["try"]) for event in told] == [("step.retry", 30_000, 1)]
