@@ -76,7 +76,7 @@ def settings_page() -> str:
     """Describe every environment variable."""
     schemas = Settings.model_json_schema(by_alias=False)["properties"]
     rows = [
-        (f"`{variable_of(name, field)}`", _type(schemas[name]), _default(field), field.description or "")
+        (f"`{variable_of(name, field)}`", _type(schemas[name]), _default(field), schemas[name].get("description", ""))
         for name, field in Settings.model_fields.items()
     ]
     return _page(

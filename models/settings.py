@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from models.contracts.sentences import Described
 from models.errors import Misconfigured, NotFound
 from models.service_urls import check_service_url
 from models.setting_faults import PREFIX, fault_of, unknown_variables
@@ -40,14 +41,13 @@ class MiniHotelCredentials(BaseModel):
     password: SecretStr
 
 
-class Settings(BaseSettings):
+class Settings(Described, BaseSettings):
     """The settings of one process."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         extra="ignore",
         env_ignore_empty=True,
-        use_attribute_docstrings=True,
         hide_input_in_errors=True,
     )
 

@@ -14,7 +14,7 @@ from uuid import UUID
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
 
 from models.daemon import Daemon, note_failure
-from models.database import statement, transaction
+from models.database import statement
 from models.errors import Unavailable
 from models.ledger import workers
 from models.ledger.recovery import LEASE_MS, renew_leases
@@ -79,12 +79,12 @@ class Heartbeat:
         self._name = name
         self._queues = queues
         self._slots = slots
-        self._daemon = Daemon("heartbeat", self._beat, every_s=INTERVAL_S)
+        self._daemon = Daemon("heartbeat", self.beat, every_s=INTERVAL_S)
 
     def start(self) -> None:
         """Beat once, now, and go on in the background."""
         try:
-            self._beat()
+            self.beat()
         except Exception as error:  # noqa: BLE001 - whatever it was, the next beat must come
             note_failure("heartbeat", error)
         self._daemon.start()
@@ -93,15 +93,16 @@ class Heartbeat:
         """Say goodbye, if Postgres listens."""
         self._daemon.stop(_LAST_BEAT_S)
         try:
-            with transaction() as db:
+            with statement() as db:
                 workers.forget(db, str(self._name))
         except Unavailable as error:
             log.warning("worker.not_forgotten", worker=self._name, error=error.code)
 
-    def _beat(self) -> None:
+    def beat(self) -> None:
+        """Renew what this process holds, and say that the worker is there."""
         leases.renew()
         if self._name is not None:
-            with transaction() as db:
+            with statement() as db:
                 workers.beat(db, self._name, self._queues, self._slots)
             isolation.renew_leases()
 

@@ -40,9 +40,10 @@ _DEADLINE_GRACE = timedelta(seconds=0.5)
 
 
 def sweep() -> None:
-    """Find what nobody holds and set it going, if this process leads."""
-    if not _lead():
-        return
+    """Find what nobody holds and set it going, if this process leads. Where nothing is open, that is all it asks."""
+    with statement() as db:
+        if not (recovery.lead(db, _holder()) and recovery.is_anything_open(db)):
+            return
     grace = timedelta(seconds=settings().sweep_grace_s)
     with transaction() as db:
         unsent = recovery.take_unsent(db, grace, _BATCH)
@@ -129,9 +130,8 @@ def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> No
                 dispatch_decision(rejected)
 
 
-def _lead() -> bool:
-    with statement() as db:
-        return recovery.lead(db, f"{gethostname()}/{os.getpid()}")
+def _holder() -> str:
+    return f"{gethostname()}/{os.getpid()}"
 
 
 @contextmanager
@@ -141,7 +141,9 @@ def _apart(turn_id: UUID) -> Iterator[None]:
     Raises:
         Unavailable: Postgres does not answer, or this process was stopped for so long that another one leads.
     """
-    if not _lead():
+    with statement() as db:
+        is_leader = recovery.lead(db, _holder())
+    if not is_leader:
         raise Unavailable("another process leads recovery now", code="leads_no_longer")
     try:
         yield

@@ -5,11 +5,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
+from models.contracts.sentences import Described
 
-class Contract(BaseModel):
+
+class Contract(Described, BaseModel):
     """A shape that refuses fields it does not know. Fields carry their sentence beneath them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def rfc3339(at: datetime) -> str:

@@ -75,6 +75,16 @@ def lead(db: psycopg.Connection, holder: str) -> bool:
     return row is not None
 
 
+def is_anything_open(db: psycopg.Connection) -> bool:
+    """Tell whether there is a turn or a step that somebody should hold, or that time may end."""
+    row = db.execute(
+        "SELECT EXISTS (SELECT FROM turns WHERE status IN ('queued', 'planning', 'running', 'responding'))"
+        " OR EXISTS (SELECT FROM steps WHERE status = 'running')"
+        " OR EXISTS (SELECT FROM steps WHERE status = 'waiting_approval')"
+    ).fetchone()
+    return row is not None and row[0]
+
+
 def could_renew(db: Session, lease_ms: int) -> bool:
     """Tell whether Postgres has been up for as long as a lease: before that, a lease that ran out means nothing."""
     query = text("SELECT pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => :lease / 1000.0)")

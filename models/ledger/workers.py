@@ -3,24 +3,27 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import delete, func, select
-from sqlalchemy.dialects.postgresql import insert
+import psycopg
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from models.tables.workers import WorkerRow
 
 
-def beat(db: Session, name: str, queues: Sequence[str], slots: int) -> None:
+def beat(db: psycopg.Connection, name: str, queues: Sequence[str], slots: int) -> None:
     """Record that a worker is there now."""
-    now = func.clock_timestamp()
-    state = {"queues": list(queues), "slots": slots, "beat_at": now}
-    row = insert(WorkerRow).values(name=name, started_at=now, **state)
-    db.execute(row.on_conflict_do_update(index_elements=["name"], set_=state))
+    db.execute(
+        "INSERT INTO workers AS w (name, queues, slots, started_at, beat_at)"
+        " VALUES (%s, %s, %s, clock_timestamp(), clock_timestamp())"
+        " ON CONFLICT (name) DO UPDATE"
+        " SET queues = excluded.queues, slots = excluded.slots, beat_at = excluded.beat_at",
+        (name, list(queues), slots),
+    )
 
 
-def forget(db: Session, name: str) -> None:
+def forget(db: psycopg.Connection, name: str) -> None:
     """Record that a worker has ended."""
-    db.execute(delete(WorkerRow).where(WorkerRow.name == name))
+    db.execute("DELETE FROM workers WHERE name = %s", (name,))
 
 
 def slots_by_queue(db: Session, within: timedelta) -> dict[str, int]:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from models.contracts.explanation import Explanation
-from models.database import snapshot, statement, transaction
+from models.database import snapshot, statement
 from models.explaining import explain
 from models.ledger import explanation, steps, turns, workers
 from models.ledger.steps import FinishedStep, Holder, Wanted
@@ -29,7 +29,7 @@ def why(turn_id: UUID | None, messages: Mapping[str, int] | None = EMPTY) -> Exp
 
 def beat(*queues: str) -> None:
     """Let a worker with 16 slots say that it takes from these queues."""
-    with transaction() as db:
+    with statement() as db:
         workers.beat(db, "worker@host", queues or ("plan", "respond", "tools.io", "maintenance"), 16)
 
 

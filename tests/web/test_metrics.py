@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from sqlalchemy import text
 
 from models.counts import Counts, counts
-from models.database import transaction
+from models.database import statement, transaction
 from models.ledger import workers
 from models.ledger.steps import FinishedStep
 from models.metrics import COUNTED, OBSERVED, hand_on
@@ -112,7 +112,7 @@ def test_what_redis_does_not_take_is_kept(client: FlaskClient, redis_url: str, m
 
 def test_the_state_of_now_is_looked_at(client: FlaskClient) -> None:
     """Messages in queues, slots of workers, beat, turns that are not final."""
-    with transaction() as db:
+    with statement() as db:
         workers.beat(db, "io@here", ["tools.io", "respond"], 16)
     note_beat(60)
     client.post("/v1/turns", json={"message": "hello"})
@@ -142,7 +142,7 @@ def test_metrics_need_no_key_and_name_no_tenant(app: APIFlask, client: FlaskClie
 
 def test_what_is_out_is_left_out(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Redis or without Postgres the rest is still told."""
-    with transaction() as db:
+    with statement() as db:
         workers.beat(db, "io@here", ["tools.io"], 16)
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()

@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from models.contracts.artifact import Comparison, ComparisonArtifact
+from models.contracts.sentences import Described
 from models.errors import ToolFailed
 from models.ledger.inventory import Quote
 from tools.context import ToolContext
@@ -17,11 +18,11 @@ from tools.registry import tool
 Criterion = Literal["price", "board", "beds", "amenities", "cancellation", "guests"]
 
 
-class Choice(BaseModel):
+class Choice(Described, BaseModel):
     """An option, named by its three codes."""
 
     # Ignore other fields, so that a plan can pass an option of `pms.get_availability` as it is.
-    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     room_type_code: str
     """Code of the room type."""

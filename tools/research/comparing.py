@@ -13,6 +13,7 @@ from models.believing import believe
 from models.contracts.artifact import Comparison, ComparisonArtifact
 from models.contracts.base import Contract
 from models.contracts.knowledge import Fact, Finding, Name, Rule, Source, Value, Word
+from models.contracts.sentences import Described
 from tools.context import ToolContext
 from tools.registry import tool
 
@@ -20,11 +21,11 @@ _GOES_ON = re.compile(r"\w|[.,]\d")
 """Matches if the word or number before it continues here."""
 
 
-class Quoted(BaseModel):
+class Quoted(Described, BaseModel):
     """A source and its text."""
 
     # Ignore other fields, so that a plan can pass results of search, read and fetch as they are.
-    model_config = ConfigDict(extra="ignore", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     document: str | None = None
     """Id of a document. Give either this or `url`."""

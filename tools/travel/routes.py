@@ -22,7 +22,7 @@ _INVENTED = f"{DEMO_DATA}, an invented flight at an invented price"
 class _Part(Contract):
     """A part of the file. It is built at its first use, because most processes never read it."""
 
-    model_config = ConfigDict(defer_build=True, use_attribute_docstrings=False)
+    model_config = ConfigDict(defer_build=True)
 
 
 class Airport(_Part):

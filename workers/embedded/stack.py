@@ -226,8 +226,9 @@ class Stack:
         self.servers.home.publish(Access(self.url, self.dev_key), {**self.environment, **reached})
 
     def _wait_for(self, process: str, part: str, url: str) -> None:
-        with timed(self._told, part):
-            self.processes[process].wait_until(partial(_check_ready, url), timeout_s=_READY_TIMEOUT_S)
+        # One client for all looks: it reads the authorities of the whole machine when it is made.
+        with timed(self._told, part), httpx2.Client(timeout=_PROBE_TIMEOUT_S) as http:
+            self.processes[process].wait_until(partial(_check_ready, http, url), timeout_s=_READY_TIMEOUT_S)
 
     def _migrate(self) -> None:
         """Bring the database up to date, in a process that has this stack's settings."""
@@ -268,9 +269,9 @@ def _port(wanted: int, option: str) -> int:
     return port
 
 
-def _check_ready(url: str) -> None:
+def _check_ready(http: httpx2.Client, url: str) -> None:
     try:
-        answer = httpx2.get(url, timeout=_PROBE_TIMEOUT_S)
+        answer = http.get(url)
     except httpx2.HTTPError as error:
         raise Unavailable(f"{url} does not answer: {error}") from error
     if answer.status_code != httpx2.codes.OK:
