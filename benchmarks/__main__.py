@@ -23,6 +23,7 @@ from benchmarks import (
     recovery,
     road,
     size,
+    start,
     streaming,
 )
 from benchmarks.measuring import Table, refuse_failures, stack
@@ -40,6 +41,7 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "fairness": fairness.run,
     "growth": growth.run,
     "door": door.run,
+    "start": start.run,
     # Stops the workers.
     "ack": ack.run,
 }

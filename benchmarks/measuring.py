@@ -159,6 +159,10 @@ class CpuMeter:
         """Return the seconds that each group has used since."""
         return {group: after - self._before[group] for group, after in self._total().items()}
 
+    def since_their_start_s(self) -> dict[str, float]:
+        """Return the seconds that each group has used since its processes began."""
+        return self._total()
+
     def _total(self) -> dict[str, float]:
         table = _process_table()
         return {
