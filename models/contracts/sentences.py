@@ -33,7 +33,6 @@ class Described:
         return schema
 
 
-@cache
 def sentences(model: type) -> dict[str, str]:
     """Return the sentence beneath each field of a class, its own and the inherited ones."""
     found: dict[str, str] = {}
@@ -52,6 +51,7 @@ def _names(name: str, field: FieldInfo) -> set[str]:
     return {each for each in stated if isinstance(each, str)}
 
 
+@cache
 def _own(model: type) -> dict[str, str]:
     """Return name and sentence of each field that a class itself declares; "" where there is none."""
     if not vars(model).get("__annotations__"):
