@@ -7,9 +7,8 @@ from uuid import UUID
 import psycopg
 import pytest
 from sqlalchemy import text
-from sqlalchemy.event import listen
 
-from models.database import engine, statement, transaction
+from models.database import statement, transaction
 from models.ledger import recovery, steps, turns
 from models.ledger.recovery import MAX_ATTEMPTS
 from models.ledger.steps import Holder
@@ -17,7 +16,7 @@ from models.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
 from workers.calling import Calling
 from workers.execution import Executor
-from workers.heartbeat import Heartbeat, Leases
+from workers.heartbeat import Leases
 from workers.recovery import recompile, sweep
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
@@ -290,19 +289,3 @@ def test_what_goes_wrong_with_one_turn_delays_no_other(monkeypatch: pytest.Monke
     sweep()
 
     assert {turn_id for turn_id in turns_lost if view(turn_id)["a"] == ("running", 1)} == {broken}
-
-
-def test_where_nothing_is_open_a_sweep_only_looks() -> None:
-    """With nothing to recover, a sweep and a heartbeat begin no transaction; an open turn has everything looked at."""
-    begun: list[object] = []
-    listen(engine(), "begin", begun.append)
-    sweep()
-    Heartbeat("worker@host", ["plan"], 16).beat()
-    idle = list(begun)
-    running_turn(WRITE)
-    begun.clear()
-
-    sweep()
-
-    assert idle == []
-    assert len(begun) == 2
