@@ -129,7 +129,10 @@ class Executor:
                 self._start(step, lane.steps, is_told=step.attempt > 0)
 
     def _start(self, step: ClaimedStep, lane: list[str], *, is_told: bool) -> None:
-        reach(f"{step.effect}.claimed" if step.attempt else "read.looked_at")
+        if step.attempt:
+            reach(f"{step.effect}.claimed")
+        else:
+            reach("read.looked_at")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         now = time.monotonic()
         end = now + allowed_ms / 1000
