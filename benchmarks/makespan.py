@@ -1,50 +1,101 @@
 """How long a plan takes against its critical path, the shortest time possible. Real waits, free workers.
 
-The wall time is the ledger's: from the plan's record to the moment when the last step has ended. Beside it, from the
-first step's start to the last one's end; and what running level by level would take at best, which is computed.
+In both placements, for a plan that is posted and for one that a model's endpoint writes without latency. The wall time
+is the ledger's: from the plan's record, or the start of its first step where that comes before, to the moment when the
+last step has ended. Beside it what running level by level would take at best, which is computed.
 """
 
+import os
+import random
 import statistics
+import string
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx2
+import orjson
 import psycopg
 
 from benchmarks.bare_route import INSERT, TABLE
+from benchmarks.contenders import llm_endpoint, turnloom
 from benchmarks.measuring import Row, Spread, Table, at_most, progress
+from benchmarks.processes import without_workers
 from benchmarks.shapes import Shape, chain, fan_out, n_shape, random_plan, trip
 from models.ids import new_id
+from models.settings import Placement
 from workers.embedded import Stack
 
+CASES = "TURNLOOM_CASES"
+"""Names a folder of outside cases; its `workflows.jsonl` holds recorded workflows with the times of their tasks."""
+
+_PLACEMENTS: Sequence[Placement] = ("spread", "dense")
 _SEEDS = range(1, 6)
+_SCALED_MS = 4_000
+"""The critical path of a workflow, whose tasks took minutes."""
+_WIDEST = 32
+"""No plan may have more steps ready than the stack has threads for tools."""
 _COMMITS = 30
 _WANTED = 1.03
 
 
+class _Case(NamedTuple):
+    plan: str
+    placement: Placement
+    written_by: str
+
+
+class _Wall(NamedTuple):
+    """Times of one run of a plan, in milliseconds."""
+
+    whole: float
+    """From its record or its first start to the end of its last step."""
+    steps: float
+    """From its first start."""
+
+
 def run(ours: Stack, short: bool) -> Table:
-    """Run each plan several times, by turns. No plan has as many steps ready as the stack has threads for tools."""
+    """Run each plan several times, by turns."""
     rounds = 1 if short else 3
     shapes = _shapes(short)
-    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in shapes}
+    measured: dict[_Case, list[_Wall]] = {}
     commits: list[float] = []
-    headers = {"Authorization": f"Bearer {ours.dev_key}"}
-    with httpx2.Client(base_url=ours.url, headers=headers, timeout=60) as api:
-        for _ in range(3):
-            _wall_ms(api, fan_out(24, [20]))
-        for number in range(rounds):
-            for name, shape in shapes.items():
-                measured[name].append(_wall_ms(api, shape))
-            commits.append(_commit_ms(ours))
-            progress(f"{number + 1} of {rounds}: each plan once")
+    for number in range(rounds):
+        for case, wall in _round(ours, shapes, short=short):
+            measured.setdefault(case, []).append(wall)
+        commits.append(_commit_ms(ours))
+        progress(f"{number + 1} of {rounds}: each plan once")
+    left_out = "" if CASES in os.environ else f" Recorded workflows are left out: {CASES} names no folder of them."
     return Table(
         "makespan: wall time / critical path",
-        [_row(name, shapes[name], measured[name]) for name in shapes],
-        f"One INSERT with its COMMIT took {Spread.of(commits)} ms on this disk in the same minutes.",
-        [at_most(_WANTED, name, _ratios(shapes[name], walls)) for name, walls in measured.items()],
+        [_row(case, shapes[case.plan], walls) for case, walls in measured.items()],
+        f"One INSERT with its COMMIT took {Spread.of(commits)} ms on this disk in the same minutes.{left_out}",
+        [at_most(_WANTED, ", ".join(case), _ratios(shapes[case.plan], walls)) for case, walls in measured.items()],
     )
+
+
+def _round(of: Stack, shapes: Mapping[str, Shape], *, short: bool) -> Iterator[tuple[_Case, _Wall]]:
+    plans = {name: shape.plan["steps"] for name, shape in shapes.items()}
+    with without_workers(of), llm_endpoint(of, plans) as llm_url:
+        for placement in _PLACEMENTS:
+            with turnloom(of, llm_url, placement), _api(of) as api:
+                for _ in range(3):
+                    _wall(api, plan=fan_out(24, [20]).plan)
+                for name, shape in shapes.items():
+                    yield _Case(name, placement, "caller"), _wall(api, plan=shape.plan)
+                    if not short or name == "N":
+                        word = "".join(random.choices(string.ascii_lowercase, k=12))
+                        yield _Case(name, placement, "model"), _wall(api, message=f"do {name} as {word}")
+
+
+@contextmanager
+def _api(of: Stack) -> Iterator[httpx2.Client]:
+    headers = {"Authorization": f"Bearer {of.dev_key}"}
+    with httpx2.Client(base_url=of.url, headers=headers, timeout=60) as api:
+        yield api
 
 
 def _shapes(short: bool) -> Mapping[str, Shape]:
@@ -55,20 +106,38 @@ def _shapes(short: bool) -> Mapping[str, Shape]:
         "chain of 10": chain(10, 100),
     }
     slowest_ms, seeds = (200, _SEEDS[:1]) if short else (400, _SEEDS)
-    return {**shapes, **{f"random, 30 steps, seed {seed}": random_plan(seed, 30, slowest_ms) for seed in seeds}}
+    shapes |= {f"random, 30 steps, seed {seed}": random_plan(seed, 30, slowest_ms) for seed in seeds}
+    return shapes if short else {**shapes, **recorded_workflows()}
 
 
-def _wall_ms(api: httpx2.Client, shape: Shape) -> tuple[float, float]:
-    """Run a plan; return the time from its record to its last step's end, and that from its first step's start."""
-    answer = api.post("/v1/turns", params={"wait": 30}, json={"message": "go", "agent": "generic", "plan": shape.plan})
-    if answer.status_code != httpx2.codes.OK:
-        raise RuntimeError(f"the turn did not end: {answer.text[:600]}")
+def recorded_workflows() -> dict[str, Shape]:
+    """Return the recorded workflows that are not too wide, scaled to seconds; none where no folder of them is named."""
+    if CASES not in os.environ:
+        return {}
+    lines = (Path(os.environ[CASES]) / "workflows.jsonl").read_bytes().splitlines()
+    found = [workflow for workflow in map(orjson.loads, lines) if workflow["stats"]["width"] <= _WIDEST]
+    return {workflow["plan_id"]: _scaled(workflow) for workflow in found}
+
+
+def _scaled(workflow: Mapping[str, Any]) -> Shape:
+    factor = _SCALED_MS / workflow["cp_s"]
+    steps = workflow["steps"]
+    needs = {step["id"]: step["needs"] for step in steps}
+    return Shape(needs, {step["id"]: round(step["duration_s"] * factor) for step in steps})
+
+
+def _wall(api: httpx2.Client, **request: Any) -> _Wall:
+    """Run a plan; return the time that it took."""
+    answer = api.post("/v1/turns", params={"wait": 30}, json={"message": "go", "agent": "generic", **request})
     turn: dict[str, Any] = answer.json()
+    if answer.status_code != httpx2.codes.OK or turn["status"] != "succeeded":
+        raise RuntimeError(f"the turn did not succeed: {answer.text[:600]}")
     timings = turn["timings"]
     running_ms = timings["total_ms"] - timings["queued_ms"] - timings["planning_ms"] - timings["responding_ms"]
     started = min(datetime.fromisoformat(step["started_at"]) for step in turn["steps"])
     ended = max(datetime.fromisoformat(step["finished_at"]) for step in turn["steps"])
-    return running_ms, (ended - started).total_seconds() * 1000
+    steps_ms = (ended - started).total_seconds() * 1000
+    return _Wall(max(running_ms, steps_ms), steps_ms)
 
 
 def _commit_ms(of: Stack) -> float:
@@ -83,17 +152,19 @@ def _commit_ms(of: Stack) -> float:
     return statistics.median(took)
 
 
-def _row(name: str, shape: Shape, walls: list[tuple[float, float]]) -> Row:
+def _row(case: _Case, shape: Shape, walls: Sequence[_Wall]) -> Row:
     path_ms = shape.critical_path_ms
     return {
-        "plan": name,
+        "plan": case.plan,
+        "placement": case.placement,
+        "written by": case.written_by,
         "critical path ms": round(path_ms),
-        "recorded to done": _ratios(shape, walls),
-        "first start to last end": Spread.of([steps / path_ms for _, steps in walls]),
-        "over the path, ms": Spread.of([running - path_ms for running, _ in walls]),
+        "wall ÷ path": _ratios(shape, walls),
+        "first start to last end": Spread.of([wall.steps / path_ms for wall in walls]),
+        "over the path, ms": Spread.of([wall.whole - path_ms for wall in walls]),
         "waves, computed": f"{shape.waves_ms / path_ms:.3f}",
     }
 
 
-def _ratios(shape: Shape, walls: list[tuple[float, float]]) -> Spread:
-    return Spread.of([running / shape.critical_path_ms for running, _ in walls])
+def _ratios(shape: Shape, walls: Sequence[_Wall]) -> Spread:
+    return Spread.of([wall.whole / shape.critical_path_ms for wall in walls])

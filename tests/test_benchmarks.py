@@ -15,6 +15,7 @@ from benchmarks.clients import Answer, Client
 from benchmarks.drivers.orders import Order, one_by_one
 from benchmarks.filling import fill
 from benchmarks.load import drive
+from benchmarks.makespan import recorded_workflows
 from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, percentile
 from benchmarks.recording import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
@@ -77,6 +78,17 @@ def test_an_n_is_half_as_long_again_in_waves():
     shape = n_shape()
 
     assert (shape.critical_path_ms, shape.waves_ms) == (800, 1200)
+
+
+def test_recorded_workflows_are_scaled_to_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The critical path takes four seconds, whatever the tasks took; one that is too wide for the stack is left out."""
+    steps = [{"id": "a", "needs": ["b"], "duration_s": 100.0}, {"id": "b", "needs": [], "duration_s": 300.0}]
+    workflow = {"plan_id": "narrow", "cp_s": 400.0, "steps": steps, "stats": {"width": 1}}
+    lines = [workflow, {**workflow, "plan_id": "wide", "stats": {"width": 100}}]
+    (tmp_path / "workflows.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("TURNLOOM_CASES", str(tmp_path))
+
+    assert recorded_workflows() == {"narrow": Shape({"a": ["b"], "b": []}, {"a": 1000, "b": 3000})}
 
 
 def test_a_random_plan_is_the_same_each_time():
