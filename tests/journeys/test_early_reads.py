@@ -48,16 +48,19 @@ def test_a_slow_read_is_seen_while_the_plan_is_written(api: httpx2.Client, model
     assert (explained, running, turn["status"]) == ("planning", "planning", "succeeded")
 
 
-def test_at_the_deadline_a_turn_is_answered_from_what_was_found(api: httpx2.Client, model: Speaker) -> None:
-    """The model hangs in the middle of the plan: what has ended counts, and what runs fails for its time."""
+def test_a_deadline_ends_a_turn_while_its_plan_is_written(api: httpx2.Client, model: Speaker) -> None:
+    """The model hangs in the middle: the turn ends with a word, what has ended stays, and nothing runs on."""
     plan = written(wait_step("a"), wait_step("b", ms=20_000), PAUSE, wait_step("c"))
     turn_id = post(api, says(plan), agent="generic", deadline_ms=3_000)["turn_id"]
 
     turn = finished(api, turn_id)
     model.gate.set()
 
-    assert {step["id"]: step["status"] for step in turn["steps"]} == {"a": "succeeded", "b": "failed"}
-    assert (turn["status"], bool(turn["reply"]["text"])) == ("succeeded", True)
+    ended = {step["id"]: step["status"] for step in turn["steps"]}
+    assert bool(turn["reply"]["text"])
+    assert ended["a"] == "succeeded"
+    assert ended.keys() == {"a", "b"}
+    assert ended["b"] in ("failed", "cancelled")  # whoever of the call and the planner comes first
 
 
 def test_a_read_that_has_to_wait_is_made_again_at_its_time(api: httpx2.Client, model: Speaker, log: Path) -> None:
