@@ -159,7 +159,7 @@ def test_the_house_answers_without_minihotel(call: Call, minihotel: MiniHotelSer
         ('"URL"', '"ftp://x/gds"', "system.url"),
         ('"URL"', '"http://minihotel.example/gds"', "system.url"),
         ("currency: ILS", "currency: EUR", "no rate is in the hotel's own currency EUR"),
-        ("ILS: ILS", "ILS: ILS, ILS-NR: ILS", "ILS-NR looks like"),
+        ("ILS: ILS", "ILS: ILS, ILS-NR: ILS", "ILS-NR must not end with -NR"),
         ("rates: {", "password: x\nrates: {", "password"),
     ],
 )
