@@ -50,13 +50,21 @@ class SessionFacts:
     """Those of `session_settings` that have another value, and that value."""
 
 
+_making = threading.Lock()
+"""Held while the engine is made, so that threads that ask first at the same moment get the same one."""
+
 _thread = threading.local()
 """Of each thread (each greenlet in web processes): whether it holds a connection."""
 
 
-@lru_cache
 def engine() -> Engine:
     """Return this process's engine. After a fork call `forget_connections` first."""
+    with _making:
+        return _engine()
+
+
+@lru_cache
+def _engine() -> Engine:
     return create_engine(
         driver_url(settings().database_url),
         poolclass=ConnectionPool,
@@ -148,14 +156,14 @@ def _only_connection() -> Iterator[None]:
 
 def forget_connections() -> None:
     """Drop the inherited pool without closing its sockets, which belong to the parent process."""
-    engine.cache_clear()
+    _engine.cache_clear()
 
 
 def close_connections() -> None:
     """Close the pool; the next use opens a new one with the settings of that moment."""
-    if engine.cache_info().currsize:
+    if _engine.cache_info().currsize:
         engine().pool.dispose()
-    engine.cache_clear()
+    _engine.cache_clear()
 
 
 def examine() -> SessionFacts:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 from pydantic import ValidationError
-from sqlalchemy import event, text
+from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
 from models.database import close_connections, engine, snapshot, statement, transaction
@@ -83,6 +83,27 @@ def test_a_connection_that_still_works_is_not_lent_again() -> None:
 
 
 @pytest.mark.usefixtures("database")
+def _engines_of_eight_threads() -> int:
+    """Let eight threads ask for the engine at once, before it is there; return how many they got."""
+    close_connections()
+    together = Barrier(8)
+
+    def ask() -> Engine:
+        together.wait()
+        return engine()
+
+    with ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(ask) for _ in range(8)]
+    return len({id(each.result()) for each in asked})
+
+
+def test_threads_that_come_first_together_share_the_pool(database: str) -> None:
+    """A process has one pool, however many threads ask for it before it is there."""
+    found = [_engines_of_eight_threads() for _ in range(20)]
+
+    assert set(found) == {1}
+
+
 def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements and transactions share them. Whoever waits for too long is told what is short."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "4")
