@@ -1,15 +1,18 @@
 """Whole turns through the door, by how clients learn of their end: by the event stream, by `?wait`, by polling.
 
-Every turn asks an endpoint that speaks the model's protocol: the offline model in a process of its own. All clients are
-in this process. Afterwards, with the workers at rest: how soon a message is accepted while a crowd waits and polls.
+Every turn asks an endpoint that speaks the model's protocol: the offline model in a process of its own. Afterwards,
+with the workers at rest: how soon a message is accepted while a crowd waits and polls.
 """
 
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 
 from benchmarks.clients import Client
 from benchmarks.measuring import (
@@ -74,7 +77,7 @@ def run(_: Stack, short: bool) -> Table:
         refuse_failures(ours)
         webs = _webs(ours)
         stop(process for process in ours.processes.values() if process not in webs)
-        alone, beside = asyncio.run(_beside_a_crowd(ours, crowd, seconds))
+        alone, beside = _beside_a_crowd(ours, crowd, seconds)
     ratios = {key: _ratios(found[key], found[key[0], "stream"]) for key in found}
     errors = [error for measured in found.values() for each in measured for error in each.errors]
     return Table(
@@ -149,7 +152,7 @@ def _turns(of: Stack, way: str, clients: int, each: int) -> _Round:
 
 async def _turns_of_one(of: Stack, way: Way, number: int, turns: int, into: _Round) -> None:
     await asyncio.sleep(number / _NEW_CLIENTS_PER_S)
-    async with _client(of) as client:
+    with closing(Client(of.url, of.dev_key)) as client:
         for _ in range(turns):
             asked_at = time.perf_counter()
             try:
@@ -163,46 +166,51 @@ async def _turns_of_one(of: Stack, way: Way, number: int, turns: int, into: _Rou
         into.told_to_come_again += client.told_to_come_again
 
 
-async def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float], list[float]]:
+def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float], list[float]]:
     """Return how long messages took to be accepted, alone and beside so many who wait and so many who poll."""
-    await _posts(of, 1.0)
-    alone = await _posts(of, seconds)
-    progress("door: a crowd comes")
-    ways = [way for _ in range(crowd) for way in (_WAYS["wait"], _WAYS["poll"])]
-    tasks = [asyncio.create_task(_one_of_the_crowd(of, way, number)) for number, way in enumerate(ways)]
-    try:
-        await asyncio.sleep(len(ways) / _NEW_CLIENTS_PER_S + _POLL_S)
-        return alone, await _posts(of, seconds)
-    finally:
-        for task in tasks:
-            task.cancel()
+    connect = partial(Client, of.url, of.dev_key)
+    asyncio.run(_posts(connect, 1.0))
+    alone = asyncio.run(_posts(connect, seconds))
+    # The crowd has a process of its own: what its clients do must not delay the client that is measured.
+    with ProcessPoolExecutor(1, get_context("spawn")) as apart:
+        apart.submit(_crowd, connect, 0, 0.0).result()
+        progress("door: a crowd comes")
+        coming_s = 2 * crowd / _NEW_CLIENTS_PER_S + _POLL_S
+        left = apart.submit(_crowd, connect, crowd, coming_s + seconds)
+        time.sleep(coming_s)
+        beside = asyncio.run(_posts(connect, seconds))
         # A message that was refused, or a connection that broke, has made the crowd smaller than it was to be.
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-        progress(f"door: {sum(isinstance(each, Refused | OSError | EOFError) for each in ended)} of the crowd had left")
+        progress(f"door: {left.result()} of the crowd had left")
+    return alone, beside
 
 
-async def _one_of_the_crowd(of: Stack, way: Way, number: int) -> None:
+def _crowd(connect: Callable[[], Client], crowd: int, seconds: float) -> int:
+    """Let so many wait and so many poll for so long; return how many left before."""
+    return asyncio.run(_stay(connect, [_WAYS["wait"], _WAYS["poll"]] * crowd, seconds))
+
+
+async def _stay(connect: Callable[[], Client], ways: Sequence[Way], seconds: float) -> int:
+    tasks = [asyncio.create_task(_one_of_the_crowd(connect, way, number)) for number, way in enumerate(ways)]
+    await asyncio.sleep(seconds)
+    for task in tasks:
+        task.cancel()
+    ended = await asyncio.gather(*tasks, return_exceptions=True)
+    return sum(isinstance(each, Refused | OSError | EOFError) for each in ended)
+
+
+async def _one_of_the_crowd(connect: Callable[[], Client], way: Way, number: int) -> None:
     await asyncio.sleep(number / _NEW_CLIENTS_PER_S)
-    async with _client(of) as client:
+    with closing(connect()) as client:
         await way(client, {**_MESSAGE, "message_id": str(new_id())})
 
 
-async def _posts(of: Stack, seconds: float) -> list[float]:
+async def _posts(connect: Callable[[], Client], seconds: float) -> list[float]:
     """Post a message every now and then; return how long each took to be accepted."""
     took_s = []
     end = time.perf_counter() + seconds
-    async with _client(of) as client:
+    with closing(connect()) as client:
         while (began := time.perf_counter()) < end:
             await accepted(client, _MESSAGE)
             took_s.append(time.perf_counter() - began)
             await asyncio.sleep(_POST_EVERY_S)
     return took_s
-
-
-@asynccontextmanager
-async def _client(of: Stack) -> AsyncIterator[Client]:
-    client = Client(of.url, of.dev_key)
-    try:
-        yield client
-    finally:
-        client.close()
