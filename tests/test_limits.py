@@ -17,6 +17,7 @@ QUESTION_WORDS = {"What", "Who", "Whose", "Whether", "How", "Why", "Which", "Whe
 # Put together here, so that this file does not contain what it looks for.
 REGISTRIES = re.compile("|".join([r"pypi\." + "org", "python" + "hosted", r"registry\.npm" + "js", "/simp" + "le/"]))
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
+UNMERGED = re.compile(r"^(?:<{7}|>{7})(?: |$)")
 MACHINE = re.compile(r"(?<![\w.~-])/(?:r" + "oot|w" + "ork|U" + r"sers)/\w|/ho" + r"me/\w")
 
 
@@ -85,9 +86,10 @@ def test_no_module_is_a_drawer():
     [
         (REGISTRIES, "a package registry's host stands in no file: where packages come from is the machine's affair"),
         (UNFINISHED, "what is left to do stands in an issue, not in the code"),
+        (UNMERGED, "two versions of a passage stand where one was to be chosen"),
         (MACHINE, "a path of somebody's machine works on that machine only"),
     ],
-    ids=["registry", "unfinished", "machine"],
+    ids=["registry", "unfinished", "unmerged", "machine"],
 )
 def test_no_file_says_what_does_not_belong_here(pattern, why):
     """Neither a registry's host, nor unfinished work, nor a path of a machine is in any file."""
