@@ -16,7 +16,8 @@ from workers.embedded import Stack
 
 _VICTIM = "worker-io-1"
 _TURNS = 100
-_BODY = orjson.dumps({"message": "go", "agent": "generic", "plan": fan_out(4, [200]).plan})
+# The steps take long enough to be claimed: shorter reads are held by nobody.
+_BODY = orjson.dumps({"message": "go", "agent": "generic", "plan": fan_out(4, [600]).plan})
 _HELD_AT_LEAST = 8
 """Steps that it works on when it is killed; it has threads for twice as many."""
 _WANTED_S = 10
