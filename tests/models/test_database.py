@@ -82,7 +82,6 @@ def test_a_connection_that_still_works_is_not_lent_again() -> None:
     assert _ask("statement") != old
 
 
-@pytest.mark.usefixtures("database")
 def _engines_of_eight_threads() -> int:
     """Let eight threads ask for the engine at once, before it is there; return how many they got."""
     close_connections()
@@ -97,13 +96,15 @@ def _engines_of_eight_threads() -> int:
     return len({id(each.result()) for each in asked})
 
 
-def test_threads_that_come_first_together_share_the_pool(database: str) -> None:
+@pytest.mark.usefixtures("database")
+def test_threads_that_come_first_together_share_the_pool() -> None:
     """A process has one pool, however many threads ask for it before it is there."""
     found = [_engines_of_eight_threads() for _ in range(20)]
 
     assert set(found) == {1}
 
 
+@pytest.mark.usefixtures("database")
 def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements and transactions share them. Whoever waits for too long is told what is short."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "4")
