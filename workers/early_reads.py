@@ -77,6 +77,7 @@ class EarlyReads:
         self._recorded: dict[str, bool] = {}
         """The steps that the ledger knows: whether as ended."""
         self._untold: list[dict[str, Any]] = []
+        self._last_event = turn.events[-1].seq
         self._outcomes: SimpleQueue[tuple[Outcome, float]] = SimpleQueue()
         """Those that came when it was too late for the plan's record."""
         self._is_open = True
@@ -275,8 +276,11 @@ class EarlyReads:
                 told = plans.keep_begun(db, self._turn.id, self._turn.attempt, begun, self._holder)
         except Unavailable as error:
             log.warning("reads.not_kept", turn_id=str(self._turn.id), error=error.code)
+            with self._changed:
+                self._untold[:0] = plans.doubted(begun.told, self._last_event)
             raise
         reach("reads.kept")
         with self._changed:
             self._recorded |= {step["id"]: step["status"] != "running" for step in begun.steps}
+            self._last_event = told[-1].seq if told else self._last_event
         announce(self._turn.id, told or [])

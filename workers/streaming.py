@@ -76,6 +76,9 @@ class EarlySteps:
         self._waiting: list[WrittenStep] = []
         self._started: dict[str, Step] = {}
         self._fragments: list[Fragment] = []
+        self._doubted: list[dict[str, Any]] = []
+        """Events of steps whose start may have been lost."""
+        self._last_event = turn.events[-1].seq
         self._may_start = True
 
     @property
@@ -112,6 +115,7 @@ class EarlySteps:
         """
         with self._lock:
             self._may_start = False
+            self._doubted.clear()
             self._waiting.clear()
             if not self._started:
                 return
@@ -132,7 +136,9 @@ class EarlySteps:
         """
         held = {step.id: step for step in plan.steps}
         with self._lock:
-            told = [_told(written) for written in self._waiting if written.raw.get("id") in held]
+            told = [*self._doubted, *map(_told, self._waiting)]
+            told = [event for event in told if event["data"]["step"] in held]
+            self._doubted.clear()
             self._waiting.clear()
             if not self._may_start or any(held.get(name) != step for name, step in self._started.items()):
                 self.drop()
@@ -156,10 +162,12 @@ class EarlySteps:
                 started = plans.start_early(db, self._turn.id, self._turn.attempt, written)
         except Unavailable as error:
             log.warning("steps.not_started", turn_id=str(self._turn.id), error=error.code)
+            self._doubted = plans.doubted(written.told, self._last_event)
             return
         if started is None:
             return
         self._may_start = True
+        self._last_event = started.events[-1].seq
         reach("step.started_early")
         announce(self._turn.id, started.events)
         if started.ready:

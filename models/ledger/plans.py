@@ -131,6 +131,14 @@ def keep_begun(
     return read_events(row[0]) if row and row[0] is not None else None
 
 
+def doubted(told: Sequence[dict[str, Any]], after: int) -> list[dict[str, Any]]:
+    """Return events that a commit may have told of, to be told again: the ledger leaves out those that it has.
+
+    `after`: the number of the last event before that commit.
+    """
+    return [{"after": after, **event} for event in told]
+
+
 def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Event] | None:
     """Cancel the steps that were started early: no plan will hold them. None: the fence is old."""
     row = db.execute("SELECT hot.drop_early(%s, %s)", (turn_id, attempt), prepare=True).fetchone()

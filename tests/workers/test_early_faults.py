@@ -11,6 +11,7 @@ from models.database import statement, transaction
 from models.errors import Unavailable
 from models.ledger import plans, replies, turns
 from models.ledger.plans import Begun
+from models.settings import settings
 from tests.factories import claim_turn, finish_turn, step
 from tests.facts import wait_for
 from tests.models.early import view
@@ -119,6 +120,31 @@ def test_a_planner_that_was_frozen_after_its_record_records_no_end(planner: Plan
     planner.go_on(recorded)
 
     assert (taken_back, view(planner.turn.id)) == ({"a": ("pending", 1, 1)}, {"a": ("pending", 1, 1)})
+
+
+def test_steps_whose_telling_was_lost_are_told_by_the_next_commit(planner: Planner) -> None:
+    """Postgres ends the session of the commit that was to tell of them."""
+    with psycopg.connect(settings().database_url) as db:
+        db.execute("SELECT FROM turns WHERE id = %s FOR NO KEY UPDATE", (planner.turn.id,))
+        planner.write(slow("a")).write(step("w", tool="sim.write"), early=False, first=1)
+        wait_for(end_who_wait_for_locks)
+    planner.gate.set()
+    wait_for(lambda: planner.ended("a"))
+
+    planner.record(slow("a"), step("w", tool="sim.write"))
+
+    assert kinds(planner) == [
+        "plan.step a", "plan.step w", "step.started a", "step.finished a", "plan.ready",
+    ]  # fmt: skip
+
+
+def end_who_wait_for_locks() -> int:
+    """Let Postgres end the sessions that wait for a lock. Returns how many."""
+    with statement() as db:
+        return db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        ).rowcount
 
 
 def test_an_answer_that_was_lost_is_given_again(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,29 @@ def test_a_start_whose_answer_was_lost_drops_them_all(monkeypatch: pytest.Monkey
     assert view(turn.id) == {"a": ("cancelled", 0, 0), "b": ("cancelled", 0, 0)}
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_steps_whose_start_was_lost_are_told_once(monkeypatch: pytest.MonkeyPatch, is_committed: bool) -> None:
+    """By that start, if its commit was made, and otherwise by the record of their plan."""
+    turn = planning_turn()
+    early = early_steps(turn)
+    real = plans.start_early
+
+    def lose_the_answer(db: psycopg.Connection, turn_id: UUID, attempt: int, written: WrittenSteps) -> EarlyStart:
+        if is_committed:
+            real(db, turn_id, attempt, written)
+        raise Unavailable("the connection was lost", code="database_unavailable")
+
+    start(early, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(plans, "start_early", lose_the_answer)
+        start(early, 1)
+    take(early, 2)
+    record_over(turn, set(), *STEPS, told=early.held_by(PLAN).told)
+
+    told = [event for event in events_told(turn.id) if event.startswith("plan.step")]
+    assert told == ["plan.step a", "plan.step b", "plan.step w"]
+
+
 def test_a_refusal_that_could_not_be_recorded_is_before_the_plan_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """While Postgres is out the repair goes on; what was started is dropped before the next plan is recorded."""
     turn = planning_turn()

@@ -107,7 +107,21 @@ begin
   return v_told;
 end $$;
 
--- Records reads that their planner has begun while it waits for the rest of their plan, `p_told` before them. Null: the claim was
+-- Returns the events [{type, data, after}] that the ledger does not have yet. `after` is there where an earlier commit may have told of
+-- an event: the number of the last event before that commit.
+create function hot.untold(p_turn turns, p_told jsonb) returns jsonb language plpgsql stable as $$
+begin
+  if not p_told @? '$[*].after' then
+    return p_told;
+  end if;
+  return (
+    select coalesce(jsonb_agg(e - 'after' order by place), '[]') from jsonb_array_elements(p_told) with ordinality as listed(e, place)
+     where not exists (
+       select from turn_events x where x.turn_id = p_turn.id and x.seq > (e ->> 'after')::int
+          and x.earlier || jsonb_build_object('type', x.type, 'data', x.data) @> jsonb_build_array(e - 'after')));
+end $$;
+
+-- Records reads that their planner has begun while it waits for the rest of their plan, `p_told` before them: hot.untold. Null: the claim was
 -- lost. Out: events.
 create function hot.keep_begun(p_turn uuid, p_attempt int, p_begun jsonb, p_told jsonb, p_worker text, p_lease_ms int) returns jsonb
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -121,7 +135,7 @@ begin
     return null;
   end if;
   v_at := clock_timestamp();
-  v_events := hot.store_events(t, p_told || hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at), v_at);
+  v_events := hot.store_events(t, hot.untold(t, p_told) || hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at), v_at);
   update turns set open_steps = hot.count_open(p_turn), last_event = last_event + hot.count_events(v_events) where id = p_turn;
   return v_events;
 end $$;
@@ -230,7 +244,7 @@ end $$;
 
 -- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments` are the
 -- rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is one step.
--- `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come first. `p_begun` are the
+-- `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come first: hot.untold. `p_begun` are the
 -- plan's too: reads that their planner has begun, in the states that they are in; `p_known` those whose state is recorded already.
 -- Of what is ready the planner takes as much as it has slots for on `p_queue`: hot.take.
 -- Where no step is open, the turn is left in our hands, to respond; a worker that has begun its steps gets the reply's `material`.
@@ -262,7 +276,7 @@ begin
   v_revision := t.revision + 1;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
-  v_told := coalesce(p_plan -> 'told', '[]');
+  v_told := hot.untold(t, coalesce(p_plan -> 'told', '[]'));
   if p_begun <> '[]' then
     v_told := v_told || hot.store_begun(t, v_revision, p_begun, p_worker, p_lease_ms, v_at);
   end if;
