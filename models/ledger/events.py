@@ -1,18 +1,14 @@
 """Events: append one, read a turn's."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
 from models.contracts.turn import FINAL_TURN_STATUSES
-from models.tables.events import TurnEventsRow
 
 
 class Stand(NamedTuple):
@@ -52,14 +48,6 @@ def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any])
     return read_events(row[0]) if row and row[0] is not None else []
 
 
-def after(db: Session, turn_id: UUID, seq: int) -> list[Event]:
-    """Return a turn's events after this one, in order."""
-    rows = select(TurnEventsRow).where(TurnEventsRow.turn_id == turn_id, TurnEventsRow.seq > seq)
-    # A reader may have left off within a commit.
-    told = (_told(row) for row in db.scalars(rows.order_by(TurnEventsRow.seq)))
-    return [event for events in told for event in events if event.seq > seq]
-
-
 def look(db: psycopg.Connection, places: Sequence[Place]) -> Mapping[Place, Look]:
     """Return, for each of these places whose turn there is, the turn's progress and its events after it, in order.
 
@@ -83,9 +71,3 @@ def stands(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, St
         turn_id: Stand(tenant_id, last_event, status in FINAL_TURN_STATUSES)
         for turn_id, tenant_id, last_event, status in found
     }
-
-
-def _told(row: TurnEventsRow) -> list[Event]:
-    at = row.at.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00")
-    told = [*row.earlier, {"type": row.type, "data": row.data}]
-    return read_events({"turn_id": str(row.turn_id), "at": f"{at}Z", "after": row.seq - len(told), "events": told})

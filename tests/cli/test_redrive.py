@@ -10,10 +10,11 @@ from sqlalchemy import text
 
 from models.contracts.turn import Reply
 from models.database import statement, transaction
-from models.ledger import audit, conversations, events, turns
+from models.ledger import audit, conversations, turns
 from models.ledger.turns import Ending
 from tests.factories import claim_turn, make_tenant, open_turn, running_turn, step
 from tests.models.stopping import WRITE, claim, end, record, statuses, view
+from tests.turn_events import recorded_events
 from workers.calling import idempotency_key
 from workers.cli import main
 
@@ -93,9 +94,7 @@ def test_a_step_is_shown_as_its_backend_was_called() -> None:
 def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: str, result: object) -> None:
     """The step is final as it was decided, off the list; the turn and its events stay as they were."""
     turn_id, tenant_id = undecided_turn(), make_tenant()
-    with transaction() as db:
-        told = events.after(db, turn_id, 0)
-    before = view(turn_id)
+    before, told = view(turn_id), recorded_events(turn_id)
 
     decided = run("decide", turn_id, "w", *options)
 
@@ -106,7 +105,7 @@ def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: st
     with transaction() as db:
         record = audit.page(db, tenant_id, "c1", 0, 10)[-1]
         assert audit.verify(db, tenant_id, "c1") == []
-        assert events.after(db, turn_id, 0) == told
+    assert recorded_events(turn_id) == told
     assert (record.kind, (record.content or {})["status"]) == ("step.decided", status)
     assert (view(turn_id).status, view(turn_id).finished_at) == ("failed", before.finished_at)
 
@@ -139,8 +138,7 @@ def test_readers_of_a_turn_that_is_not_final_are_told() -> None:
 
     run("decide", turn_id, "w", "--as", "succeeded")
 
-    with transaction() as db:
-        last = events.after(db, turn_id, 0)[-1]
+    last = recorded_events(turn_id)[-1]
     assert (last.type, last.data["step"], last.data["status"]) == ("step.finished", "w", "succeeded")
 
 

@@ -7,12 +7,13 @@ from uuid import UUID
 from models.contracts.event import Event
 from models.contracts.plan import Plan, Step
 from models.database import statement, transaction
-from models.ledger import events, plans, steps
+from models.ledger import plans, steps
 from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan, WrittenSteps
 from models.ledger.turns import ClaimedTurn
 from planner.expressions import Lane
 from planner.graph import Fragment
 from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, make_tenant, open_turn
+from tests.turn_events import recorded_events
 from workers.compiling import Columns, compile_plan, fragment_rows
 
 
@@ -71,5 +72,4 @@ def view(turn_id: UUID) -> dict[str, tuple[str, int, int]]:
 
 def told(turn_id: UUID) -> list[str]:
     """Return the turn's events, those of a step with its id."""
-    with transaction() as db:
-        return [f"{event.type} {event.data.get('step', '')}".strip() for event in events.after(db, turn_id, 0)]
+    return [f"{event.type} {event.data.get('step', '')}".strip() for event in recorded_events(turn_id)]

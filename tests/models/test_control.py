@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import text
 
 from models.database import statement, transaction
-from models.ledger import control, events, recovery
+from models.ledger import control, recovery
 from models.ledger.control import ClosedTurn
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.stopping import WRITE, claim, close, end, lose, record, statuses, view
+from tests.turn_events import recorded_events
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -76,8 +77,7 @@ def test_a_write_that_outlives_its_turn_is_recorded_without_an_event() -> None:
     assert statuses(turn.id) == {"w": "succeeded", "after": "cancelled"}
     assert (after.status, after.responding_at, after.lease_until) == ("cancelled", before.responding_at, None)
     assert after.open_steps == 0
-    with transaction() as db:
-        assert events.after(db, turn.id, 0)[-1].type == "turn.cancelled"
+    assert recorded_events(turn.id)[-1].type == "turn.cancelled"
 
 
 @pytest.mark.parametrize("is_final", [True, False])

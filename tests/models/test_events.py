@@ -8,12 +8,13 @@ from psycopg.types.json import Jsonb
 
 from models.contracts.event import Event
 from models.database import statement, transaction
-from models.ledger import conversations, events
+from models.ledger import conversations
 from models.ledger.turns import ClaimedTurn
 from models.migration import downgrade, upgrade
 from models.settings import settings
 from tests.factories import finish_turn, make_tenant, open_turn, running_turn, step, work
 from tests.models.test_steps import advance, claim
+from tests.turn_events import recorded_events
 
 _OLD_INSERT = """
     INSERT INTO events (turn_id, seq, tenant_id, type, data, at)
@@ -36,7 +37,7 @@ def test_the_events_of_a_commit_are_one_row() -> None:
     turn = turn_with_two_steps()
     finish_turn(turn, advance(turn.id, "b").respond)
 
-    assert [event.type for event in _after(turn.id, 0)] == [
+    assert [event.type for event in recorded_events(turn.id)] == [
         "turn.queued",
         "plan.started",
         "plan.ready",
@@ -54,10 +55,10 @@ def test_the_events_of_a_commit_are_one_row() -> None:
 def test_events_are_read_from_the_middle_of_a_commit_on() -> None:
     """Nothing is lost or doubled, wherever a reader left off."""
     turn = turn_with_two_steps()
-    whole = _after(turn.id, 0)
+    whole = recorded_events(turn.id)
 
     assert [event.seq for event in whole] == [1, 2, 3, 4, 5, 6]
-    assert [_after(turn.id, seq) for seq in range(8)] == [whole[seq:] for seq in range(8)]
+    assert [recorded_events(turn.id, seq) for seq in range(8)] == [whole[seq:] for seq in range(8)]
 
 
 @pytest.mark.usefixtures("database")
@@ -67,14 +68,14 @@ def test_erasure_takes_the_words_of_all_events() -> None:
     turn_id = open_turn(tenant_id, "my name is Noa").turn_id
     assert turn_id is not None
     work(turn_id)
-    before = _after(turn_id, 0)
+    before = recorded_events(turn_id)
 
     with transaction() as db:
         conversations.erase(db, tenant_id, "c1")
 
     common = {"turn_id", "at"}
     bare = [(event.seq, event.type, {name: event.data[name] for name in common}) for event in before]
-    assert [(event.seq, event.type, event.data) for event in _after(turn_id, 0)] == bare
+    assert [(event.seq, event.type, event.data) for event in recorded_events(turn_id)] == bare
 
 
 def test_the_release_before_goes_on(database: str) -> None:
@@ -85,7 +86,7 @@ def test_the_release_before_goes_on(database: str) -> None:
         read = "SELECT seq, type, data FROM events WHERE turn_id = %s AND seq > %s ORDER BY turn_id, seq"
         found = db.execute(read, (turn.id, 1)).fetchall()
         db.commit()
-        seen = _after(turn.id, 1)
+        seen = recorded_events(turn.id, 1)
         again = db.execute("SELECT 1 FROM events WHERE turn_id = %s AND seq > 1 AND type = 'turn.queued'", (turn.id,))
         db.execute("UPDATE events SET data = '{}' WHERE turn_id IN (SELECT id FROM turns)")
         erased = db.execute("SELECT seq, type, data FROM events ORDER BY seq").fetchall()
@@ -101,7 +102,7 @@ def test_an_older_ledger_keeps_its_events(database: str) -> None:
     owner_url = settings().owner_database_url
     assert owner_url is not None
     turn = turn_with_two_steps()
-    written = _after(turn.id, 0)
+    written = recorded_events(turn.id)
 
     downgrade(owner_url, "0019")
     with psycopg.connect(owner_url) as db:
@@ -109,13 +110,8 @@ def test_an_older_ledger_keeps_its_events(database: str) -> None:
     upgrade(owner_url)
 
     assert rows == [(event.seq, event.type, _own(event)) for event in written]
-    assert _after(turn.id, 0) == written
+    assert recorded_events(turn.id) == written
     assert _rows(turn.id) == [1] * 6
-
-
-def _after(turn_id: UUID, seq: int) -> list[Event]:
-    with transaction() as db:
-        return events.after(db, turn_id, seq)
 
 
 def _own(event: Event) -> dict[str, object]:

@@ -8,12 +8,13 @@ import pytest
 
 from models.contracts.event import Event
 from models.database import statement, transaction
-from models.ledger import events, recovery, turns
+from models.ledger import recovery, turns
 from models.tables.turns import TurnRow
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.explaining import beat, succeed, why
 from tests.models.explaining import claim as claim_step
 from tests.models.parking import change
+from tests.turn_events import recorded_events
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -57,8 +58,7 @@ def lost() -> list[str]:
 
 
 def kinds(turn_id: UUID) -> list[str]:
-    with transaction() as db:
-        return [event.type for event in events.after(db, turn_id, 0)]
+    return [event.type for event in recorded_events(turn_id)]
 
 
 def test_nobody_takes_a_postponed_turn_before_its_time() -> None:

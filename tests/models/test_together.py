@@ -9,13 +9,14 @@ import pytest
 
 from models.contracts.plan import Plan
 from models.database import statement, transaction
-from models.ledger import events, plans, recovery, steps, turns
+from models.ledger import plans, recovery, steps, turns
 from models.ledger.plans import NewPlan, RecordedPlan
 from models.ledger.steps import Advance, BegunStep, Claim, ClaimedStep, Ended, FinishedStep, Holder, Wanted
 from models.tables.steps import StepRow
 from planner.expressions import load_expression
 from tests.factories import REGISTRY, claim_turn, make_tenant, open_turn, running_turn, step
 from tests.models.early import told
+from tests.turn_events import recorded_events
 from workers.compiling import compile_plan, fragment_rows
 from workers.recovery import recompile
 
@@ -225,6 +226,4 @@ def _claimed(recorded: RecordedPlan) -> dict[str, ClaimedStep]:
 
 
 def _ended(turn_id: UUID) -> dict[str, dict[str, Any]]:
-    with transaction() as db:
-        told = events.after(db, turn_id, 0)
-    return {event.data["step"]: event.data for event in told if event.type == "step.finished"}
+    return {event.data["step"]: event.data for event in recorded_events(turn_id) if event.type == "step.finished"}

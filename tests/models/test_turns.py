@@ -10,6 +10,7 @@ from models.ledger import audit, conversations, events, recovery, turns
 from models.ledger.llm_room import Crowded, LlmRoom
 from models.ledger.turns import ClaimedTurn
 from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, step
+from tests.turn_events import recorded_events
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -158,9 +159,7 @@ def test_events_are_numbered_without_gaps() -> None:
         events.note(db, turn.id, "step.retry", {"step": "a"})
     finish_turn(turn)
 
-    with transaction() as db:
-        listed = events.after(db, turn.id, 0)
-        rest = events.after(db, turn.id, 4)
+    listed, rest = recorded_events(turn.id), recorded_events(turn.id, after=4)
     assert [event.seq for event in listed] == list(range(1, 7))
     assert [event.type for event in rest] == ["reply.done", "turn.succeeded"]
     assert all(event.data["turn_id"] == str(turn.id) and event.data["at"].endswith("Z") for event in listed)

@@ -10,11 +10,12 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from models.database import statement, transaction
+from models.database import statement
 from models.ids import new_id
 from models.ledger import events, whole_turns
 from tests.factories import finish_turn, make_tenant, open_turn, running_turn, step
 from tests.facts import wait_for
+from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
 from web import reading
 
@@ -114,10 +115,8 @@ def test_events_are_read_for_many_places_at_once(database: str) -> None:
 
     with statement() as connection:
         found = events.look(connection, places)
-    with transaction() as db:
-        alone = events.after(db, first.id, 0)
 
     assert [[event.seq for event in found[place].events] for place in places[:-1]] == [[1, 2, 3], [3], [2, 3], []]
     assert {look.stand.last_event for look in found.values()} == {3}
     assert set(found) == set(places[:-1])
-    assert found[first.id, 0].events == alone
+    assert found[first.id, 0].events == recorded_events(first.id)

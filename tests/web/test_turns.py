@@ -12,11 +12,12 @@ from flask.testing import FlaskClient
 
 from models.database import transaction
 from models.errors import Unavailable
-from models.ledger import events, turns, whole_turns
+from models.ledger import turns, whole_turns
 from models.redis import announce
 from models.settings import settings
 from tests.factories import claim_turn, finish_turn
 from tests.facts import wait_for
+from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
 from web.live import hub
 
@@ -256,7 +257,6 @@ def test_first_event_is_recorded(client: FlaskClient) -> None:
     accepted = _post(client)
 
     with transaction() as db:
-        recorded = events.after(db, UUID(accepted["turn_id"]), 0)
         assert turns.get(db, UUID(accepted["turn_id"])) is not None
 
-    assert [event.type for event in recorded] == ["turn.queued"]
+    assert [event.type for event in recorded_events(UUID(accepted["turn_id"]))] == ["turn.queued"]

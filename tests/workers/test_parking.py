@@ -11,12 +11,13 @@ from sqlalchemy import text
 
 from models.database import statement, transaction
 from models.errors import Unavailable
-from models.ledger import events, steps
+from models.ledger import steps
 from models.ledger.steps import Holder
 from models.settings import settings
 from tests.factories import queue_length, running_turn, step
 from tests.models.parking import APPROVED, change, decide, row
 from tests.models.stopping import statuses, view
+from tests.turn_events import recorded_events
 from tools.context import ToolContext
 from tools.registry import Tool
 from workers.execution import Executor
@@ -48,8 +49,7 @@ def writes() -> int:
 
 
 def kinds(turn_id: UUID) -> list[str]:
-    with transaction() as db:
-        return [event.type for event in events.after(db, turn_id, 0)]
+    return [event.type for event in recorded_events(turn_id)]
 
 
 def let_its_time_come() -> None:

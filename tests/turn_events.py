@@ -1,0 +1,13 @@
+"""The events of a turn, as the ledger has them."""
+
+from uuid import UUID
+
+from models.contracts.event import Event
+from models.database import statement
+from models.ledger import events
+
+
+def recorded_events(turn_id: UUID, after: int = 0) -> list[Event]:
+    """Return the turn's events after the one with this number, in order."""
+    with statement() as db:
+        return events.look(db, [(turn_id, after)])[turn_id, after].events
