@@ -37,7 +37,7 @@ from workers.calling import Calling
 from workers.early_claims import EarlyClaims
 from workers.execution import Executor
 from workers.outcomes import GRACE_S, Outcome, broken
-from workers.streaming import HeldSteps
+from workers.streaming import HeldSteps, written_event
 from workers.underway import Call
 
 TELL_S = 0.08
@@ -96,19 +96,11 @@ class EarlyReads:
 
     def take(self, written: WrittenStep) -> None:
         """Note a step, and begin it if it may begin before its plan is whole."""
-        told = {"step": written.raw.get("id"), "tool": written.raw.get("tool")}
         with self._changed:
-            self._untold.append({"type": "plan.step", "data": told})
+            self._untold.append(written_event(written))
             if self._is_open and written.early is not None:
                 self._accept(written.early, written.position)
             self._tell_soon()
-
-    def refuse(self) -> None:
-        """Hear that the plan which these steps are of is refused: cancel them while another one is asked for."""
-        try:
-            self.drop()
-        except Unavailable as error:  # they are dropped before the other plan is recorded
-            log.warning("early_steps.not_dropped", turn_id=str(self._turn.id), error=error.code)
 
     def drop(self) -> None:
         """Cancel what has begun, because no plan holds it; nothing begins any more.
@@ -148,8 +140,7 @@ class EarlyReads:
                 self._gather()
                 self._give_up()
                 self._is_open = False
-                begun = self._begun()
-                return HeldSteps(told=begun.told, begun=begun)
+                return HeldSteps(begun=self._begun())
         self.drop()
         return HeldSteps()
 

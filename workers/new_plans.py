@@ -41,7 +41,6 @@ def new_plan(
         max_parallel=compiled.max_parallel,
         calls=calls,
         slots=_settled_by(plan, turn, agent),
-        told=held.told,
         begun=held.begun,
     )
 

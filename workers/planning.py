@@ -161,6 +161,14 @@ def _early(turn: ClaimedTurn, context: PlanningContext) -> AbstractContextManage
     return nullcontext(EarlySteps(turn, context.tools, SLOTS[placement_of(agent)], agent.max_parallel))
 
 
+def drop_refused(turn: ClaimedTurn, early: Early) -> None:
+    """Cancel the steps of a plan that is refused, while another one is asked for."""
+    try:
+        early.drop()
+    except Unavailable as error:  # they are dropped before the other plan is recorded
+        log.warning("early_steps.not_dropped", turn_id=str(turn.id), error=error.code)
+
+
 @dataclass(frozen=True)
 class _Failure:
     """The reason why the language model produced no plan."""
@@ -176,8 +184,9 @@ def _draft(
 ) -> tuple[Plan, dict[str, Any]] | _Failure:
     """Let the language model draft. Returns its plan, and how it came about."""
     deltas = Deltas(turn.id, turn.events[-1].seq)
+    refused = partial(drop_refused, turn, early)
     try:
-        drafted = draft(context, meter, on_step=early.take, on_refused=early.refuse, on_delta=deltas)
+        drafted = draft(context, meter, on_step=early.take, on_refused=refused, on_delta=deltas)
     except Unavailable as error:
         log.warning("plan.failed", turn_id=str(turn.id), error=error.code)
         deltas.settle()

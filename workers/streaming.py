@@ -41,10 +41,8 @@ class HeldSteps(NamedTuple):
 
     fragments: Sequence[Fragment] = ()
     """Of those that were started."""
-    told: Sequence[dict[str, Any]] = ()
-    """Events of those that nobody has been told of yet."""
     begun: Begun = Begun()
-    """Those that the planner runs itself."""
+    """Those that the planner runs itself, and the events of those that nobody has been told of yet."""
 
     @property
     def started(self) -> frozenset[str]:
@@ -100,13 +98,6 @@ class EarlySteps:
                 waiting, self._waiting = self._waiting, []
                 self._start(waiting)
 
-    def refuse(self) -> None:
-        """Hear that the plan which these steps are of is refused: cancel them while another one is asked for."""
-        try:
-            self.drop()
-        except Unavailable as error:  # they are dropped before the other plan is recorded
-            log.warning("early_steps.not_dropped", turn_id=str(self._turn.id), error=error.code)
-
     def drop(self) -> None:
         """Cancel what was started; nothing starts early any more.
 
@@ -136,13 +127,13 @@ class EarlySteps:
         """
         held = {step.id: step for step in plan.steps}
         with self._lock:
-            told = [*self._doubted, *map(_told, self._waiting)]
+            told = [*self._doubted, *map(written_event, self._waiting)]
             told = [event for event in told if event["data"]["step"] in held]
             self._doubted.clear()
             self._waiting.clear()
             if not self._may_start or any(held.get(name) != step for name, step in self._started.items()):
                 self.drop()
-            return HeldSteps(self._fragments, told)
+            return HeldSteps(self._fragments, Begun(told=told))
 
     def _start(self, waiting: Sequence[WrittenStep]) -> None:
         first = len(self._fragments)
@@ -150,7 +141,7 @@ class EarlySteps:
         self._started |= {each.early.id: each.early for each in waiting if each.early}
         self._fragments += map(_fragment, rows)
         written = WrittenSteps(
-            told=[_told(each) for each in waiting],
+            told=[written_event(each) for each in waiting],
             steps=rows,
             fragments=fragment_rows(self._fragments[first:], first),
             max_parallel=self._max_parallel,
@@ -180,7 +171,8 @@ def _fragment(columns: dict[str, Any]) -> Fragment:
     return Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
 
 
-def _told(written: WrittenStep) -> dict[str, Any]:
+def written_event(written: WrittenStep) -> dict[str, Any]:
+    """Return the event of a step that was written."""
     return {"type": "plan.step", "data": {"step": written.raw.get("id"), "tool": written.raw.get("tool")}}
 
 

@@ -60,8 +60,6 @@ class NewPlan:
     """Of the language model, for this revision."""
     slots: dict[str, Any] | None = None
     """What the conversation has settled after it; None: nothing new."""
-    told: Sequence[dict[str, Any]] = ()
-    """Events of steps that were written and that nobody has been told of."""
     begun: Begun = Begun()
     """Steps that its planner has begun: they are not among the others."""
 
@@ -217,7 +215,7 @@ def _write_plan(new: NewPlan) -> Jsonb:
             "source": new.source,
             "document": new.plan.model_dump(mode="json", exclude_none=True),
             "trace": new.trace,
-            "told": list(new.told),
+            "told": list(new.begun.told),
             **({} if new.slots is None else {"slots": new.slots}),
         }
     )

@@ -8,7 +8,7 @@ from models.contracts.event import Event
 from models.contracts.plan import Plan, Step
 from models.database import statement, transaction
 from models.ledger import plans, steps
-from models.ledger.plans import EarlyStart, NewPlan, RecordedPlan, WrittenSteps
+from models.ledger.plans import Begun, EarlyStart, NewPlan, RecordedPlan, WrittenSteps
 from models.ledger.turns import ClaimedTurn
 from planner.expressions import Lane
 from planner.graph import Fragment
@@ -54,7 +54,7 @@ def record_over(
     plan = Plan.model_validate({"steps": list(raw)})
     compiled = compile_plan(plan, REGISTRY, "dense", cap, frozenset(started))
     rows = fragment_rows(compiled.fragments, len(started))
-    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, told=told)
+    new = NewPlan(plan, "llm", {}, compiled.steps, rows, "spread", compiled.max_parallel, begun=Begun(told=told))
     with statement() as db:
         return plans.record(db, turn.id, turn.attempt, new, NOTHING, PLANNER)
 

@@ -57,7 +57,7 @@ class Planner:
         compiled = compile_plan(plan, Registry(self.tools), "dense", cap, held.started)
         rows = fragment_rows(compiled.fragments)
         most = compiled.max_parallel
-        new = NewPlan(plan, "llm", {}, compiled.steps, rows, "dense", most, told=held.told, begun=held.begun)
+        new = NewPlan(plan, "llm", {}, compiled.steps, rows, "dense", most, begun=held.begun)
         wanted = Wanted([], "tools.io", 4, mixed=False)
         with statement() as db:
             recorded = plans.record(db, self.turn.id, self.turn.attempt, new, wanted, HOLDER)

@@ -105,7 +105,7 @@ def test_a_refused_plan_is_told_of_and_cancelled(planner: Planner) -> None:
     """Before the repair is asked for; what ends late is nobody's."""
     planner.write(slow("a"))
 
-    planner.reads.refuse()
+    planner.reads.drop()
     planner.gate.set()
 
     assert view(planner.turn.id) == {"a": ("cancelled", 1, 0)}

@@ -18,6 +18,7 @@ from tests.facts import wait_for
 from tests.models.early import drop_early, planning_turn, record_over, view
 from tests.models.early import told as events_told
 from tests.models.stopping import close
+from workers.planning import drop_refused
 from workers.streaming import EarlySteps
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -61,7 +62,7 @@ def test_a_plan_that_is_whole_within_the_moment_starts_whole() -> None:
     early.start_waiting()
 
     assert (held.fragments, view(turn.id), queue_length("tools.io")) == ([], {}, 0)
-    assert [each["data"]["step"] for each in held.told] == ["a", "b", "w"]
+    assert [each["data"]["step"] for each in held.begun.told] == ["a", "b", "w"]
 
 
 def test_the_record_of_a_plan_tells_of_its_steps_first() -> None:
@@ -87,7 +88,7 @@ def test_steps_of_a_moment_start_in_one_commit() -> None:
     assert view(turn.id) == {"a": ("pending", 0, 0), "b": ("pending", 0, 0)}
     assert events_told(turn.id)[2:] == ["plan.step a", "plan.step b", "plan.step w"]
     held = early.held_by(PLAN)
-    assert ([fragment.steps for fragment in held.fragments], held.told) == ([("a",), ("b",)], [])
+    assert ([fragment.steps for fragment in held.fragments], held.begun.told) == ([("a",), ("b",)], [])
 
 
 def test_steps_start_when_their_moment_is_over() -> None:
@@ -109,11 +110,11 @@ def test_a_refused_plan_starts_nothing_of_what_waits() -> None:
     early = early_steps(turn)
     take(early, 0, 1)
 
-    early.refuse()
+    early.drop()
     early.start_waiting()
 
     held = early.held_by(PLAN)
-    assert (held.fragments, held.told, view(turn.id)) == ([], [], {})
+    assert (held.fragments, held.begun.told, view(turn.id)) == ([], [], {})
 
 
 @pytest.mark.parametrize("steps", [[], [step("b")], [step("a", args={"ms": 2}), step("b", "a")]])
@@ -181,7 +182,7 @@ def test_a_refusal_that_could_not_be_recorded_is_before_the_plan_is(monkeypatch:
 
     with monkeypatch.context() as patch:
         patch.setattr(plans, "drop_early", out)
-        early.refuse()
+        drop_refused(turn, early)
         with pytest.raises(Unavailable):
             early.held_by(PLAN)
     before = view(turn.id)
