@@ -28,7 +28,7 @@ Meter = Callable[[], Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the clients ask for."""
+    """A plan to ask for, and the way to learn how its turn ended."""
 
     plan: str
     steps: int
@@ -37,7 +37,7 @@ class Wish:
 
 @dataclass(slots=True)
 class Window:
-    """What ended while all clients were busy, and what that cost."""
+    """The turns that ended while all clients were busy, and their cost."""
 
     seconds: float
     latencies_s: Sequence[float]

@@ -15,7 +15,7 @@ _TIMEOUT_S = 300.0
 
 @dataclass
 class Load:
-    """What a run of the generator saw."""
+    """The counts and times of one run of the generator."""
 
     latencies_s: list[float] = field(default_factory=list)
     """Of the answers with the expected status."""

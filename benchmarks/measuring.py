@@ -25,7 +25,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Spread:
-    """What several rounds of one measurement gave."""
+    """The results of several rounds of one measurement."""
 
     low: float
     median: float

@@ -51,7 +51,7 @@ _COUNTED = {
 
 
 class Case(NamedTuple):
-    """What is measured."""
+    """A plan, a number of clients at once, and the way in which they learn of the end."""
 
     plan: str
     at_once: int

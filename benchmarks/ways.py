@@ -22,7 +22,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a turn ended, as its client learnt it."""
+    """The end of a turn, as its client learnt it."""
 
     status: str
     text: str

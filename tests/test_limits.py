@@ -66,7 +66,8 @@ def test_a_class_docstring_names_the_thing():
     """It begins with a noun, such as "A claimed step and its fence."; a question word leaves the noun out."""
     classes = [
         (f"{path.relative_to(ROOT)}:{node.lineno}", (ast.get_docstring(node) or "").partition(" ")[0])
-        for path in _modules()
+        for path in _files()
+        if path.suffix == ".py"
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef)
     ]

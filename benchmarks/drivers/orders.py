@@ -15,7 +15,7 @@ READY = "ready"
 
 @dataclass(frozen=True)
 class Order:
-    """What a driver is asked for."""
+    """The work that a driver is to do."""
 
     needs: Needs
     turns: int
@@ -24,7 +24,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Report:
-    """What it took."""
+    """The times that the work took."""
 
     latencies_s: Sequence[float]
     """Of each turn, from the call to its known end."""

@@ -17,7 +17,7 @@ _STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-
 
 
 class Engine(Protocol):
-    """What runs the turns behind the API."""
+    """The system behind the API, which runs the turns."""
 
     async def accept(self, turn_id: str, message: str) -> None:
         """Put a message on record."""

@@ -70,7 +70,7 @@ Disturbance = Callable[[Ground, random.Random, threading.Event], object]
 
 @dataclass
 class Report:
-    """What a drill found. `lost`, `extra`, `doubled`, `disorders` and `leases` must be zero."""
+    """The findings of a drill. `lost`, `extra`, `doubled`, `disorders` and `leases` must be zero."""
 
     accepted: int = 0
     final: int = 0

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(120 + 3 * TURNS)
 
 
 class Case(NamedTuple):
-    """What is broken under load."""
+    """A fault under load."""
 
     disturbances: tuple[Disturbance, ...]
     backend_out: bool = False

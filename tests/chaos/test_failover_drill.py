@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(180 + 3 * TURNS)]
 
 
 class Address:
-    """Where clients find the primary. Connections that stand stay where they are, as with a name that moves."""
+    """The address under which clients find the primary. Open connections stay where they are, as with a moved name."""
 
     def __init__(self, url: str) -> None:
         self._at = urlsplit(url).port

@@ -48,7 +48,7 @@ def after_one(count: int) -> list[dict[str, Any]]:
 
 
 class Fault(NamedTuple):
-    """What the language model does for a plan, then for a reply, and what comes of the turn."""
+    """The behaviour of the language model for a plan and for a reply, and the end of the turn."""
 
     planning: tuple[Behaviour, ...] = (GOOD,)
     replying: tuple[Behaviour, ...] = (REPLY,)

@@ -111,7 +111,6 @@ def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.Monk
     monkeypatch.setattr("models.database.CONNECT_TIMEOUT_S", 0.1)
     settings.cache_clear()
     close_connections()
-    engine()
     taken, done = Barrier(5), Barrier(5)
 
     with ThreadPoolExecutor(4) as pool:
@@ -198,7 +197,6 @@ def _ask(how: str, *meetings: Barrier) -> int:
 
 
 def _ask_at_once(how: str, threads: int) -> list[int]:
-    engine()  # made before the threads are: each would make one of its own
     together = Barrier(threads)
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(_ask, [how] * threads, [together] * threads))

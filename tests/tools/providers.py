@@ -64,7 +64,7 @@ def says(status: int = 200, body: Any = None, **headers: str) -> Callable[[Reque
 
 
 class Providers:
-    """What the server answers, by path, and what it was asked."""
+    """The answers of the server by path, and the requests that it received."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("").rstrip("/")

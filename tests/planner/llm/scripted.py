@@ -93,7 +93,7 @@ def stream(pieces: Iterable[str], *, whole: bool = False) -> Response:
 
 
 class Script:
-    """What the server does, and what it was asked."""
+    """The answers of the server, and the requests that it received."""
 
     def __init__(self) -> None:
         self.url = ""

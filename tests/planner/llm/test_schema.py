@@ -38,7 +38,7 @@ class Dog(BaseModel):
 
 
 class Nasty(BaseModel):
-    """What strict mode cannot say, beside what it can."""
+    """Arguments that strict mode cannot express, beside some that it can."""
 
     anything: Any
     mapping: dict[str, int] = {}

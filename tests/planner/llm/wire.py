@@ -44,7 +44,7 @@ def chunked(*pieces: bytes, **headers: str) -> bytes:
 
 
 class Wire:
-    """What the server does, and what it was asked."""
+    """The behaviour of the server, and the requests that it received."""
 
     def __init__(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         self.address = f"{'https' if tls else 'http'}://localhost:{listener.getsockname()[1]}"

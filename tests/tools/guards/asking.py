@@ -28,13 +28,13 @@ TENANT = UUID("0198c0de-0000-7000-8000-000000000001")
 
 
 class Question(BaseModel):
-    """What is asked."""
+    """A question to the service."""
 
     about: str = "the weather"
 
 
 class Answer(BaseModel):
-    """What the service says."""
+    """An answer of the service."""
 
     said: str
 

@@ -28,7 +28,7 @@ END:VCALENDAR
 
 @dataclass
 class CalendarServer:
-    """Where it listens, and what stands in its calendars."""
+    """A calendar server: its address, and the content of its calendars."""
 
     port: int
 

@@ -15,7 +15,7 @@ class Empty(Contract):
 
 
 class Number(Contract):
-    """What a well-behaved tool returns."""
+    """The result of a well-behaved tool."""
 
     number: int
 
@@ -27,13 +27,13 @@ class Text(Contract):
 
 
 class Exit(Contract):
-    """How to leave."""
+    """The exception that a call ends with."""
 
     by: Literal["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
 
 
 class Block(Contract):
-    """What to wait for."""
+    """A pipe that a call waits for."""
 
     fifo: Path
     """A pipe that nobody writes to."""

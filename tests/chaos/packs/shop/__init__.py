@@ -11,7 +11,7 @@ from tools.registry import tool
 
 
 class Order(Contract):
-    """What to order, and where."""
+    """An article to order, and the shop."""
 
     shop: Path
     is_heard: bool = False
