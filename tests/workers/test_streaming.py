@@ -165,7 +165,7 @@ def test_steps_whose_start_was_lost_are_told_once(monkeypatch: pytest.MonkeyPatc
         patch.setattr(plans, "start_early", lose_the_answer)
         start(early, 1)
     take(early, 2)
-    record_over(turn, set(), *STEPS, told=early.held_by(PLAN).told)
+    record_over(turn, set(), *STEPS, told=early.held_by(PLAN).begun.told)
 
     told = [event for event in events_told(turn.id) if event.startswith("plan.step")]
     assert told == ["plan.step a", "plan.step b", "plan.step w"]
