@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -14,9 +15,9 @@ from models.ledger import shared_steps, steps
 from models.ledger.shared_steps import Advancing, Looking
 from models.ledger.steps import FinishedStep, Holder, Wanted
 from models.shared_commits import SharedCommits
-from tests.factories import running_turn, step
+from tests.factories import claim_turn, make_tenant, open_turn, record_plan, running_turn, step
 from tests.facts import wait_for
-from tests.models.stopping import statuses
+from tests.models.stopping import claim, close, end, statuses
 from workers import step_commits
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -134,6 +135,48 @@ def test_a_turn_that_somebody_has_the_lock_of_keeps_no_other_waiting() -> None:
     assert [each is None for each in others] == [True, False]
     assert (statuses(busy)["a"], statuses(free)["a"]) == ("running", "succeeded")
     assert step_commits.advance(recording(busy)).fenced == []
+
+
+def test_commits_in_opposite_order_do_not_wait_for_each_other() -> None:
+    """Each leaves out the turn whose conversation's memory the other has changed; that one is recorded by itself."""
+    late_x, next_x = late_write_and_next_read("x")
+    late_y, next_y = late_write_and_next_read("y")
+    both = threading.Barrier(2, timeout=8)
+
+    def commit(*items: Advancing) -> list[bool]:
+        with statement() as db, db.transaction():
+            made = []
+            for item in items:
+                made += shared_steps.advance_all(db, [item])
+                both.wait()
+        return [each is not None for each in made]
+
+    with ThreadPoolExecutor(2) as pool:
+        x_first, y_first = pool.submit(commit, late_x, next_y), pool.submit(commit, late_y, next_x)
+
+    assert (x_first.result(), y_first.result()) == ([True, False], [True, False])
+    assert [step_commits.advance(item).fenced for item in (next_x, next_y)] == [[], []]
+    assert [statuses(item.turn_id)["a"] for item in (next_x, next_y)] == ["succeeded", "succeeded"]
+
+
+def late_write_and_next_read(conversation_id: str) -> tuple[Advancing, Advancing]:
+    """Return the records of a call with an effect that outlasts its turn, and of a remembered read of the next turn."""
+    tenant_id = make_tenant()
+    first = claim_turn(open_turn(tenant_id, conversation_id=conversation_id).turn_id)
+    assert first is not None
+    record_plan(first, step("w", tool="sim.write", args={"value": 7}))
+    claim(first.id, "w")
+    closed = close(first.id)
+    assert closed is not None
+    assert closed.respond is not None
+    end(first.id, closed.respond)
+    following = claim_turn(open_turn(tenant_id, conversation_id=conversation_id).turn_id)
+    assert following is not None
+    record_plan(following, step("a"), step("b"))
+    claim(following.id, "a")
+    late, read = recording(first.id, "w"), recording(following.id)
+    remember = {"tool": "sim.wait", "args": {}, "for_s": 60.0}
+    return late, read._replace(finished=[replace(read.finished[0], input_hash="h", remember=remember)])
 
 
 def _advance_all(*turns: UUID) -> list[steps.Advance | None]:

@@ -5,11 +5,16 @@ create function hot.is_rolled_back(p_superseded_by uuid) returns boolean languag
   select exists (select from turns where id = p_superseded_by and on_busy = 'rollback')
 $$;
 
+-- The lock of what a turn's conversation remembers.
+create function hot.memory_lock(p_turn turns) returns bigint language sql stable as $$
+  select hashtextextended(concat_ws('|', 'memory', p_turn.tenant_id, p_turn.conversation_id), 0)
+$$;
+
 -- Takes the right to change what a conversation remembers; the caller holds the turn's lock. The conversation's active turn is not
 -- alone with it: a call with an effect may end after its turn has. Two who change several rows in another order would be a deadlock.
 create function hot.lock_memory(p_turn turns) returns void language plpgsql as $$
 begin
-  perform pg_advisory_xact_lock(hashtextextended(concat_ws('|', 'memory', p_turn.tenant_id, p_turn.conversation_id), 0));
+  perform pg_advisory_xact_lock(hot.memory_lock(p_turn));
 end $$;
 
 -- Remembers results of steps that were recorded just now, `p_ended`, and whose tools are remembered: of p_finished those with

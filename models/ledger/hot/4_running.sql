@@ -427,18 +427,21 @@ begin
                             'events', v_told);
 end $$;
 
--- Takes a turn's lock, unless somebody else has it.
-create function hot.is_turn_free(p_turn uuid) returns boolean language plpgsql as $$
+-- Takes the locks that the record of a turn's steps needs, the turn's and that of its conversation's memory, unless somebody else has
+-- one of them.
+create function hot.is_free_to_advance(p_turn uuid) returns boolean language plpgsql as $$
+declare
+  t turns;
 begin
-  perform from turns where id = p_turn for no key update skip locked;
-  return found;
+  select * into t from turns where id = p_turn for no key update skip locked;
+  return found and pg_try_advisory_xact_lock(hot.memory_lock(t));
 end $$;
 
 -- Records for several executors in one commit: [{turn, generation, worker, finished, begun, back, lanes, queue, take, mixed}], as
--- hot.advance has them. Out, for each: the same as of hot.advance; null where somebody else has its turn's lock, because who holds
--- the locks of several turns may not wait.
+-- hot.advance has them. Out, for each: the same as of hot.advance; null where somebody else has a lock that it needs, because who
+-- holds the locks of several turns may not wait.
 create function hot.advance_all(p_asked jsonb, p_lease_ms int) returns setof jsonb language sql as $$
-  select case when hot.is_turn_free((a ->> 'turn')::uuid) then hot.advance(
+  select case when hot.is_free_to_advance((a ->> 'turn')::uuid) then hot.advance(
            (a ->> 'turn')::uuid, (a ->> 'generation')::int, a ->> 'worker', a -> 'finished', a -> 'begun',
            array(select jsonb_array_elements_text(a -> 'back')), a -> 'lanes', a ->> 'queue', (a ->> 'take')::int,
            (a ->> 'mixed')::boolean, p_lease_ms) end
