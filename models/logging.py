@@ -10,9 +10,12 @@ import traceback
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-import structlog
-
+from models.loading import without
 from models.settings import misspelt, settings
+
+# Rich would draw tracebacks that `format_error` writes. It takes as long to load as structlog.
+with without("rich"):
+    import structlog
 
 _OURS = "turnloom"
 _DATABASES = ("psycopg", "sqlalchemy")

@@ -22,8 +22,9 @@ from redis import Redis
 from xdist.scheduler import LoadScopeScheduling
 
 from models.database import close_connections
-from models.migration import OWNER_ROLE, upgrade
+from models.migration import upgrade
 from models.redis import redis as redis_client
+from models.roles import OWNER_ROLE
 from models.settings import settings
 from workers.app import app
 from workers.embedded import Servers, Stack, StackOptions

@@ -3,7 +3,7 @@
 from apiflask import APIBlueprint
 from flask import Response
 
-from models import migration
+from models import revisions
 from models.contracts.base import Contract
 from models.contracts.listing import Health
 from models.database import transaction
@@ -61,7 +61,7 @@ def _unaccepting() -> str | None:
 def _pending(url: str) -> str | None:
     if url in _migrated:
         return None
-    lacking = migration.pending(url)
+    lacking = revisions.pending(url)
     if lacking is None:
         _migrated.add(url)
     return lacking

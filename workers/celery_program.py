@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-from celery.bin.base import CLIContext
 
 from models.errors import Misconfigured
-from models.loading import loading
+from models.loading import loading, without
+
+# Pygments colours what `celery inspect` prints.
+with without("pygments"):
+    from celery.bin.base import CLIContext
 
 
 def main(application: str, program: str, options: list[str]) -> None:

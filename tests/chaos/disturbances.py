@@ -17,7 +17,7 @@ import pytest
 from redis import Redis, RedisError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
-from models.migration import APPLICATION_ROLE
+from models.roles import APPLICATION_ROLE
 from tests.chaos.drills import LONG, Disturbance, Ground
 from tests.facts import wait_for
 from workers.app import QUEUES

@@ -17,7 +17,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from models.migration import role_rights, upgrade
+from models.migration import upgrade
+from models.roles import role_rights
 from models.settings import Settings, settings
 from workers.cli import main
 from workers.embedded import Stack, StackOptions

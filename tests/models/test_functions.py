@@ -11,7 +11,8 @@ from models import functions
 from models.database import statement, transaction
 from models.errors import Conflict, Unavailable
 from models.ledger import readiness
-from models.migration import pending, upgrade
+from models.migration import upgrade
+from models.revisions import pending
 from models.settings import settings
 from tests.factories import make_tenant, open_turn
 

@@ -2,13 +2,16 @@
 
 import psycopg
 import pytest
+from alembic.script import ScriptDirectory
 
 from models.database import transaction
 from models.functions import installed
 from models.ledger import audit
 from models.ledger.audit import Scope
-from models.migration import differences, downgrade, pending, role_rights, upgrade
-from models.settings import settings
+from models.migration import differences, downgrade, upgrade
+from models.revisions import known_revisions, pending
+from models.roles import role_rights
+from models.settings import ROOT, settings
 from tests.factories import make_tenant, open_turn
 
 
@@ -22,6 +25,13 @@ def owner_url(database: str) -> str:
 def test_upgrade_from_empty_equals_the_tables(owner_url: str) -> None:
     """No column, index or constraint is in one and not in the other."""
     assert differences(owner_url) == []
+
+
+def test_revisions_are_known_by_their_files() -> None:
+    """The names of the files tell what Alembic reads in them."""
+    script = ScriptDirectory(str(ROOT / "migrations"))
+
+    assert known_revisions() == [each.revision for each in script.walk_revisions()][::-1]
 
 
 def test_down_and_up_again(owner_url: str, database: str) -> None:

@@ -57,7 +57,7 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
     """What keeps a turn from being accepted comes first."""
     beat(*QUEUES)
     redis.note_beat(60)
-    monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
+    monkeypatch.setattr("web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2")
 
     answer = client.get("/healthz?deep=1")
 
@@ -67,7 +67,7 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
 
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database at another revision is named as what is missing."""
-    monkeypatch.setattr("web.health.migration.pending", lambda _: "the database is at revision 1, this needs 2")
+    monkeypatch.setattr("web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2")
 
     answer = client.get("/readyz")
 

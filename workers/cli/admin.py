@@ -8,7 +8,8 @@ import click
 from models.contracts.turn import SCOPES
 from models.database import transaction
 from models.ledger import inventory, keys, tenants
-from models.migration import APPLICATION_ROLE, set_defaults, upgrade
+from models.migration import set_defaults, upgrade
+from models.roles import APPLICATION_ROLE
 from models.settings import settings
 from tools.hotel.catalogue import DEMO, read_catalogue
 from tools.research.loading import load_shipped

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from models import database as postgres
-from models import functions, migration
+from models import functions, revisions, roles
 from models import redis as live
 from models.errors import Unavailable
 from models.ledger import readiness
@@ -38,7 +38,7 @@ def connections() -> str:
 
 def schema() -> str:
     """Compare the tables and functions with those that this version needs."""
-    missing = migration.pending(settings().database_url)
+    missing = revisions.pending(settings().database_url)
     if missing is None:
         with postgres.transaction() as db:
             missing = readiness.lacking(db)
@@ -49,7 +49,7 @@ def schema() -> str:
 
 def role() -> str:
     """Look what the role may do."""
-    is_superuser, is_owner = migration.role_rights(settings().database_url)
+    is_superuser, is_owner = roles.role_rights(settings().database_url)
     if is_superuser or is_owner:
         raise Unavailable(f"the application's role {'is a superuser' if is_superuser else 'owns the tables'}")
     return "owns nothing"

@@ -16,7 +16,7 @@ from typing import Self, cast
 import httpx2
 
 from models.errors import Unavailable
-from models.migration import provision
+from models.roles import provision
 from models.settings import Placement, settings
 from workers.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
 from workers.embedded.home import Access, Home, writing
