@@ -31,10 +31,11 @@ class RoadTask(Task):  # type: ignore[type-arg]
         log.error("task.failed", task=self.name, task_id=task_id, turn_id=turn_id, exc_info=exc)
 
 
-def _make_app() -> "Celery[Task[Any, Any]]":
+def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
+    """Return an application with our settings. `options` are those of `Celery`."""
     url = settings().redis_url
     TRANSPORT_ALIASES["redis"] = "workers.transport:Transport"
-    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend="workers.chords:Backend", task_cls=RoadTask)
+    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=backend, task_cls=RoadTask, **options)
     made.conf.update(
         include=[
             *(
@@ -83,7 +84,7 @@ def _make_app() -> "Celery[Task[Any, Any]]":
     return made
 
 
-app = _make_app()
+app = make_app("workers.chords:Backend")
 
 
 @setup_logging.connect

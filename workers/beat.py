@@ -1,4 +1,4 @@
-"""The application as beat sees it: the schedule, no task and no results, so that it starts at once and stays small."""
+"""The application of beat: the schedule, but no tasks and no results, so that it starts at once and stays small."""
 
 from contextlib import suppress
 from socket import gethostname
@@ -10,12 +10,11 @@ from celery.signals import beat_init
 from models import redis
 from models.errors import Unavailable
 from workers import watchdog
-from workers.app import app
+from workers.app import make_app
 from workers.pulse import Pulse
 
-app.conf.include = []
-app.backend_cls = "disabled"
-app.conf.beat_max_loop_interval = 2.0
+app = make_app("disabled", set_as_current=False)
+app.conf.update(include=[], beat_max_loop_interval=2.0)
 
 ALIVE_S = 6.0
 """Beat that has missed three ticks counts as gone."""
