@@ -1,5 +1,6 @@
 """An application for gunicorn that takes its time, for tests of connections."""
 
+import gc
 import time
 from collections.abc import Iterator
 
@@ -37,3 +38,13 @@ def large() -> Response:
 @app.get("/file")
 def file() -> Response:
     return send_file(__file__)
+
+
+@app.get("/garbage")
+def garbage() -> list[int]:
+    """Leave cycles behind; tell how often each generation was looked through meanwhile."""
+    before = [each["collections"] for each in gc.get_stats()]
+    for _ in range(50_000):
+        cycle: list[object] = []
+        cycle.append(cycle)
+    return [now["collections"] - then for now, then in zip(gc.get_stats(), before, strict=True)]

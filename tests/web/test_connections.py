@@ -224,6 +224,15 @@ def _is_let_in(client: socket.socket) -> bool:
     return False
 
 
+def test_what_open_requests_hold_is_not_looked_through_for_garbage(connect: Connect) -> None:
+    """What new requests leave behind is."""
+    answer = asked(connect(), b"GET /garbage HTTP/1.1\r\nHost: x\r\n\r\n")
+    young, *older = map(int, answer.rpartition(b"[")[2].strip(b"]\n").split(b","))
+
+    assert young > 50
+    assert older == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("peer", "counted"),
     [
