@@ -19,7 +19,7 @@ AT_ONCE = 16
 """Messages in a commit: more would save little, and the first of them wait for the last."""
 READ_AT_ONCE = 32
 """Questions that are answered together: more would save little, and a message that is accepted meanwhile waits until
-all of their answers are written."""
+all that was found is read."""
 _APART, _LOOKUPS, _SHARED_READS = 2, 1, 1
 _PATIENCE_S, _READERS_PATIENCE_S = 1.0, 10.0
 _RETRY_AFTER_S = 2.0

@@ -15,6 +15,7 @@ from uuid import UUID
 from models.errors import NotFound, Unavailable
 from models.gathering import Gatherer
 from web import gate
+from web.precedence import give_way
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
@@ -39,6 +40,7 @@ def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Fo
             asked.found.cancel()
             message = f"Postgres did not answer within {_PATIENCE_S:.0f} s"
             raise Unavailable(message, code="database_unavailable") from error
+    give_way()
     return found
 
 

@@ -2,11 +2,20 @@
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from pathlib import Path
 
 from flask import Flask, Response, request, send_file
+from gevent.monkey import get_original
+
+from web.reading import read
+
+READERS = 20
+Key = tuple[int, str]
 
 app = Flask(__name__)
+_places, _asked, _found = count(), set[Key](), set[Key]()
 
 
 @app.post("/length")
@@ -40,6 +49,27 @@ def file() -> Response:
     return send_file(__file__)
 
 
+@app.get("/hold")
+def hold() -> str:
+    """Let nobody else run until told to go on, by a file."""
+    _hold(request.args["folder"])
+    return ""
+
+
+@app.route("/place", methods=["GET", "POST"])
+def place() -> str:
+    """Tell how many were answered before."""
+    return str(next(_places))
+
+
+@app.get("/read")
+def read_place() -> str:
+    """Tell whether it was read with the last readers, while nobody else ran, and how many were answered before."""
+    key = len(_asked), request.args["folder"]
+    _asked.add(key)
+    return f"{read(_read, key)} {place()}"
+
+
 @app.get("/garbage")
 def garbage() -> list[int]:
     """Leave cycles behind; tell how often each generation was looked through meanwhile."""
@@ -48,3 +78,18 @@ def garbage() -> list[int]:
         cycle: list[object] = []
         cycle.append(cycle)
     return [now["collections"] - then for now, then in zip(gc.get_stats(), before, strict=True)]
+
+
+def _read(keys: Sequence[Key]) -> Mapping[Key, bool]:
+    while len(_asked) < READERS:
+        time.sleep(0.01)
+    _found.update(keys)
+    if is_last := len(_found) == READERS:
+        _hold(keys[0][1])
+    return dict.fromkeys(keys, is_last)
+
+
+def _hold(folder: str) -> None:
+    Path(folder, "held").touch()
+    while not Path(folder, "go").exists():
+        get_original("time", "sleep")(0.01)  # the patched one lets others run

@@ -1,0 +1,62 @@
+"""A message is taken before those who only read, however many of them come with it. Told by who is answered first."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.facts import wait_for
+from tests.web.slow_app import READERS
+from tests.web.test_connections import Connect, asked, served
+
+MESSAGE = b"POST /place HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+FIRST = {0, 1, 2}
+"""Readers may be answered before a message: one who has just been let through, and one between two messages."""
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    # None of the connections is to end while the process is held.
+    with served(HEADER_TIMEOUT_S=60, IDLE_TIMEOUT_S=60) as connecting:
+        yield connecting
+
+
+def test_readers_who_come_with_a_message_are_answered_after_it(connect: Connect, tmp_path: Path) -> None:
+    """Whether it comes before all of them or after."""
+    holder, before, after, *readers = clients = [connect() for _ in range(3 + READERS)]
+    for client in clients:
+        asked(client, b"GET /wait?s=0 HTTP/1.1\r\nHost: x\r\n\r\n")  # the server has it
+    holder.sendall(_get(f"/hold?folder={tmp_path}"))
+    wait_for((tmp_path / "held").exists)
+    before.sendall(MESSAGE)
+    for reader in readers:
+        reader.sendall(_get("/place"))
+    after.sendall(MESSAGE)
+    (tmp_path / "go").touch()
+
+    assert {_place(before), _place(after)} <= FIRST
+    assert {_place(reader) for reader in readers} < set(range(READERS + 2))
+
+
+def test_readers_who_are_answered_together_let_a_message_pass(connect: Connect, tmp_path: Path) -> None:
+    """It came while their answers were read."""
+    poster, *readers = [connect() for _ in range(1 + READERS)]
+    asked(poster, b"GET /wait?s=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+    for reader in readers:
+        reader.sendall(_get(f"/read?folder={tmp_path}"))
+    wait_for((tmp_path / "held").exists)
+    poster.sendall(MESSAGE)
+    (tmp_path / "go").touch()
+
+    place = _place(poster)
+    answers = [asked(reader, b"").rpartition(b"\n")[2].split() for reader in readers]
+    assert sum(int(before) < place for was_last, before in answers if was_last == b"True") in FIRST
+
+
+def _get(address: str) -> bytes:
+    return f"GET {address} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+def _place(client: socket.socket) -> int:
+    return int(asked(client, b"").rpartition(b"\n")[2])
