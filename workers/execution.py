@@ -37,7 +37,7 @@ from workers.heartbeat import leases
 from workers.outcomes import GRACE_S, Outcome, Parked, broken
 from workers.persisting import persist
 from workers.responding import respond
-from workers.underway import GATHER_MOST_S, Call
+from workers.underway import GATHER_MOST_S, Call, may_join_until
 
 
 def current_holder() -> Holder:
@@ -172,7 +172,8 @@ class Executor:
             while True:
                 done[outcome.id] = outcome
                 self._hear(outcome, ended_at)
-                patience_s = until - time.monotonic() if len(done) < len(self._live) else 0.0
+                others = may_join_until(call for name, call in self._live.items() if name not in done)
+                patience_s = min(until, others) - time.monotonic()
                 outcome, ended_at = self._outcomes.get(timeout=max(0.0, patience_s))
                 until = min(max(until, self._awaited(outcome, ended_at)), most)
         except Empty:
@@ -236,8 +237,9 @@ class Executor:
         rests = [rest for call in calls.values() if (rest := call.rest())]
         lanes = rests + self._later + [[step.id] for step in back]
         self._later = []
-        # Lanes that wait get their slots back when they go on.
-        free = 0 if isolation.is_child() or self._ahead else max(0, slots - len(self._live) - len(rests))
+        # What waits ahead may all go on at the same time.
+        under_way = len(self._live) + len(self._ahead) + len(rests)
+        free = 0 if isolation.is_child() else max(0, slots - under_way)
 
         names = [step.id for step in back]
         wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=names)

@@ -1,5 +1,6 @@
 """Tool calls that are under way."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
@@ -41,8 +42,18 @@ class Call:
         is_quick = self.step.effect == "read" and ended_at - self.began_at < _QUICK_S
         return ended_at + _GATHER_S if is_quick else ended_at
 
+    @property
+    def is_quick_until(self) -> float:
+        """Until when it may still end so soon that another one waits for it."""
+        return self.began_at + _QUICK_S + _GATHER_S
+
     def give_up(self) -> FinishedStep:
         """Return the outcome of a call that has overrun its time, and count it."""
         outcome = given_up(self.step)
         count_given_up(self.step.tool, outcome, self.step.timeout_ms / 1000)
         return outcome
+
+
+def may_join_until(calls: Iterable[Call]) -> float:
+    """Return until when one of these calls may end at once; in the past where all of them last, or there is none."""
+    return max((call.is_quick_until for call in calls), default=-inf)

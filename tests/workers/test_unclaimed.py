@@ -12,7 +12,7 @@ from celery.exceptions import Ignore
 from models.database import statement
 from models.ledger import steps
 from models.ledger.steps import Holder
-from tests.factories import running_turn, step
+from tests.factories import queue_length, running_turn, step
 from tests.facts import wait_for
 from tests.journeys.following import wait_step
 from tests.models.early import told
@@ -76,6 +76,16 @@ def test_reads_that_were_looked_at_together_follow_each_other() -> None:
     looked_at(turn.id, ["a", "b"])()
 
     assert (row(turn.id, "b").status, row(turn.id, "b").result) == ("succeeded", {"value": 3})
+
+
+@pytest.mark.usefixtures("patient")
+def test_what_becomes_ready_beside_reads_that_wait_costs_no_message() -> None:
+    """One waits for another, both in their worker: a further one is taken by the same worker, which has slots left."""
+    turn = running_turn(wait_step("a", ms=300), step("b", "a"), step("c"), step("d", "c"), max_steps=1)
+
+    looked_at(turn.id, ["a"], ["b"], ["c"], slots=4)()
+
+    assert (set(statuses(turn.id).values()), queue_length("tools.io")) == ({"succeeded"}, 0)
 
 
 def test_a_read_that_lasts_is_claimed() -> None:
