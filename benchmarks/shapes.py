@@ -14,7 +14,7 @@ class Shape:
     """A DAG with durations."""
 
     needs: Mapping[str, Sequence[str]]
-    ms: Mapping[str, int]
+    ms: Mapping[str, float]
 
     @property
     def critical_path_ms(self) -> float:
@@ -53,7 +53,7 @@ def chain(length: int, ms: int) -> Shape:
 def n_shape(scale: float = 1) -> Shape:
     """Return the smallest plan that no chord can express: a long step beside a short one that feeds a long one."""
     needs = {"a": [], "b": [], "c": ["a"], "d": ["a", "b"]}
-    return Shape(needs, _scaled({"a": 200, "b": 600, "c": 600, "d": 200}, scale))
+    return scaled(Shape(needs, {"a": 200, "b": 600, "c": 600, "d": 200}), scale)
 
 
 def trip(scale: float = 1) -> Shape:
@@ -71,7 +71,7 @@ def trip(scale: float = 1) -> Shape:
         "answer": ["days", "budget"],
     }
     durations = (100, 500, 300, 100, 600, 100, 200, 300, 100, 200)
-    return Shape(needs, _scaled(dict(zip(needs, durations, strict=True)), scale))
+    return scaled(Shape(needs, dict(zip(needs, durations, strict=True))), scale)
 
 
 def mixed() -> Shape:
@@ -107,5 +107,6 @@ def random_plan(seed: int, steps: int, slowest_ms: int) -> Shape:
     return Shape(needs, {step: rng.randint(slowest_ms // 10, slowest_ms) for step in needs})
 
 
-def _scaled(ms: Mapping[str, int], scale: float) -> dict[str, int]:
-    return {step: round(duration * scale) for step, duration in ms.items()}
+def scaled(shape: Shape, scale: float) -> Shape:
+    """Return the plan with durations that are so many times as long."""
+    return Shape(shape.needs, {step: round(duration * scale) for step, duration in shape.ms.items()})

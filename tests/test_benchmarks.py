@@ -3,6 +3,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from benchmarks.clients import Answer, Client
 from benchmarks.drivers.orders import Order, one_by_one
 from benchmarks.filling import fill
 from benchmarks.load import drive
-from benchmarks.makespan import recorded_workflows
+from benchmarks.makespan import recorded_workflows, wall
 from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, percentile
 from benchmarks.recording import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
@@ -89,6 +90,33 @@ def test_recorded_workflows_are_scaled_to_seconds(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("TURNLOOM_CASES", str(tmp_path))
 
     assert recorded_workflows() == {"narrow": Shape({"a": ["b"], "b": []}, {"a": 1000, "b": 3000})}
+
+
+def shown_turn(*steps: tuple[str, int, int]) -> dict[str, object]:
+    """A finished turn as the API shows it. Its plan was recorded after 50 ms; the steps have times after its start."""
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    times = [(name, *(began + timedelta(milliseconds=ms) for ms in (start, end))) for name, start, end in steps]
+    return {
+        "created_at": began.isoformat(),
+        "timings": {"queued_ms": 10.0, "planning_ms": 40.0, "responding_ms": 5.0, "total_ms": 1055.0},
+        "steps": [{"id": name, "started_at": str(start), "finished_at": str(end)} for name, start, end in times],
+    }
+
+
+@pytest.mark.parametrize(
+    ("starts_at", "whole", "steps"),
+    [
+        pytest.param(53, 1000, 947, id="after the record"),
+        pytest.param(20, 1030, 980, id="while the plan was written"),
+    ],
+)
+def test_a_makespan_leaves_out_the_wait_for_the_plan(starts_at: int, whole: float, steps: float):
+    """A step that began before its plan was recorded counts with the time that it had run by then, not its wait."""
+    turn = shown_turn(("a", starts_at, starts_at + 500), ("b", 600, 1000))
+
+    measured = wall(turn, Shape({"a": [], "b": ["a"]}, {"a": 500, "b": 400}))
+
+    assert measured == pytest.approx((whole, steps))
 
 
 def test_a_random_plan_is_the_same_each_time():
