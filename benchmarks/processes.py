@@ -1,4 +1,4 @@
-"""Further processes beside the stack, on its servers."""
+"""Further processes beside the stack, on its servers, and the databases that they use."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -72,6 +72,12 @@ def stop(processes: Iterable[Process]) -> None:
         process.ask_to_stop()
     for process in ending:
         process.stop(_STOP_TIMEOUT_S)
+
+
+def analyze(stack: Stack, database: str) -> None:
+    """Gather the statistics of a database's tables, as autovacuum does after a while: plans without them read more."""
+    with psycopg.connect(superuser_url(stack, database), autocommit=True) as db:
+        db.execute("ANALYZE")
 
 
 def superuser_url(stack: Stack, database: str = DATABASE) -> str:

@@ -14,7 +14,7 @@ from benchmarks import contenders
 from benchmarks.contenders import Contender
 from benchmarks.crowd import Crowd, Meter, Window, Wish
 from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_least, at_most, percentile, progress, refuse_failures
-from benchmarks.processes import without_workers
+from benchmarks.processes import analyze, without_workers
 from benchmarks.server_counters import ServerCounters
 from benchmarks.shapes import fan_out, mixed
 from benchmarks.ways import Way, by_stream, by_wait, polling
@@ -109,6 +109,7 @@ def _measure(of: Stack, system: Contender, cases: Iterator[Case], *, short: bool
         for plan in _PLANS:
             crowd = Crowd(system.urls, system.key, _MANY)
             crowd.measure(_wish(Case(plan, _MANY, "stream")), 0.0 if short else _WARM_UP_S, meter)
+        analyze(of, system.database)
         for case in cases:
             crowd = Crowd(system.urls, system.key, case.at_once)
             window = crowd.measure(_wish(case), seconds[case.at_once], meter)
@@ -161,6 +162,7 @@ def _row(case: Case, name: str, of: Rounds, measured: Mapping[Case, Rounds]) -> 
         "÷ stream": "" if case.way == "stream" else _spread(rounds, streamed, _per_s),
         "CPU ms": _figures(rounds, _cost_ms),
         f"CPU ÷ {FUNCTIONAL}": ratio(FUNCTIONAL, _cost_ms),
+        "CPU ÷ stream": "" if case.way == "stream" else _spread(rounds, streamed, _cost_ms),
         "p50 ms": _figures(rounds, _p50_ms),
         f"p50 ÷ {FUNCTIONAL}": ratio(FUNCTIONAL, _p50_ms),
         **{f"CPU ms: {group}": _figures(rounds, _used(_cpu(group))) for group in _CPU},

@@ -42,6 +42,18 @@ def test_servers_leave_nothing_behind():
     assert not home.exists()
 
 
+def test_new_tables_soon_have_statistics(tmp_path):
+    """Without them Postgres plans badly, so autovacuum comes earlier than its default of once a minute."""
+    servers = Servers(tmp_path)
+
+    try:
+        with psycopg.connect(servers.owner_url) as connection:
+            setting = "SELECT setting::int FROM pg_settings WHERE name = 'autovacuum_naptime'"
+            assert connection.execute(setting).fetchone() == (15,)
+    finally:
+        servers.close()
+
+
 def test_data_survives_kill_9(tmp_path):
     """After kill -9 a new start on the same directory works, and what was committed is there."""
     with subprocess.Popen([sys.executable, "-c", CRASHING, str(tmp_path)], stdout=subprocess.PIPE) as crashing:

@@ -65,6 +65,9 @@ def postgres(home: Home) -> Server:
     }
     if home.ephemeral:
         options["fsync"] = "off"  # survives kill -9; only a crash of the machine would need it
+    else:
+        # New tables have no statistics. Until autovacuum gathers them, a turn reads all turns of its tenant.
+        options["autovacuum_naptime"] = "15s"
     command = [str(folder / "postgres"), "-D", str(data)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
     program = Program(
