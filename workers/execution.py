@@ -110,10 +110,16 @@ class Executor:
             advance = self._record(finished, back, slots)
             if back and advance.generation != self._generation:
                 send("resume", self._turn_id, queue="maintenance")  # what was given back is in no fragment of this one
-            self._take(advance.claimed)
+            self._pursue(advance, slots)
             if advance.respond is not None:
                 reach("reply.due")
                 self._respond(advance.respond, advance.material)
+
+    def _pursue(self, advance: Advance, slots: int) -> None:
+        """Begin what was claimed, then send what is for others, and only then claim what needs a commit of its own."""
+        self._take([lane for lane in advance.claimed if lane.step])
+        canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
+        self._take([lane for lane in advance.claimed if not lane.step])
 
     def _take(self, lanes: Sequence[ClaimedLane]) -> None:
         for lane in lanes:
@@ -129,10 +135,7 @@ class Executor:
                 self._start(step, lane.steps, is_told=step.attempt > 0)
 
     def _start(self, step: ClaimedStep, lane: list[str], *, is_told: bool) -> None:
-        if step.attempt:
-            reach(f"{step.effect}.claimed")
-        else:
-            reach("read.looked_at")
+        reach(f"{step.effect}.claimed" if step.attempt else "read.looked_at")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         now = time.monotonic()
         end = now + allowed_ms / 1000
@@ -218,7 +221,7 @@ class Executor:
 
     def _claim_running(self, slots: int) -> None:
         """Claim the reads that began without a claim and still run: from now on they have leases."""
-        self._advance([], Wanted([], self._queue, 0, mixed=False, begun=self._begun()), slots)
+        self._pursue(self._advance([], Wanted([], self._queue, 0, mixed=False, begun=self._begun())), slots)
         reach("read.claimed_late")
 
     def _let_go(self, parked: Parked) -> None:
@@ -244,7 +247,7 @@ class Executor:
         names = [step.id for step in back]
         wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=names)
         try:
-            return self._advance([self._timed(step, calls[step.id]) for step in finished], wanted, slots)
+            return self._advance([self._timed(step, calls[step.id]) for step in finished], wanted)
         finally:
             self._release([*(call.step for call in calls.values()), *back])
 
@@ -256,8 +259,8 @@ class Executor:
             if not call.is_told
         ]
 
-    def _advance(self, ended: Sequence[FinishedStep], wanted: Wanted, slots: int) -> Advance:
-        """Commit what ended and what began, tell of it, and send what is others'."""
+    def _advance(self, ended: Sequence[FinishedStep], wanted: Wanted) -> Advance:
+        """Commit what ended and what began, and tell of it."""
         names = [*(step.id for step in ended), *(step.id for step in wanted.begun)]
         asked = Advancing(self._turn_id, self._generation, ended, wanted, self._holder)
         advanced = persist(self._turn_id, names, partial(step_commits.advance, asked))
@@ -275,7 +278,6 @@ class Executor:
             if not call.step.attempt:
                 call.step = replace(call.step, attempt=1)
                 self._hold(call.step)
-        canvas.publish(self._turn_id, advanced.generation, map(load_expression, advanced.fragments), slots)
         return advanced
 
     def _timed(self, step: FinishedStep, call: Call) -> FinishedStep:

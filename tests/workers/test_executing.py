@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,8 @@ from tests.facts import wait_for
 from tests.journeys.following import wait_step
 from tests.models.parking import row
 from tests.models.stopping import statuses
+from tools.registry import Tool
+from tools.sim.load import Wait, Waited
 from workers.execution import Executor
 from workers.recovery import recompile, resume
 
@@ -62,6 +65,24 @@ def test_reads_that_are_given_back_in_another_generation_are_sent_anew() -> None
     assert (statuses(turn.id)["b"], queue_length("maintenance")) == ("pending", 1)
     resume(str(turn.id))
     assert claimed(turn.id, ["b"], generation=3).verdict == "claimed"
+
+
+def test_a_step_begins_before_others_are_sent(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an executor takes with a record does not wait for the broker, which may be slow."""
+    began, began_first = threading.Event(), []
+
+    def call(query: Wait, _: object) -> Waited:
+        if query.ms > 1:
+            began.set()
+        return Waited(ms=query.ms, payload=None)
+
+    tools["sim.wait"] = replace(tools["sim.wait"], call=call)
+    monkeypatch.setattr("workers.dispatch.push", lambda *_: began_first.append(began.wait(4)))
+    turn = running_turn(step("a"), *(wait_step(name, "a", ms=2) for name in "bcdef"), max_steps=1)
+
+    run(turn.id, ["a"])
+
+    assert began_first == [True]
 
 
 @pytest.mark.parametrize(("tool", "ends"), [("sim.wait", "failed"), ("sim.write", "unknown")])
