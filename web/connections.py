@@ -89,7 +89,7 @@ class Connection:
         self._left_s -= time.monotonic() - began
         if self._phase == "idle" and data:
             self._phase, self._left_s = "header", self._limits.header_s
-            if data.startswith(b"GET "):  # before it is parsed, which is a fifth of the work
+            if data.startswith(b"GET "):  # before its header is parsed: those of a crowd take long, too
                 from web.precedence import give_way  # noqa: PLC0415 - the main process imports nothing of ours
 
                 give_way()
