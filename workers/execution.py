@@ -135,7 +135,10 @@ class Executor:
                 self._start(step, lane.steps, is_told=step.attempt > 0)
 
     def _start(self, step: ClaimedStep, lane: list[str], *, is_told: bool) -> None:
-        reach(f"{step.effect}.claimed" if step.attempt else "read.looked_at")
+        if step.attempt:
+            reach(f"{step.effect}.claimed")
+        else:
+            reach("read.looked_at")
         allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         now = time.monotonic()
         end = now + allowed_ms / 1000
@@ -241,11 +244,8 @@ class Executor:
         lanes = rests + self._later + [[step.id] for step in back]
         self._later = []
         # What waits ahead may all go on at the same time.
-        under_way = len(self._live) + len(self._ahead) + len(rests)
-        free = 0 if isolation.is_child() else max(0, slots - under_way)
-
-        names = [step.id for step in back]
-        wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=names)
+        free = 0 if isolation.is_child() else max(0, slots - len(self._live) - len(self._ahead) - len(rests))
+        wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=[s.id for s in back])
         try:
             return self._advance([self._timed(step, calls[step.id]) for step in finished], wanted)
         finally:
