@@ -27,7 +27,7 @@ from benchmarks import (
     streaming,
 )
 from benchmarks.measuring import Table, refuse_failures, stack
-from models.logging import configure_logging
+from models.runtime.logging import configure_logging
 from workers.embedded import Stack
 
 BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {

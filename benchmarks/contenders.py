@@ -19,7 +19,7 @@ from benchmarks.llm_endpoint import Plans
 from benchmarks.measuring import HasPid
 from benchmarks.processes import running, superuser_url
 from benchmarks.systems import default_worker, our_workers
-from models.settings import Placement
+from models.runtime.settings import Placement
 from workers.embedded import Stack
 from workers.embedded.process import Process
 from workers.embedded.servers import free_port, is_free

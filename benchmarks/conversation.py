@@ -15,7 +15,7 @@ import psycopg
 
 from benchmarks.load import drive
 from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, percentile, progress, stack_groups
-from models.ids import new_id
+from models.runtime.ids import new_id
 from workers.embedded import Stack
 
 _AT_ONCE = 4

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks.clients import Client
 from benchmarks.ways import Refused, Way
-from models.ids import new_id
+from models.runtime.ids import new_id
 
 _LEAST_RAMP = 64
 """Turns that few clients take before we measure, two each: at first all of them do the same at the same time."""

@@ -29,7 +29,7 @@ from benchmarks.measuring import (
 )
 from benchmarks.processes import running, stop
 from benchmarks.ways import Refused, Way, accepted, by_stream, by_wait, polling
-from models.ids import new_id
+from models.runtime.ids import new_id
 from workers.embedded import Stack
 from workers.embedded.process import Process
 from workers.embedded.servers import free_port

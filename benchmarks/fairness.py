@@ -22,7 +22,7 @@ import psycopg
 from benchmarks.load import drive
 from benchmarks.measuring import Row, Spread, Table, at_most, finished_turns, paused, percentile, progress
 from benchmarks.shapes import fan_out
-from models.settings import settings
+from models.runtime.settings import settings
 from workers.embedded import Stack, StackOptions
 
 _REQUEST = {"message": "go", "agent": "generic", "plan": fan_out(4, [200]).plan}

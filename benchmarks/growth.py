@@ -28,7 +28,7 @@ from benchmarks.measuring import (
 )
 from benchmarks.processes import superuser_url
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
-from models.ids import new_id
+from models.runtime.ids import new_id
 from workers.embedded import Stack
 
 _AT_ONCE = 4

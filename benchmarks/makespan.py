@@ -26,9 +26,9 @@ from benchmarks.contenders import llm_endpoint, turnloom
 from benchmarks.measuring import Row, Spread, Table, at_most, progress
 from benchmarks.processes import without_workers
 from benchmarks.shapes import Shape, chain, fan_out, n_shape, random_plan, scaled, trip
-from models.ids import new_id
-from models.settings import Placement
-from planner.graph import critical_path
+from models.runtime.ids import new_id
+from models.runtime.settings import Placement
+from planner.plan.graph import critical_path
 from workers.embedded import Stack
 
 CASES = "TURNLOOM_CASES"

@@ -1,7 +1,7 @@
 """What a step's message costs: published and consumed with our settings, against Celery's defaults on the same broker.
 
 CPU of the publisher, the worker and Valkey. The defaults are the prefork pool, a stored result, emulated
-acknowledgements; ours are those of `workers.app`, on the pool of the queue `tools.io`.
+acknowledgements; ours are those of `workers.broker.app`, on the pool of the queue `tools.io`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from benchmarks import systems
 from benchmarks.drivers.orders import Order
 from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, progress
 from benchmarks.systems import System
-from workers.commands import worker_command
+from workers.broker.commands import worker_command
 from workers.embedded import Stack
 
 _APP = "benchmarks.drivers.messages"
@@ -42,7 +42,7 @@ def run(ours: Stack, short: bool) -> Table:
 def _worker(name: str) -> Sequence[str]:
     if name == "ours":
         command = worker_command(["tools.io"], name="messages", pool="threads", concurrency=16)
-        return [part.replace("workers.app", _APP) for part in command]
+        return [part.replace("workers.broker.app", _APP) for part in command]
     return systems.default_worker(_APP)
 
 

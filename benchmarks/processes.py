@@ -8,7 +8,7 @@ import psycopg
 
 from benchmarks.bare_route import TABLE
 from models.errors import Unavailable
-from workers.commands import web_command
+from workers.broker.commands import web_command
 from workers.embedded import Stack
 from workers.embedded.process import Process, Program
 from workers.embedded.servers import free_port

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.waves import waves
-from planner.graph import critical_path
+from planner.plan.graph import critical_path
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from benchmarks.drivers.orders import READY, Order, Report
 from benchmarks.measuring import HasPid
 from benchmarks.processes import running
 from models.errors import Unavailable
-from models.settings import Placement
-from workers.commands import queues_of_threads, worker_command
+from models.runtime.settings import Placement
+from workers.broker.commands import queues_of_threads, worker_command
 from workers.embedded import Stack
 from workers.embedded.process import Process, launch_command
 

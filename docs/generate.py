@@ -18,10 +18,10 @@ from models.contracts.envelope import ERROR_CODES
 from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS
 from models.errors import NeedsInput, TurnloomError
-from models.setting_faults import variable_of
-from models.settings import Settings
+from models.runtime.setting_faults import variable_of
+from models.runtime.settings import Settings
 from planner.agents import AgentProfile, Agents, load_agents
-from tools.packs import shipped_packs
+from tools.pack_index import shipped_packs
 from tools.registry import Registry, load_registry
 from web.app import create_app
 from web.errors import HTTP_CODES

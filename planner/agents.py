@@ -12,10 +12,10 @@ from pydantic import Field, PrivateAttr, model_validator
 from models.contracts.base import Contract
 from models.contracts.turn import Mode
 from models.errors import NotFound
-from models.settings import Placement, settings
+from models.runtime.settings import Placement, settings
+from planner.memory.slots import Slot, check_slots
+from planner.plan.validation import Limits
 from planner.profile_files import read_file
-from planner.slots import Slot, check_slots
-from planner.validation import Limits
 
 
 class Formatter(Contract):

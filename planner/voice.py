@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.agents import AgentProfile
-from planner.prompts import Prompts, Rendered
+from planner.draft.prompts import Prompts, Rendered
 
 
 def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tuple[dict[str, str], list[Rendered]]:

@@ -21,12 +21,12 @@ import structlog
 from redis import Redis
 from xdist.scheduler import LoadScopeScheduling
 
-from models.database import close_connections
-from models.migration import upgrade
-from models.redis import redis as redis_client
-from models.roles import OWNER_ROLE
-from models.settings import settings
-from workers.app import app
+from models.connections.database import close_connections
+from models.connections.redis import redis as redis_client
+from models.runtime.settings import settings
+from models.schema.migration import upgrade
+from models.schema.roles import OWNER_ROLE
+from workers.broker.app import app
 from workers.embedded import Servers, Stack, StackOptions
 
 hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
@@ -44,7 +44,7 @@ class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/embedded/")):
+        if not module.startswith(("tests/journeys/", "tests/docs/", "tests/workers/embedded/")):
             return module
         return "asking" if "asking" in (self.config.rootpath / module).read_text("utf-8") else "stack"
 

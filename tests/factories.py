@@ -4,19 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from models.connections.database import statement, transaction
+from models.connections.redis import queue_lengths
 from models.contracts.plan import Plan
 from models.contracts.turn import Reply, TurnRequest
 from models.contracts.usage import LlmCall
-from models.database import statement, transaction
-from models.ids import new_id
 from models.ledger import plans, tenants, turns
 from models.ledger.llm_room import Crowded
 from models.ledger.memory import Recalled
 from models.ledger.plans import NewPlan
 from models.ledger.steps import Holder, Wanted
 from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
-from models.redis import queue_lengths
-from planner.graph import Fragment, Node, fragments
+from models.runtime.ids import new_id
+from planner.plan.graph import Fragment, Node, fragments
 from tools.registry import load_registry
 from workers.compiling import compile_plan, fragment_rows
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from models import database
+from models.connections import database
 from workers.embedded.process import Process, Program
 from workers.embedded.servers import free_port
 

@@ -6,10 +6,11 @@ import sys
 import pytest
 
 _TASKS = (
-    "import workers.celery_program, celery.bin.worker; from workers.app import app; app.loader.import_default_modules()"
+    "import workers.broker.celery_program, celery.bin.worker; from workers.broker.app import app;"
+    " app.loader.import_default_modules()"
 )
 _BEAT = (
-    "import workers.celery_program, celery.bin.beat; from workers.beat import app; app.backend;"
+    "import workers.broker.celery_program, celery.bin.beat; from workers.broker.beat import app; app.backend;"
     " app.loader.import_default_modules()"
 )
 _WEB = "from web.app import create_app; create_app()"

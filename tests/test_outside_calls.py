@@ -1,4 +1,4 @@
-"""There is one way to a URL that somebody else names: through `tools.addresses`."""
+"""There is one way to a URL that somebody else names: through `tools.http.addresses`."""
 
 import ast
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ CLIENTS = (
 HARMLESS = ("socket.gethostname",)
 
 CHECKED = {
-    "tools/addresses.py": "resolves names, and says which addresses may be called",
-    "tools/outside.py": "connects to these",
-    "tools/outside_session.py": "sends by `tools.upstream`, as named by others",
-    "tools/meetings/dav.py": "has its library send by `tools.outside_session`",
+    "tools/http/addresses.py": "resolves names, and says which addresses may be called",
+    "tools/http/checked_client.py": "connects to these",
+    "tools/http/checked_session.py": "sends by `tools.http.upstream`, as named by others",
+    "tools/packs/meetings/dav.py": "has its library send by `tools.http.checked_session`",
     "web/connections.py": "takes connections, and opens none",
-    "tools/upstream.py": "sends what others name by `tools.outside`; the rest to services that settings name",
+    "tools/http/upstream.py": "sends what others name by `tools.http.checked_client`, the rest to configured services",
 }
 NAMED_BY_THE_OPERATOR = {
     "planner/llm/": "the endpoint of OPENAI_BASE_URL",

@@ -18,7 +18,7 @@ from benchmarks.crowd import Crowd, Wish
 from benchmarks.peers.api import Engine, Tell, serve
 from benchmarks.server_counters import ServerCounters
 from benchmarks.ways import by_stream
-from models.settings import Settings
+from models.runtime.settings import Settings
 from planner.llm.openai import OpenAIModel, connect
 from planner.llm.protocol import Message
 from tests.facts import wait_for

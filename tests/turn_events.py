@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
+from models.connections.database import statement
 from models.contracts.event import Event
-from models.database import statement
 from models.ledger import events
 
 

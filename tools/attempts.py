@@ -18,9 +18,9 @@ from tenacity.wait import wait_exponential_jitter
 
 from models.contracts.envelope import Envelope
 from models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
-from models.logging import log
+from models.runtime.logging import log
 from tools.context import ToolContext
-from tools.enveloping import asking, checked, concealed, failure, known
+from tools.envelope import asking, checked, concealed, failure, known
 from tools.guards import Guards
 from tools.guards.breaker import CircuitOpen
 from tools.registry import Tool

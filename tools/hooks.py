@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from models.contracts.plan import Effect
 from models.errors import NotFound
-from models.logging import log
-from models.settings import settings
+from models.runtime.logging import log
+from models.runtime.settings import settings
 from tools.context import ToolContext
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool"]

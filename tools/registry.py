@@ -23,7 +23,7 @@ from models.contracts.knowledge import Finding
 from models.contracts.plan import Effect
 from models.errors import NotFound
 from tools.context import ToolContext
-from tools.packs import find_packs, load_pack, pack_of
+from tools.pack_index import find_packs, load_pack, pack_of
 
 Queue = Literal["tools.io", "tools.cpu"]
 

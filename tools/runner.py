@@ -15,7 +15,7 @@ from models.contracts.envelope import Envelope
 from models.errors import ToolFailed
 from tools.attempts import Attempts, OnRetry, crashed
 from tools.context import ToolContext
-from tools.enveloping import checked, failure, faults
+from tools.envelope import checked, failure, faults
 from tools.guards import Guards, access
 from tools.hooks import OnNote, ToolCall, Veto, consult, hooks
 from tools.registry import Tool

@@ -6,24 +6,24 @@ loaded before that.
 
 from apiflask import APIFlask
 
-from models.logging import configure_logging
-from models.settings import settings
+from models.runtime.logging import configure_logging
+from models.runtime.settings import settings
 from planner.agents import load_agents
-from tools.enabled import enabled_tools
+from tools.enabled_tools import enabled_tools
 from web import (
-    addresses,
     approvals,
     auth,
     backlog,
     catalogue,
     conversations,
-    document,
     errors,
     events,
     health,
     metrics,
+    openapi,
     traces,
     turns,
+    url_ids,
     usage,
     users,
 )
@@ -50,12 +50,12 @@ def create_app() -> APIFlask:
     app.config["MAX_CONTENT_LENGTH"] = settings().api_max_body_bytes
     # A conversation's id may hold two slashes in a row.
     app.url_map.merge_slashes = False
-    addresses.install(app)
+    url_ids.install(app)
     auth.install(app.extensions)
     backlog.install(app.extensions)
     catalogue.install(app.extensions, Catalogue(enabled_tools()))
     errors.handle_errors(app)
-    document.document(app)
-    for part in (turns, traces, approvals, events, conversations, usage, users, catalogue, health, metrics, document):
+    openapi.document(app)
+    for part in (turns, traces, approvals, events, conversations, usage, users, catalogue, health, metrics, openapi):
         app.register_blueprint(part.blueprint)
     return app

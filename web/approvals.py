@@ -8,13 +8,13 @@ from uuid import UUID
 from apiflask import APIBlueprint
 from flask import Response
 
+from models.connections.database import statement, transaction
 from models.contracts.approval import ApprovalDecision, DecidedApproval
-from models.database import statement, transaction
 from models.errors import NotFound
 from models.ledger import approvals, steps, turns
-from models.logging import log
+from models.runtime.logging import log
 from web.auth import caller, requires
-from web.bodies import json_response
+from web.json_body import json_response
 from workers.dispatch import dispatch_decision
 
 R = TypeVar("R")

@@ -7,12 +7,12 @@ from typing import ParamSpec, TypeVar, cast
 
 from flask import current_app, g, request
 
+from models.connections.database import transaction
 from models.contracts.turn import Scope
-from models.database import transaction
 from models.errors import PolicyDenied, Unauthorized
 from models.ledger import keys
 from models.ledger.keys import Caller
-from models.remembered import Remembered
+from models.runtime.ttl_cache import Remembered
 from web import gate
 
 P = ParamSpec("P")

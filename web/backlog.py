@@ -17,9 +17,9 @@ from uuid import UUID
 
 from flask import current_app
 
-from models.database import transaction
+from models.connections.database import transaction
 from models.ledger import backlog
-from models.settings import settings
+from models.runtime.settings import settings
 from web.auth import caller
 
 RETRY_AFTER_S = 5.0

@@ -8,17 +8,17 @@ from apiflask import APIBlueprint
 from flask import Response, current_app
 from pydantic import Field
 
+from models.connections.database import snapshot
 from models.contracts.base import Contract
 from models.contracts.listing import AgentList, AgentView, ToolList, ToolView
 from models.contracts.tool_stats import ToolStatsList
-from models.database import snapshot
 from models.ledger import tool_stats
-from models.overriding import overrides_of
+from models.ledger.override_cache import overrides_of
 from planner.agents import AgentProfile, Agents
-from planner.tailoring import tailor
+from planner.tenant_texts import tailor
 from tools.registry import Registry, Tool
 from web.auth import caller, requires
-from web.bodies import json_response
+from web.json_body import json_response
 
 _EXTENSION = "turnloom.catalogue"
 

@@ -224,7 +224,7 @@ def _address(peer: Any) -> str:
 
 
 def _read_limits() -> Limits:
-    from models.settings import settings  # noqa: PLC0415 - the main process imports nothing of ours
+    from models.runtime.settings import settings  # noqa: PLC0415 - the main process imports nothing of ours
 
     ours = settings()
     return Limits(
@@ -237,6 +237,6 @@ def _read_limits() -> Limits:
 
 
 def _count(reason: str) -> None:
-    from models.counts import counts  # noqa: PLC0415 - the main process imports nothing of ours
+    from models.runtime.counters import counts  # noqa: PLC0415 - the main process imports nothing of ours
 
     counts().add("turnloom_connections_dropped_total", reason)

@@ -7,23 +7,23 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field, TypeAdapter
 
+from models.connections.database import transaction
 from models.contracts.base import rfc3339
 from models.contracts.knowledge import KnowledgePage
 from models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
 from models.contracts.memory import MemoryView
 from models.contracts.turn import Identifier
-from models.database import transaction
 from models.ledger import audit, knowledge, memory, turns
 from models.ledger import conversations as ledger
-from models.logging import log
-from planner.knowledge import recalled
-from planner.relevance import score
-from web.addresses import known_id
+from models.runtime.logging import log
+from planner.draft.relevance import score
+from planner.memory.knowledge import recalled
 from web.auth import caller, requires
-from web.bodies import json_response
 from web.catalogue import catalogue
+from web.json_body import json_response
 from web.knowledge import knowledge_page
 from web.paging import PageQuery, cut, read_cursor
+from web.url_ids import known_id
 from web.views import audit_view, conversation_view, memory_view, turn_summary
 
 _LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])

@@ -11,8 +11,8 @@ from werkzeug.exceptions import HTTPException
 
 from models.contracts.problem import Problem, ProblemError
 from models.errors import TurnloomError, Unauthorized, Unavailable
-from models.ids import new_id
-from models.logging import log
+from models.runtime.ids import new_id
+from models.runtime.logging import log
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 2

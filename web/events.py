@@ -15,16 +15,16 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
+from models.connections.database import statement
+from models.connections.redis import Item, deltas
 from models.contracts.base import Contract
 from models.contracts.event import EVENT_ID
-from models.database import statement
 from models.errors import Malformed, Unavailable
 from models.ledger import events
 from models.ledger.events import Look, Place
-from models.redis import Item, deltas
 from web.auth import caller, requires
-from web.live import FINAL_EVENTS, hub
-from web.reading import no_turn, read, turn_id_of
+from web.live_news import FINAL_EVENTS, hub
+from web.shared_reads import no_turn, read, turn_id_of
 
 Position = tuple[int, int]
 

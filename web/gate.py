@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from models.errors import Unavailable
-from models.settings import settings
+from models.runtime.settings import settings
 
 COMMITS = 2
 """Commits of new turns under way at a time, so that neither this process nor Postgres is idle while the other works."""

@@ -3,15 +3,15 @@
 from apiflask import APIBlueprint
 from flask import Response
 
-from models import revisions
+from models.connections.database import transaction
 from models.contracts.base import Contract
 from models.contracts.listing import Health
-from models.database import transaction
 from models.errors import Unavailable
 from models.ledger import readiness
-from models.settings import settings
-from web.bodies import json_response
-from workers.presence import presence
+from models.runtime.settings import settings
+from models.schema import revisions
+from web.json_body import json_response
+from workers.upkeep.presence import presence
 
 _migrated: set[str] = set()
 """Databases that this process has found up to date, by URL: they do not go back while it runs."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from models.believing import Belief
+from models.contracts.belief import Belief
 from models.contracts.knowledge import (
     AttributeView,
     ContradictionView,
@@ -12,8 +12,8 @@ from models.contracts.knowledge import (
     KnowledgePage,
     RelationshipView,
 )
-from planner.knowledge import Knowledge, key_of
-from planner.relevance import Scores
+from planner.draft.relevance import Scores
+from planner.memory.knowledge import Knowledge, key_of
 
 
 def knowledge_page(

@@ -15,15 +15,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from models.counts import BUCKETS_S, Series
-from models.database import transaction
+from models.connections.database import transaction
+from models.connections.redis import beat_lives
 from models.errors import Unavailable
 from models.ledger import backlog
-from models.metrics import COUNTED, OBSERVED, read_counts
-from models.redis import beat_lives
+from models.runtime.counters import BUCKETS_S, Series
+from models.runtime.metrics import COUNTED, OBSERVED, read_counts
 from tools.guards.breaker import open_circuits
 from workers.dispatch import waiting_messages
-from workers.presence import worker_slots
+from workers.upkeep.presence import worker_slots
 
 blueprint = APIBlueprint("metrics", __name__, tag="Health")
 

@@ -6,9 +6,9 @@ from typing import TypeVar
 from apiflask import APIBlueprint
 from flask import Response
 
+from models.connections.database import snapshot
 from models.contracts.base import Contract
 from models.contracts.trace import CallTrace, PlanTrace, StepTrace, TurnTrace
-from models.database import snapshot
 from models.ledger import plans, replies, steps, turns, usage
 from models.tables.base import Row
 from models.tables.plans import PlanRow
@@ -17,7 +17,7 @@ from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 from models.tables.usage import LlmCallRow
 from web.auth import caller, requires
-from web.bodies import json_response
+from web.json_body import json_response
 from web.views import step_cache
 
 _Contract = TypeVar("_Contract", bound=Contract)

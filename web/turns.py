@@ -12,26 +12,26 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
+from models.connections.database import snapshot, statement, transaction
+from models.connections.redis import queue_lengths
 from models.contracts.base import Contract
+from models.contracts.cause import explain
 from models.contracts.explanation import Explanation
 from models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
-from models.crash_points import reach
-from models.database import snapshot, statement, transaction
 from models.errors import Conflict, Unavailable
-from models.explaining import explain
 from models.ledger import control, explanation, turns, whole_turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.ledger.whole_turns import WholeTurn
-from models.logging import log
-from models.redis import queue_lengths
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
 from web import backlog
 from web.auth import caller, demand, requires
-from web.bodies import json_response
 from web.catalogue import catalogue
-from web.live import hub
-from web.opening import open_turn
-from web.reading import no_turn, read, turn_id_of
-from web.receiving import new_turn
+from web.ingest import open_turn
+from web.json_body import json_response
+from web.live_news import hub
+from web.message_checks import new_turn
+from web.shared_reads import no_turn, read, turn_id_of
 from web.views import turn_graph, turn_view
 from workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
 

@@ -8,6 +8,7 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import TypeAdapter
 
+from models.connections.database import Transaction, transaction
 from models.contracts.directory import (
     AccountRequest,
     AccountView,
@@ -18,19 +19,18 @@ from models.contracts.directory import (
     UserView,
 )
 from models.contracts.turn import Identifier
-from models.database import Transaction, transaction
 from models.errors import Invalid, PolicyDenied
 from models.ledger import integrations
 from models.ledger import users as ledger
 from models.ledger.integrations import Account
 from models.ledger.users import User
-from models.logging import log
-from tools.addresses import check_url
-from web.addresses import known_id, known_integration
+from models.runtime.logging import log
+from tools.http.addresses import check_url
 from web.auth import caller, requires
-from web.bodies import json_response
 from web.errors import fault
+from web.json_body import json_response
 from web.paging import PageQuery, cut, read_cursor
+from web.url_ids import known_id, known_integration
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 

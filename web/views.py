@@ -17,8 +17,8 @@ from models.tables.replies import ReplyRow
 from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 from planner.agents import Agents
-from planner.graph import critical_path, mermaid
-from planner.settling import shown
+from planner.memory.slot_state import shown
+from planner.plan.graph import critical_path, mermaid
 
 
 def turn_view(turn: WholeTurn, agents: Agents) -> TurnView:

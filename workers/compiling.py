@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.contracts.plan import Plan, Step, implied_inputs, implied_needs
-from models.settings import settings
-from planner.bundles import bundles
-from planner.expressions import dump_expression
-from planner.graph import Fragment, Node, fragments, most_at_once
+from models.runtime.settings import settings
+from planner.plan.bundles import bundles
+from planner.plan.expressions import dump_expression
+from planner.plan.graph import Fragment, Node, fragments, most_at_once
 from tools.registry import Registry
 
 SLOTS = {"spread": 1, "dense": 4}

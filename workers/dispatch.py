@@ -10,14 +10,14 @@ from datetime import timedelta
 from functools import lru_cache
 from uuid import UUID
 
-from models.crash_points import reach
-from models.gathering import Gatherer
+from models.connections.redis import Failed, announce, push, queue_lengths
 from models.ledger.approvals import Decided
 from models.ledger.control import ClosedTurn
-from models.logging import log
-from models.redis import Failed, announce, push, queue_lengths
-from workers.app import QUEUES
-from workers.messages import Message, write
+from models.runtime.batching import Gatherer
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from workers.broker.app import QUEUES
+from workers.broker.messages import Message, write
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
 """What publishing fails with when the broker is out."""

@@ -9,7 +9,6 @@ surplus is published; when nothing of the plan is left, the turn is answered. Wh
 Tools run in threads of their own, so that one that overruns its deadline can be given up.
 """
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,32 +16,26 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
-from celery import current_task
 from celery.exceptions import Ignore
 
-from models.crash_points import reach
-from models.ledger.recovery import LEASE_MS
+from models.connections.redis import announce
 from models.ledger.replies import Material
 from models.ledger.shared_steps import Advancing
 from models.ledger.steps import Advance, BegunStep, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
-from models.logging import log
-from models.redis import announce
-from planner.expressions import load_expression
-from workers import canvas, isolation, parking, step_commits
-from workers.ahead import Ahead, LedgerTime
-from workers.callers import callers
-from workers.calling import Calling
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from planner.plan.expressions import load_expression
+from workers.broker import canvas
 from workers.dispatch import send
-from workers.heartbeat import leases
-from workers.outcomes import GRACE_S, Outcome, Parked, broken
-from workers.persisting import persist
 from workers.responding import respond
-from workers.underway import GATHER_MOST_S, Call, may_join_until
-
-
-def current_holder() -> Holder:
-    """Return who runs the current task: the worker's name and the process."""
-    return Holder(f"{current_task.request.hostname}/{os.getpid()}", LEASE_MS)
+from workers.running import isolation, parking, step_commits
+from workers.running.call_threads import callers
+from workers.running.commit_retry import persist
+from workers.running.outcomes import GRACE_S, Outcome, Parked, broken
+from workers.running.read_ahead import Ahead, LedgerTime
+from workers.running.step_call import Calling
+from workers.running.tool_call import GATHER_MOST_S, Call, may_join_until
+from workers.upkeep.heartbeat import leases
 
 
 class Executor:

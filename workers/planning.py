@@ -10,47 +10,47 @@ from uuid import UUID
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
+from models.connections.database import statement
+from models.connections.redis import announce
 from models.contracts.plan import Plan
-from models.crash_points import reach
-from models.database import statement
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
 from models.ledger.llm_room import Crowded
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
 from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
 from models.ledger.turns import ClaimedTurn
-from models.logging import configure_logging, log
-from models.redis import announce
-from models.settings import Placement
+from models.runtime.crash_points import reach
+from models.runtime.logging import configure_logging, log
+from models.runtime.settings import Placement
 from planner.agents import AgentProfile
-from planner.context import PlanningContext
-from planner.drafting import Draft, draft
-from planner.expansion import StandIn, stand_in
-from planner.expressions import load_expression
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import Draft, draft
 from planner.llm.metering import Meter
-from planner.policy import Trouble
-from planner.settling import shown
-from planner.validation import validate
-from workers import canvas
-from workers.accounting import allowances_of, metered
-from workers.apologies import apologise, excused, reason_of
-from workers.app import app
+from planner.memory.slot_state import shown
+from planner.plan.expansion import StandIn, stand_in
+from planner.plan.expressions import load_expression
+from planner.plan.validation import validate
+from planner.reply.apologies import Trouble
+from workers.broker import canvas
+from workers.broker.app import app
 from workers.compiling import SLOTS
-from workers.direct_replies import answer_at_once
 from workers.dispatch import dispatch_turns
-from workers.early_reads import EarlyReads
-from workers.execution import Executor, current_holder
-from workers.heartbeat import leases
-from workers.knowing import know
-from workers.llm_slots import Claiming, llm_slots
-from workers.new_plans import Origin, new_plan, placement_of
-from workers.offering import offer
-from workers.parts import registry, tailored, warm_up
-from workers.postponement import postpone
-from workers.preflight import check_language_model
-from workers.recalling import recall
+from workers.execution import Executor
 from workers.responding import Deltas, broken, finish, respond
-from workers.streaming import EarlySteps, HeldSteps
+from workers.turns.accounting import allowances_of, metered
+from workers.turns.apologies import apologise, excused, reason_of
+from workers.turns.conversation_knowledge import know
+from workers.turns.direct_replies import answer_at_once
+from workers.turns.early_reads import EarlyReads
+from workers.turns.early_steps import EarlySteps, HeldSteps
+from workers.turns.llm_slots import Claiming, llm_slots
+from workers.turns.new_plans import Origin, new_plan, placement_of
+from workers.turns.planning_context import recall
+from workers.turns.postponement import postpone
+from workers.turns.process_parts import registry, tailored, warm_up
+from workers.turns.tool_availability import offer
+from workers.upkeep.heartbeat import current_holder, leases
+from workers.upkeep.preflight import check_language_model
 
 Early = EarlySteps | EarlyReads
 

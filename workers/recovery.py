@@ -19,18 +19,18 @@ from uuid import UUID
 
 from celery.signals import worker_ready, worker_shutdown
 
-from models.crash_points import reach
-from models.daemon import Daemon
-from models.database import Transaction, statement, transaction
+from models.connections.database import Transaction, statement, transaction
+from models.connections.redis import announce, queue_lengths
 from models.errors import Unavailable
 from models.ledger import approvals, control, recovery, workers
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenStep
-from models.logging import log
-from models.redis import announce, queue_lengths
-from models.settings import settings
-from planner.graph import Node
-from workers import canvas
-from workers.app import app
+from models.runtime.crash_points import reach
+from models.runtime.daemon import Daemon
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from planner.plan.graph import Node
+from workers.broker import canvas
+from workers.broker.app import app
 from workers.compiling import SLOTS, fragment_rows, reduced
 from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
 

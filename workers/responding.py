@@ -11,37 +11,37 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from models.connections.database import statement
+from models.connections.redis import announce, append_delta, settle_deltas
 from models.contracts.turn import Again, Bound
-from models.crash_points import reach
-from models.database import statement
 from models.errors import Unavailable
 from models.ledger import replies, turns
 from models.ledger.replies import Material
 from models.ledger.turns import Ending, FinalStatus, FinishedTurn
-from models.logging import log
-from models.redis import announce, append_delta, settle_deltas
-from models.settings import settings
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from models.runtime.settings import settings
 from planner.agents import AgentProfile
-from planner.aggregating import STEP, aggregated, aggregation
-from planner.context import Exchange
+from planner.draft.context import Exchange
+from planner.draft.prompts import shipped
 from planner.llm.metering import Meter
 from planner.loop import Move, Progress, next_move
-from planner.outcome import Outcome
-from planner.policy import apology
-from planner.prompts import shipped
-from planner.responder import asks_llm, compose
+from planner.memory.slot_state import settled, shown
+from planner.reply.aggregation import STEP, aggregated, aggregation
+from planner.reply.apologies import apology
+from planner.reply.reply_input import Outcome
+from planner.reply.responder import asks_llm, compose
 from planner.results import Remembered, StepOutcome
-from planner.settling import settled, shown
 from tools.context import ToolContext
 from tools.runner import run
-from workers.accounting import metered
-from workers.app import app
+from workers.broker.app import app
 from workers.dispatch import dispatch_turns, send
-from workers.heartbeat import leases
-from workers.llm_slots import llm_slots
-from workers.outcomes import step_outcome
-from workers.parts import registry, tailored
-from workers.postponement import postpone
+from workers.running.outcomes import step_outcome
+from workers.turns.accounting import metered
+from workers.turns.llm_slots import llm_slots
+from workers.turns.postponement import postpone
+from workers.turns.process_parts import registry, tailored
+from workers.upkeep.heartbeat import leases
 
 _AGGREGATION_S = 1.0
 """Time for a formatter: it is pure, and runs after the deadline, too."""

@@ -16,9 +16,9 @@ from redis import Redis
 
 from benchmarks.drivers.orders import Order, serve
 from workers import dispatch
-from workers.app import RoadTask
-from workers.app import app as engine
-from workers.messages import Message
+from workers.broker.app import RoadTask
+from workers.broker.app import app as engine
+from workers.broker.messages import Message
 
 _URL = os.environ["REDIS_URL"]
 _OURS = os.environ["MESSAGES"] == "ours"

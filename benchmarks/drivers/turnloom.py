@@ -13,13 +13,13 @@ from uuid import UUID
 
 from benchmarks.drivers.orders import Order, one_by_one, serve
 from benchmarks.waves import Needs
+from models.connections.database import statement, transaction
+from models.connections.redis import CHANNEL, listen, read_news, redis
 from models.contracts.turn import TurnRequest
-from models.database import statement, transaction
-from models.ids import new_id
 from models.ledger import keys, tenants, turns
 from models.ledger.turns import NewTurn
-from models.redis import CHANNEL, listen, read_news, redis
-from models.settings import settings
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
 from workers.dispatch import dispatch_turns
 
 _PATIENCE_S = 60.0

@@ -13,7 +13,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.ids import new_id
+from models.runtime.ids import new_id
 from models.tables.meetings import CalendarEventRow
 from models.tables.users import UserRow
 

@@ -7,11 +7,11 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from models.contracts.cause import Facts, Held, OpenStep, Postponed
 from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import TurnStatus
-from models.explaining import Facts, Held, OpenStep, Postponed
 from models.ledger import backlog, workers
-from models.settings import settings
+from models.runtime.settings import settings
 from models.tables.conversations import ConversationRow
 from models.tables.fragments import FragmentRow
 from models.tables.steps import StepRow

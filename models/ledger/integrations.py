@@ -10,11 +10,11 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models import secrets
 from models.contracts.directory import AccountRequest, AccountStatus
 from models.errors import NotFound, ToolFailed
-from models.ids import new_id
 from models.ledger.users import get_user
+from models.runtime import secrets
+from models.runtime.ids import new_id
 from models.tables.integrations import AccountRow
 from models.tables.users import UserRow
 

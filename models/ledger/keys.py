@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from models.contracts.turn import SCOPES
 from models.errors import NotFound
-from models.ids import new_id
 from models.ledger import tenants
+from models.runtime.ids import new_id
 from models.tables.tenants import KeyRow
 
 DEVELOPMENT_TENANT = "development"

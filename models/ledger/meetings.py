@@ -14,9 +14,9 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from models.errors import Conflict, NotFound
-from models.ids import new_id
 from models.ledger import calendars
 from models.ledger.calendars import Event, Interval
+from models.runtime.ids import new_id
 from models.tables.meetings import MeetingSessionRow
 
 EXPIRES_AFTER = timedelta(minutes=30)

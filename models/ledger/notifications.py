@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from models.contracts.directory import NotificationStatus
 from models.errors import Conflict, NotFound
-from models.ids import new_id
+from models.runtime.ids import new_id
 from models.tables.notifications import NotificationRow
 
 

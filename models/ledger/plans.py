@@ -17,7 +17,7 @@ from models.ledger.replies import Material, read_material
 from models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
 from models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
 from models.ledger.usage import write_calls
-from models.settings import settings
+from models.runtime.settings import settings
 from models.tables.plans import PlanRow
 
 

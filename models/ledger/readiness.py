@@ -3,13 +3,13 @@
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models import functions
+from models.schema import functions
 
 
 def lacking(db: Session) -> str | None:
     """Return what keeps this role from recording a turn, in words; None where nothing does.
 
-    Whether the tables are at this version's revision is not asked here, but by `models.revisions.pending`.
+    Whether the tables are at this version's revision is not asked here, but by `models.schema.revisions.pending`.
     """
     if db.scalar(select(func.pg_is_in_recovery())) or db.scalar(
         select(func.current_setting("transaction_read_only") == "on")

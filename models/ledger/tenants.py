@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from models.contracts.usage import Budget
 from models.errors import Conflict, NotFound
-from models.ids import new_id
+from models.runtime.ids import new_id
 from models.tables.tenants import TenantRow
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, Text, case, func, select
 from sqlalchemy.orm import Session
 
 from models.contracts.tool_stats import ToolStats
-from models.ids import first_id
+from models.runtime.ids import first_id
 from models.tables.steps import StepRow
 
 _ENDED = ("succeeded", "needs_input", "failed", "unknown")

@@ -21,7 +21,7 @@ from models.ledger.llm_room import EMPTY, Crowded, LlmRoom
 from models.ledger.memory import Recalled
 from models.ledger.recovery import LEASE_MS
 from models.ledger.usage import read_allowances, read_usage, write_calls
-from models.settings import settings
+from models.runtime.settings import settings
 from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
 

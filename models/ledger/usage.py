@@ -13,8 +13,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models.contracts.turn import Usage
 from models.contracts.usage import Allowance, GroupBy, LlmCall, UsageLine, UsageReport
-from models.ids import first_id
 from models.ledger import tenants
+from models.runtime.ids import first_id
 from models.tables.usage import LlmCallRow, UsageDayRow
 
 _SUMS = ("llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "unpriced_calls")

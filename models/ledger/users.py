@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from models.contracts.directory import ConnectionStatus, Profile
 from models.errors import Invalid, NotFound
-from models.ids import new_id
+from models.runtime.ids import new_id
 from models.tables.users import ConnectionRow, UserRow
 
 _FIELDS = ("name", "email", "timezone", "locale", "working_hours", "scopes")

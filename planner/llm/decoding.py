@@ -1,6 +1,6 @@
 """From what a language model wrote to a plan's data: find the JSON, read it strictly, undo what strict mode asked for.
 
-Nothing is judged here beyond being JSON that can be stored; `planner.validation` says what is wrong with the plan.
+Nothing is judged here beyond being JSON that can be stored; `planner.plan.validation` says what is wrong with the plan.
 """
 
 import json

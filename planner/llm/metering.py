@@ -9,7 +9,7 @@ from models.contracts.usage import Allowance, LlmCall
 from models.errors import Unavailable
 from planner.llm.prices import cost_of
 from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
-from planner.llm.wrapping import Wrapping
+from planner.llm.wrapper import Wrapping
 
 _MEANT = {"day": "the budget of the day", "conversation": "the conversation's budget", "turn": "the message's budget"}
 

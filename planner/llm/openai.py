@@ -22,7 +22,7 @@ from openai import APIError, APIStatusError, DefaultHttpx2Client, OpenAI, Stream
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 
 from models.errors import Unavailable
-from models.settings import Settings
+from models.runtime.settings import Settings
 from planner.llm.answer import Answer
 from planner.llm.errors import status_error, unavailable
 from planner.llm.forms import Form, Forms, next_form, request_fields

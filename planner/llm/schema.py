@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from planner.agents import AgentProfile
-from planner.settling import slots_schema
+from planner.memory.slot_state import slots_schema
 from tools.registry import Registry, Tool
 
 JSON_TEXT = "JSON text"

@@ -17,10 +17,10 @@ import pytest
 from redis import Redis, RedisError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
-from models.roles import APPLICATION_ROLE
+from models.schema.roles import APPLICATION_ROLE
 from tests.chaos.drills import LONG, Disturbance, Ground
 from tests.facts import wait_for
-from workers.app import QUEUES
+from workers.broker.app import QUEUES
 from workers.embedded.servers import Server
 
 AWAY_S = 10.0 if LONG else 2.0

@@ -17,8 +17,8 @@ from uuid import uuid4
 import httpx2
 import psycopg
 
-from models.settings import settings
-from planner.graph import transitive_closure
+from models.runtime.settings import settings
+from planner.plan.graph import transitive_closure
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, wait_step
 from workers.embedded import Stack, StackOptions

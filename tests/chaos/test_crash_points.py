@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from models.crash_points import reach
-from models.settings import settings
+from models.runtime.crash_points import reach
+from models.runtime.settings import settings
 from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
 from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
 from tests.facts import wait_for
@@ -106,7 +106,8 @@ def test_a_process_dies_at_the_first_line_and_takes_it_out(tmp_path: Path) -> No
     """It ends by SIGKILL where its file says so, once; other points and other lines are left alone."""
     crash_at = tmp_path / "crash_at"
     crash_at.write_text("b\nc\n")
-    script = "from models.crash_points import reach; reach('a'); reach('c'); print('here', flush=True); reach('b')"
+    load = "from models.runtime.crash_points import reach"
+    script = f"{load}; reach('a'); reach('c'); print('here', flush=True); reach('b')"
     environment = {"TURNLOOM_CRASH_AT": str(crash_at), "PYTHONPATH": str(ROOT)}
 
     died = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.stacks import client_of

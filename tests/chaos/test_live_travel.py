@@ -8,7 +8,7 @@ import pytest
 
 from tests.journeys.following import finished, post
 from tests.journeys.stacks import client_of_stack
-from tests.tools.providers import FORECAST, OVERPASS, WIKIPEDIA, Providers, environment, says
+from tests.tools.packs.providers import FORECAST, OVERPASS, WIKIPEDIA, Providers, environment, says
 from tests.tools.serving import LocalServer
 
 TRIPS = 6

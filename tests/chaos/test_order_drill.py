@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.chaos.drills import LONG
 from tests.journeys.ordering import assert_ran_in_order, post_shuffled
 from workers.embedded import Stack, StackOptions

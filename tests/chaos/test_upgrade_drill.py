@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
-from workers.commands import queues_of_threads, worker_command
+from workers.broker.commands import queues_of_threads, worker_command
 from workers.embedded.process import Process, Program
 
 _PACKAGES = ("models", "tools", "planner", "workers", "web", "migrations", "prompts")

@@ -17,9 +17,9 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from models.migration import upgrade
-from models.roles import role_rights
-from models.settings import Settings, settings
+from models.runtime.settings import Settings, settings
+from models.schema.migration import upgrade
+from models.schema.roles import role_rights
 from workers.cli import main
 from workers.embedded import Stack, StackOptions
 from workers.embedded.binaries import postgres_folder

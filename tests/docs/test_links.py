@@ -8,7 +8,7 @@ from tests.docs.pages import PAGES, ROOT, prose
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _FILE = re.compile(r"`((?:web|workers|planner|tools|models|prompts|tests|docs|migrations)/[\w./-]*)`")
-_NEW_IN_HOW_TO = "tools/units"
+_NEW_IN_HOW_TO = "tools/packs/units"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

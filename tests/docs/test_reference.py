@@ -12,10 +12,10 @@ from models.contracts.envelope import ERROR_CODES, ErrorCode
 from models.contracts.event import EVENTS
 from models.contracts.plan import PLAN_FAULTS, FaultCode
 from models.errors import NeedsInput, TurnloomError
-from models.metrics import COUNTED, OBSERVED
-from models.settings import Settings
+from models.runtime.metrics import COUNTED, OBSERVED
+from models.runtime.settings import Settings
 from tests.docs.pages import ROOT, prose
-from tools.packs import shipped_packs
+from tools.pack_index import shipped_packs
 from tools.registry import load_registry
 from workers.cli import COMMANDS
 

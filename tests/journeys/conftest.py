@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from tests.journeys.speaking import Speaker
 from tests.journeys.stacks import client_of, client_of_stack
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
-from tools.mcp.pinned import save_pinned
+from tools.mcp.lockfile import save_pinned
 from tools.mcp.servers import Terms
 from workers.embedded import Stack, StackOptions
 

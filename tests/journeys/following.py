@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from planner.graph import transitive_closure
+from planner.plan.graph import transitive_closure
 from tests.facts import wait_for
 
 FINAL = {"succeeded", "failed", "cancelled", "superseded"}

@@ -5,7 +5,7 @@ provider of Osaka's weather down.
 from typing import Any
 
 from models.contracts.envelope import Envelope, ToolError
-from planner.llm.hooking import ModelCall
+from planner.llm.hooked_model import ModelCall
 from tools.hooks import ToolCall, Veto
 
 

@@ -13,7 +13,7 @@ import psycopg
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, post
-from workers.app import app
+from workers.broker.app import app
 from workers.embedded import Stack
 
 

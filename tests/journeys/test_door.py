@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from redis import Redis
 
-from models.redis import CHANNEL
+from models.connections.redis import CHANNEL
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, finished, post, wait_step
 from workers.embedded import Stack

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from workers.cli import main
 from workers.cli.client import Api
 from workers.embedded import Stack
-from workers.golden.conversations import Golden, load_golden
-from workers.golden.holding import hold
+from workers.evals.conversations import Golden, load_golden
+from workers.evals.runner import hold
 
 FILES = sorted((ROOT / "prompts" / "golden").glob("*.yaml"))
 SHIPPED = load_golden(FILES)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
-from models.database import driver_url
+from models.connections.database import driver_url
 from models.ledger import keys, tenants
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
 from tests.journeys.stacks import client_of_stack
@@ -85,7 +85,8 @@ def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> It
     pack.mkdir(parents=True)
     (pack / "__init__.py").write_text("")
     (pack / "harm.py").write_text(PACK)
-    (home / "sitecustomize.py").write_text(f"import tools\ntools.__path__.append({str(home / 'packs')!r})\n")
+    extended = f"tools.packs.__path__.append({str(home / 'packs')!r})"
+    (home / "sitecustomize.py").write_text(f"import tools.packs\n{extended}\n")
     settings = {
         "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
         "TURNLOOM_PACKS": json.dumps(["sim", "hostile"]),

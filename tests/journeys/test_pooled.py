@@ -9,7 +9,7 @@ import httpx2
 import psycopg
 import pytest
 
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.chaos.drills import PLAN
 from tests.conftest import new_database
 from tests.journeys.following import finished, kinds, post

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from models.database import close_connections
-from models.settings import settings
+from models.connections.database import close_connections
+from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
 from workers.cli import main

@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from models.believing import comparable
-from models.settings import ROOT
-from planner.grounding import Evidence, Origin, check
-from planner.grounding.reading import figures
-from planner.knowledge import word
+from models.contracts.belief import comparable
+from models.runtime.settings import ROOT
+from planner.llm.offline.intent import understand
 from planner.llm.offline.rules import load_rules
-from planner.llm.offline.understanding import understand
-from planner.slots import Slot, read_value
-from planner.speaking import Sentences
+from planner.memory.knowledge import word
+from planner.memory.slots import Slot, read_value
+from planner.reply.grounding import Evidence, Origin, check
+from planner.reply.grounding.scan import figures
+from planner.reply.sentence_stream import Sentences
 from tests.patterns.attacks import cpu_s
-from tests.planner.grounding.replies import NOW, evidence
-from tools.dates.stays import read_stays
-from tools.hotel.terms import find_terms
-from tools.research.comparing import Quoted, _stands_in
-from tools.research.splitting import first_heading, split
+from tests.planner.reply.grounding.replies import NOW, evidence
+from tools.packs.dates.stays import read_stays
+from tools.packs.hotel.terms import find_terms
+from tools.packs.research.comparison import Quoted, _stands_in
+from tools.packs.research.markdown import first_heading, split
 
 KNOWN = evidence()
 PIECES = [

@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from planner.llm.offline.rules import Rules, load_rules
 from tests.patterns.attacks import Attack, TooLong, attacks, cpu_s
 from tests.patterns.census import Found, Unread, held, modules, patterns
 
 SHORT = {
-    "planner.grounding.amounts:_patterns.before": "it meets the 24 characters before a number",
-    "planner.grounding.amounts:_patterns.price_before": "it meets the 24 characters before a number",
-    "planner.grounding.days:_WORD_BEFORE": "it meets the 24 characters before a date",
+    "planner.reply.grounding.amounts:_patterns.before": "it meets the 24 characters before a number",
+    "planner.reply.grounding.amounts:_patterns.price_before": "it meets the 24 characters before a number",
+    "planner.reply.grounding.days:_WORD_BEFORE": "it meets the 24 characters before a date",
 }
 """Patterns that only ever meet a short text."""
 PUT_TOGETHER = {
-    "tools.hotel.terms:_index",
-    "planner.grounding.amounts:_currency",
-    "planner.grounding.amounts:_scale",
+    "tools.packs.hotel.terms:_index",
+    "planner.reply.grounding.amounts:_currency",
+    "planner.reply.grounding.amounts:_scale",
     "planner.llm.offline.rules:_compiled",
-    "planner.llm.offline.understanding:_is_unwanted",
+    "planner.llm.offline.intent:_is_unwanted",
 }
 """Patterns made while the code runs: the rules' are searched below, the others by way of their functions."""
 PLACES = (

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from models.settings import Settings, settings
+from models.runtime.settings import Settings, settings
 from planner.agents import load_agents
-from planner.context import PlanningContext
+from planner.draft.context import PlanningContext
 from planner.llm.openai import OpenAIModel, connect
-from planner.outcome import Outcome
+from planner.reply.reply_input import Outcome
 from planner.results import StepOutcome
 from tests.planner.llm.scripted import Script, scripted_server
 from tools.registry import Registry, load_registry

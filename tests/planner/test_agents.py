@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from models.errors import Misconfigured, NotFound
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from planner.agents import load_agents
-from planner.context import PlanningContext
-from planner.drafting import draft
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import draft
+from planner.draft.prompts import Prompts
 from planner.llm.openai import OpenAIModel
-from planner.prompts import Prompts
 from tools.registry import Registry
 
 AGENTS = load_agents(ROOT / "prompts" / "agents")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from models.contracts.turn import Mode
-from planner.context import PlanningContext
-from planner.drafting import draft, planning_messages
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import draft, planning_messages
+from planner.draft.written_steps import WrittenStep
 from planner.llm.openai import OpenAIModel
 from planner.llm.schema import plan_schema
 from planner.results import Remembered, StepOutcome
-from planner.streaming import WrittenStep
 from tests.planner.injections import OURS, outside
 from tests.planner.llm.scripted import Script, says
 from tools.registry import Registry

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from models.contracts.envelope import Envelope
-from models.ids import new_id
+from models.runtime.ids import new_id
 from tools.context import ToolContext
 from tools.registry import load_registry
 from tools.runner import run

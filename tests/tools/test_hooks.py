@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from models.contracts.envelope import Envelope, ToolError
 from models.errors import NotFound, ToolFailed
-from models.settings import settings
+from models.runtime.settings import settings
 from tools.context import ToolContext
 from tools.hooks import Hook, Hooks, Note, Point, ToolCall, Veto, hooks
 from tools.registry import Tool

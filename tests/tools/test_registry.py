@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from models.errors import NotFound
 from tools import registry
 from tools.context import ToolContext
-from tools.packs import shipped_packs
+from tools.pack_index import shipped_packs
 from tools.registry import load_registry, tool
 
 

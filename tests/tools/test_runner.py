@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from models.errors import NeedsInput, ToolFailed, Unavailable
 from tools.context import ToolContext
-from tools.enveloping import MAX_RESULT_BYTES
+from tools.envelope import MAX_RESULT_BYTES
 from tools.registry import Tool
 from tools.runner import run
 

@@ -7,13 +7,13 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
+from models.connections.database import transaction
 from models.contracts.turn import SCOPES, Scope
-from models.database import transaction
 from models.ledger import keys, tenants
 from web.app import create_app
 from web.events import Position, stream
-from web.live import Hub, hub
-from workers.app import app as celery
+from web.live_news import Hub, hub
+from workers.broker.app import app as celery
 from workers.dispatch import settle
 
 KeyMaker = Callable[..., dict[str, str]]

@@ -8,8 +8,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from tests.factories import claim_turn, queue_length, record_plan, step
-from tests.models.parking import APPROVED, ask, change
-from tests.models.stopping import claim, close
+from tests.models.ledger.parking import APPROVED, ask, change
+from tests.models.ledger.stopping import claim, close
 from tests.web.conftest import KeyMaker
 
 

@@ -9,8 +9,8 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 
+from models.connections.database import Transaction, transaction
 from models.contracts.turn import SCOPES
-from models.database import Transaction, transaction
 from models.ledger import keys
 from models.ledger.keys import Caller
 from tests.facts import wait_for
@@ -135,7 +135,7 @@ def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.Monkey
     plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
     caller, now = known.recognise(plain), 0.0
     assert caller
-    monkeypatch.setattr("models.remembered.time.monotonic", lambda: now)
+    monkeypatch.setattr("models.runtime.ttl_cache.time.monotonic", lambda: now)
     known = KnownKeys()
     known.recognise(plain)
     with transaction() as db:

@@ -8,9 +8,9 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.database import Transaction, transaction
+from models.connections.database import Transaction, transaction
 from models.ledger import backlog, keys
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
 from tests.web.conftest import KeyMaker
 

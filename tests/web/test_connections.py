@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from models.settings import ROOT
+from models.runtime.settings import ROOT
 from tests.facts import wait_for
 from web.connections import _address
-from workers.commands import web_command
+from workers.broker.commands import web_command
 from workers.embedded.servers import free_port
 
 HEADER_S, BODY_S, IDLE_S = 0.6, 0.6, 1.2

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.database import transaction
+from models.connections.database import transaction
 from models.ledger import audit, keys
 from tests.factories import claim_turn, finish_turn
 

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from models.redis import redis
-from models.settings import settings
+from models.connections.redis import redis
+from models.runtime.settings import settings
 from tests.web.conftest import KeyMaker
 from workers.cli import main
 

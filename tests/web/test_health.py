@@ -4,11 +4,12 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from models import functions, redis
-from models.database import close_connections
-from models.settings import settings
-from tests.models.explaining import beat
-from workers.app import QUEUES
+from models.connections import redis
+from models.connections.database import close_connections
+from models.runtime.settings import settings
+from models.schema import functions
+from tests.models.ledger.explaining import beat
+from workers.broker.app import QUEUES
 
 
 def test_alive(client: FlaskClient) -> None:

@@ -11,8 +11,8 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.secrets import new_key
-from models.settings import settings
+from models.runtime.secrets import new_key
+from models.runtime.settings import settings
 from tests.web.conftest import KeyMaker
 
 _TEXTS = (

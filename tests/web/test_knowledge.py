@@ -5,14 +5,14 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
+from models.connections.database import transaction
 from models.contracts.knowledge import Lesson
-from models.database import transaction
 from models.ledger import knowledge
 from models.ledger.knowledge import Learned
 from models.ledger.turns import ClaimedTurn
-from planner.knowledge import key_of
+from planner.memory.knowledge import key_of
 from tests.factories import claim_turn, finish_turn
-from tests.planner.knowing import fact, found, hypothesis, told
+from tests.planner.memory.graph_items import fact, found, hypothesis, told
 from tests.web.conftest import KeyMaker
 
 ITEMS = [

@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
+from models.connections.database import statement
 from models.contracts.turn import Reply
-from models.database import statement
 from models.ledger import steps, turns
 from models.ledger.steps import FinishedStep, Holder, Wanted
 from models.ledger.turns import Ending

@@ -10,16 +10,16 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.database import transaction
+from models.connections.database import transaction
+from models.connections.redis import announce
 from models.errors import Unavailable
 from models.ledger import turns, whole_turns
-from models.redis import announce
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn
 from tests.facts import wait_for
 from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
-from web.live import hub
+from web.live_news import hub
 
 _PLAN = {"steps": [{"id": "when", "tool": "dates.resolve_hint", "args": {"hint": "next weekend"}}]}
 
@@ -232,7 +232,7 @@ def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -
     def refuse() -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")
 
-    monkeypatch.setattr("web.opening.statement", refuse)
+    monkeypatch.setattr("web.ingest.statement", refuse)
 
     answer = client.post("/v1/turns", json={"message": "hi"})
 

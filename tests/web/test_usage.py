@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
+from models.connections.database import statement, transaction
 from models.contracts.turn import Reply
 from models.contracts.usage import Budget, LlmCall
-from models.database import statement, transaction
 from models.ledger import tenants, turns
 from models.ledger.turns import Ending
 from tests.factories import claim_turn

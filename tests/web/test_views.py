@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.database import statement
+from models.connections.database import statement
 from models.ledger import steps
 from models.ledger.steps import FinishedStep, Holder, Wanted
 from tests.factories import claim_turn, record_plan, step

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.workers.early_planner import Planner
+from tests.workers.turns.early_planner import Planner
 from tools.registry import Registry, Tool, load_registry
 
 
@@ -12,7 +12,7 @@ from tools.registry import Registry, Tool, load_registry
 def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
     """The workers' tools: those of the sim pack, and what a test makes of them."""
     known = dict(load_registry(["sim"]).tools)
-    monkeypatch.setattr("workers.calling.registry", lambda: Registry(known))
+    monkeypatch.setattr("workers.running.step_call.registry", lambda: Registry(known))
     return known
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from models.contracts.plan import Plan
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.factories import REGISTRY, step
 from workers.compiling import Compiled, compile_plan
 

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import text
 
-from models.database import transaction
+from models.connections.database import transaction
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn
-from tests.models.stopping import WRITE, claim, close, end, lose, statuses, view
+from tests.models.ledger.stopping import WRITE, claim, close, end, lose, statuses, view
 from workers.recovery import sweep
 
 pytestmark = pytest.mark.usefixtures("database")

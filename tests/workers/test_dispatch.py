@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.ids import new_id
+from models.runtime.ids import new_id
 from tests.factories import queue_length
 from workers.dispatch import dispatch_soon, settle
 

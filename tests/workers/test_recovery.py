@@ -8,16 +8,16 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from models.database import statement, transaction
+from models.connections.database import statement, transaction
 from models.ledger import recovery, steps, turns
 from models.ledger.recovery import MAX_ATTEMPTS
 from models.ledger.steps import Holder
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
-from workers.calling import Calling
 from workers.execution import Executor
-from workers.heartbeat import Leases
 from workers.recovery import recompile, sweep
+from workers.running.step_call import Calling
+from workers.upkeep.heartbeat import Leases
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 

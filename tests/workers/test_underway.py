@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tests.workers.test_ahead import STEP
-from workers.underway import Call, may_join_until
+from tests.workers.running.test_read_ahead import STEP
+from workers.running.tool_call import Call, may_join_until
 
 NOW = 1_000.0
 

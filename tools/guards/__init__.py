@@ -3,7 +3,7 @@
 They apply in this order:
 
 1. `access`: the user has granted the tool's scopes, and the account that the tool needs can be used.
-2. approval by a person, if the tool requires it (`workers/parking.py`).
+2. approval by a person, if the tool requires it (`workers/running/parking.py`).
 3. `limits`: how often a user, and a tenant, may call the tool.
 4. `breaker`: an outside service that keeps failing is not called for a while.
 5. `cache`: a result of a read is shared by the whole tenant. Equal reads at the same time make one call.

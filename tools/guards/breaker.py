@@ -22,10 +22,10 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
+from models.connections.redis import run_script
 from models.errors import ToolFailed, TurnloomError, Unavailable
-from models.logging import log
-from models.redis import run_script
-from models.settings import settings
+from models.runtime.logging import log
+from models.runtime.settings import settings
 from tools.context import ToolContext
 from tools.registry import Tool
 

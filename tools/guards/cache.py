@@ -23,9 +23,9 @@ from uuid import uuid4
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from models.connections.redis import run_script
 from models.contracts.envelope import Envelope, ToolError
 from models.errors import Unavailable
-from models.redis import run_script
 from tools.context import ToolContext
 from tools.registry import Tool
 

@@ -8,8 +8,8 @@ however often it is tried.
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from models.connections.redis import run_script
 from models.errors import ToolFailed, Unavailable
-from models.redis import run_script
 from tools.context import ToolContext
 from tools.registry import Rate, Tool
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import RootModel, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from tools.mcp.kinds import Schema
+from tools.mcp.type_names import Schema
 from tools.mcp.words import matcher
 
 _MOST_FAULTS = 20

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from models.errors import Misconfigured, TurnloomError
-from models.loading import loading
-from models.logging import configure_logging
+from models.runtime.lean_imports import loading
+from models.runtime.logging import configure_logging
 
 COMMANDS = {
     "up": "workers.cli.up:up",

@@ -8,14 +8,14 @@ import click
 import orjson
 from pydantic import ValidationError
 
-from models import secrets
+from models.connections.database import transaction
 from models.contracts.directory import AccountRequest
-from models.database import transaction
 from models.errors import Invalid, Unavailable
 from models.ledger import integrations, tenants
 from models.ledger.integrations import Account
-from tools.addresses import check_url
-from workers.cli.printing import json_option, print_json, print_rows
+from models.runtime import secrets
+from tools.http.addresses import check_url
+from workers.cli.output import json_option, print_json, print_rows
 
 _COLUMNS = ["integration", "status", "settings", "has_secret", "updated_at"]
 _FIRST = UUID(int=0)

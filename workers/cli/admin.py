@@ -5,16 +5,16 @@ from uuid import UUID
 
 import click
 
+from models.connections.database import transaction
 from models.contracts.turn import SCOPES
-from models.database import transaction
 from models.ledger import inventory, keys, tenants
-from models.migration import set_defaults, upgrade
-from models.roles import APPLICATION_ROLE
-from models.settings import settings
-from tools.hotel.catalogue import DEMO, read_catalogue
-from tools.research.loading import load_shipped
+from models.runtime.settings import settings
+from models.schema.migration import set_defaults, upgrade
+from models.schema.roles import APPLICATION_ROLE
+from tools.packs.hotel.catalogue import DEMO, read_catalogue
+from tools.packs.research.collections import load_shipped
 from workers.cli.directory import put_demo_directory
-from workers.cli.printing import json_option, print_json, print_rows
+from workers.cli.output import json_option, print_json, print_rows
 from workers.cli.usage import budget
 
 

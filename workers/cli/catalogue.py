@@ -8,18 +8,18 @@ from rich.console import Console
 
 from models.contracts.plan import Step, implied_needs
 from models.contracts.turn import Mode
-from models.settings import settings
+from models.runtime.settings import settings
 from planner.agents import AgentProfile
-from planner.context import PlanningContext
-from planner.drafting import Draft, draft
-from planner.expressions import dump_expression
-from planner.llm.hooking import with_hooks
-from planner.tailoring import Tailored
-from workers.cli.overriding import add_changing, for_tenant, in_effect
-from workers.cli.printing import json_anyway, json_option, print_json, print_rows
-from workers.cli.watching import show_plan_graph
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import Draft, draft
+from planner.llm.hooked_model import with_hooks
+from planner.plan.expressions import dump_expression
+from planner.tenant_texts import Tailored
+from workers.cli.output import json_anyway, json_option, print_json, print_rows
+from workers.cli.overrides import add_changing, for_tenant, in_effect
+from workers.cli.turn_view import show_plan_graph
 from workers.compiling import compile_plan
-from workers.parts import llm, registry
+from workers.turns.process_parts import llm, registry
 
 
 @click.group

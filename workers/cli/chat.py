@@ -8,10 +8,10 @@ import click
 from rich.console import Console
 
 from models.errors import Unavailable
-from models.ids import new_id
-from models.settings import settings
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
 from workers.cli.client import Api
-from workers.cli.watching import show_events, show_turn
+from workers.cli.turn_view import show_events, show_turn
 from workers.embedded.home import published
 
 _DATA_DIR = Path(".turnloom")

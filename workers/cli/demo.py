@@ -10,8 +10,8 @@ import click
 import yaml
 from rich.console import Console
 
-from models.ids import new_id
-from models.settings import settings
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
 from workers.cli.chat import answer
 from workers.cli.client import Api
 from workers.cli.up import banner, show_part

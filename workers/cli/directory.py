@@ -6,8 +6,8 @@ from uuid import UUID
 
 import yaml
 
+from models.connections.database import Transaction
 from models.contracts.directory import AccountRequest, Profile
-from models.database import Transaction
 from models.ledger import integrations, notifications, users
 from models.ledger.notifications import Notice
 

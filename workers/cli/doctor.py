@@ -12,10 +12,10 @@ import click
 from rich.console import Console
 
 from models.errors import TurnloomError, Unavailable
-from models.settings import misspelt, settings
+from models.runtime.settings import misspelt, settings
 from workers.cli import part_checks as parts
 from workers.cli import server_checks as servers
-from workers.cli.printing import json_option, print_json
+from workers.cli.output import json_option, print_json
 from workers.embedded.binaries import postgres_folder, redis_server
 
 _PYTHON = (3, 11)

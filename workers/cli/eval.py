@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
-from models.settings import settings
+from models.runtime.settings import settings
 from workers.cli.chat import find_key
 from workers.cli.client import Api
-from workers.cli.printing import json_option, print_json
+from workers.cli.output import json_option, print_json
 from workers.embedded import StackOptions, foreground
-from workers.golden.conversations import Golden, load_golden
-from workers.golden.holding import Held, hold
+from workers.evals.conversations import Golden, load_golden
+from workers.evals.runner import Held, hold
 
 
 @click.command("eval")

@@ -4,12 +4,12 @@ from uuid import UUID
 
 import click
 
-from models.database import snapshot
+from models.connections.database import snapshot
+from models.connections.redis import queue_lengths
+from models.contracts.cause import explain
 from models.errors import NotFound
-from models.explaining import explain
 from models.ledger import explanation, turns
-from models.redis import queue_lengths
-from workers.cli.printing import json_option, print_json
+from workers.cli.output import json_option, print_json
 from workers.dispatch import ALIVE
 
 

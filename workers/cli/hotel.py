@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from models.database import transaction
+from models.connections.database import transaction
 from models.ledger import inventory, tenants
-from tools.hotel.catalogue import read_catalogue
-from workers.cli.printing import json_option, print_rows
+from tools.packs.hotel.catalogue import read_catalogue
+from workers.cli.output import json_option, print_rows
 
 
 @click.group

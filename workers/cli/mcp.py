@@ -7,12 +7,12 @@ import click
 import orjson
 
 from models.errors import Invalid, NotFound, TurnloomError
-from models.settings import settings
-from tools.mcp.importing import Verdict, judge
-from tools.mcp.pinned import load_pinned, path_of, save_pinned
+from models.runtime.settings import settings
+from tools.mcp.lockfile import load_pinned, path_of, save_pinned
 from tools.mcp.servers import Server, load_servers
+from tools.mcp.tool_import import Verdict, judge
 from workers.cli.chat import find_key, find_url
-from workers.cli.printing import json_option, print_rows
+from workers.cli.output import json_option, print_rows
 
 _LISTING_S = 30.0
 _COLUMNS = ("server", "tool", "effect", "approval", "verdict")
@@ -121,7 +121,7 @@ def _file() -> Path:
 
 def _asked(name: str, server: Server) -> list[dict[str, Any]]:
     # 1.5 s, and not wanted where nobody is asked.
-    from tools.mcp.client.listing import ask  # noqa: PLC0415 - heavy, see above
+    from tools.mcp.client.tool_list import ask  # noqa: PLC0415 - heavy, see above
 
     return ask(name, server, _LISTING_S)
 

@@ -2,7 +2,7 @@
 
 import click
 
-from models.settings import settings
+from models.runtime.settings import settings
 from planner.llm.offline.server import serve
 
 

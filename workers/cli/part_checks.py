@@ -6,16 +6,16 @@ Each check returns what it saw, or raises one of our errors.
 import time
 from collections import Counter
 
-from models import database
+from models.connections import database
 from models.errors import Unavailable
 from models.ledger import integrations, tenants
-from models.overriding import read_overrides
-from models.service_urls import shown_url
-from models.settings import settings
+from models.ledger.override_cache import read_overrides
+from models.runtime.service_urls import shown_url
+from models.runtime.settings import settings
 from planner.agents import load_agents
 from planner.llm.prices import find_price, load_prices
-from planner.tailoring import assemble
-from tools.enabled import enabled_tools
+from planner.tenant_texts import assemble
+from tools.enabled_tools import enabled_tools
 from tools.hooks import POINTS
 from tools.hooks import hooks as enabled_hooks
 from tools.registry import load_registry

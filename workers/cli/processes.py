@@ -8,10 +8,10 @@ import os
 import click
 
 from models.errors import Unavailable
-from models.logging import log
-from models.settings import settings
-from workers import pulse
-from workers.commands import beat_command, flower_command, web_command, worker_command
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from workers.broker.commands import beat_command, flower_command, web_command, worker_command
+from workers.upkeep import pulse
 
 
 @click.command
@@ -20,7 +20,7 @@ from workers.commands import beat_command, flower_command, web_command, worker_c
 @click.option("--processes", default=2, show_default=True, help="Worker processes of the web server.")
 def web(host: str, port: int, processes: int) -> None:
     """Serve the API."""
-    from workers.preflight import check_parts  # noqa: PLC0415 - heavy: a probe must not pay for it
+    from workers.upkeep.preflight import check_parts  # noqa: PLC0415 - heavy: a probe must not pay for it
 
     check_parts()
     if lacking := _lacking():
@@ -49,7 +49,7 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None, check: bo
     if not wanted:
         raise click.BadParameter("name at least one queue", param_hint="--queues")
     # A probe must not pay for these.
-    from workers.preflight import check_language_model, check_parts, check_queues  # noqa: PLC0415 - heavy, see above
+    from workers.upkeep.preflight import check_language_model, check_parts, check_queues  # noqa: PLC0415 - heavy, see above
 
     check_queues(wanted)
     check_language_model(wanted)
@@ -81,7 +81,7 @@ def flower(host: str, port: int) -> None:
 def _lacking() -> str | None:
     """Return whether the database is still to be migrated, in words. One that does not answer is waited for later."""
     # Here, because a probe of a worker must not pay for SQLAlchemy.
-    from models.database import close_connections, transaction  # noqa: PLC0415
+    from models.connections.database import close_connections, transaction  # noqa: PLC0415
     from models.ledger import readiness  # noqa: PLC0415
 
     try:

@@ -2,12 +2,12 @@
 
 import click
 
-from models.database import transaction
+from models.connections.database import transaction
 from models.errors import NotFound
 from models.ledger import overrides, tenants
-from planner.tailoring import Tailored
-from workers.cli.overriding import add_changing, for_tenant, in_effect
-from workers.cli.printing import json_option, print_json, print_rows
+from planner.tenant_texts import Tailored
+from workers.cli.output import json_option, print_json, print_rows
+from workers.cli.overrides import add_changing, for_tenant, in_effect
 
 
 @click.group

@@ -9,15 +9,15 @@ from uuid import UUID
 import click
 import orjson
 
-from models.database import snapshot, transaction
+from models.connections.database import snapshot, transaction
+from models.connections.redis import announce
 from models.errors import ToolFailed
 from models.ledger import conversations, dead_letters, steps, tenants
 from models.ledger.dead_letters import DeadLetter, Decision
-from models.redis import announce
 from models.tables.steps import StepRow
-from planner.references import resolve_args
-from workers.calling import idempotency_key
-from workers.cli.printing import json_option, print_json, print_rows
+from planner.plan.references import resolve_args
+from workers.cli.output import json_option, print_json, print_rows
+from workers.running.step_call import idempotency_key
 
 _SHOWN = (
     "tool", "effect", "status", "attempt", "worker", "started_at", "finished_at", "fallbacks", "result", "error",

@@ -6,15 +6,15 @@ Each check returns what it saw, or raises one of our errors.
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from models import database as postgres
-from models import functions, revisions, roles
-from models import redis as live
+from models.connections import database as postgres
+from models.connections import redis as live
 from models.errors import Unavailable
 from models.ledger import readiness
-from models.settings import settings
+from models.runtime.settings import settings
+from models.schema import functions, revisions, roles
 
 if TYPE_CHECKING:
-    from workers.presence import Presence
+    from workers.upkeep.presence import Presence
 
 _REDIS = (7, 0)
 _SKEW_S = 1.0
@@ -97,6 +97,6 @@ def beat() -> str:
 
 def _presence() -> "Presence":
     # The module's application reads the settings, which the doctor must outlive when they are wrong.
-    from workers.presence import presence  # noqa: PLC0415 - see above
+    from workers.upkeep.presence import presence  # noqa: PLC0415 - see above
 
     return presence()

@@ -2,9 +2,9 @@
 
 import click
 
-from tools.enabled import enabled_tools
-from workers.cli.plugging import new_pack
-from workers.cli.printing import json_anyway, json_option, print_json, print_rows
+from tools.enabled_tools import enabled_tools
+from workers.cli.output import json_anyway, json_option, print_json, print_rows
+from workers.cli.tool_project import new_pack
 from workers.cli.tool_stats import stats
 
 

@@ -12,8 +12,8 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from models.service_urls import shown_url
-from models.settings import settings
+from models.runtime.service_urls import shown_url
+from models.runtime.settings import settings
 from workers.embedded import Stack, StackOptions, foreground
 
 _CORES_FOR_TWO = 4

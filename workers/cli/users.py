@@ -5,14 +5,14 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
+from models.connections.database import Transaction, transaction
 from models.contracts.directory import Profile
 from models.contracts.turn import Identifier
-from models.database import Transaction, transaction
 from models.errors import Invalid
 from models.ledger import integrations, tenants, users
 from models.ledger.users import User
 from workers.cli.accounts import shown_account
-from workers.cli.printing import json_option, print_json, print_rows
+from workers.cli.output import json_option, print_json, print_rows
 
 _COLUMNS = ["id", "name", "email", "timezone", "locale", "scopes"]
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)

@@ -7,7 +7,7 @@ from types import FrameType
 
 from workers.embedded.progress import Told, tell_nobody
 from workers.embedded.stack import Stack, StackOptions
-from workers.preflight import check_parts
+from workers.upkeep.preflight import check_parts
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

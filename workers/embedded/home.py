@@ -120,7 +120,7 @@ class Home:
         kept = json.loads(path.read_text()) if path.exists() else {}
         made = {name: secrets.token_urlsafe(24) for name in Secrets.__slots__}
         made["dev_key"] = f"tl_dev_{made['dev_key']}"
-        # As `models.secrets.new_key` makes them, without loading a library for it.
+        # As `models.runtime.secrets.new_key` makes them, without loading a library for it.
         made["secret_key"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
         if made.keys() - kept.keys():  # the first start, or the first of a version that knows one more
             write_private(path, json.dumps(made | kept))

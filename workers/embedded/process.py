@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from models.daemon import Daemon
 from models.errors import Unavailable
-from models.logging import log
+from models.runtime.daemon import Daemon
+from models.runtime.logging import log
 from workers.embedded.records import record, signal_group
 from workers.embedded.watch import SILENCE_S, Watch
 

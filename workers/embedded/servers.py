@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from models import database
-from models import redis as live
+from models.connections import database
+from models.connections import redis as live
 from models.errors import Unavailable
 from workers.embedded.binaries import postgres_folder, redis_server
 from workers.embedded.home import Home, write_private

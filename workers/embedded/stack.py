@@ -16,9 +16,9 @@ from typing import Self, cast
 import httpx2
 
 from models.errors import Unavailable
-from models.roles import provision
-from models.settings import Placement, settings
-from workers.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
+from models.runtime.settings import Placement, settings
+from models.schema.roles import provision
+from workers.broker.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
 from workers.embedded.home import Access, Home, writing
 from workers.embedded.process import Process, Program, launch_command
 from workers.embedded.progress import Told, tell_nobody, timed

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from planner.llm.offline.prompt import read_request
-from planner.llm.offline.writing import write
+from planner.llm.offline.responses import write
 
 NAME = "offline"
 """The model's only name."""

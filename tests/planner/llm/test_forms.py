@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from models.errors import Unavailable
-from planner.concluding import conclusion_schema
-from planner.context import PlanningContext
-from planner.critic import critic_schema
-from planner.drafting import draft, planning_messages
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import draft, planning_messages
+from planner.draft.prompts import shipped
+from planner.draft.written_steps import WrittenStep
 from planner.llm.openai import OpenAIModel
 from planner.llm.protocol import Message
 from planner.llm.schema import plan_schema
-from planner.prompts import shipped
-from planner.streaming import WrittenStep
+from planner.memory.extraction import conclusion_schema
+from planner.reply.critic import critic_schema
 from tests.planner.llm.scripted import Behaviour, Script, calls, fails, says
 
 HELLO: list[Message] = [{"role": "user", "content": "hello, in JSON"}]

@@ -8,7 +8,7 @@ import pytest
 from models.contracts.turn import Usage
 from models.contracts.usage import Allowance, AllowanceUnit, LlmCall
 from models.errors import Unavailable
-from models.settings import Settings, settings
+from models.runtime.settings import Settings, settings
 from planner.llm.metering import Meter
 from planner.llm.openai import OpenAIModel, connect
 from planner.llm.prices import Price, cost_of, find_price, load_prices

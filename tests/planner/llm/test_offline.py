@@ -13,16 +13,16 @@ from jinja2.exceptions import SecurityError
 
 from models.contracts.plan import Plan
 from models.contracts.turn import Mode
-from models.settings import settings
-from planner.context import Exchange, PlanningContext
-from planner.drafting import Draft, draft, planning_messages
-from planner.grounding import Evidence, check
+from models.runtime.settings import settings
+from planner.draft.context import Exchange, PlanningContext
+from planner.draft.drafting import Draft, draft, planning_messages
 from planner.llm.offline.prompt import read_request
+from planner.llm.offline.responses import write
 from planner.llm.offline.server import create_app
-from planner.llm.offline.writing import write
 from planner.llm.openai import OpenAIModel
 from planner.llm.schema import plan_schema
-from planner.settling import merged
+from planner.memory.slot_state import merged
+from planner.reply.grounding import Evidence, check
 
 Context = Callable[..., PlanningContext]
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from models.contracts.plan import Plan
-from planner.context import Exchange, PlanningContext
-from planner.drafting import draft
+from planner.draft.context import Exchange, PlanningContext
+from planner.draft.drafting import draft
 from planner.llm.openai import OpenAIModel
 from planner.results import Remembered
 

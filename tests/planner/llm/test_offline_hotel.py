@@ -8,8 +8,8 @@ import jsonschema_rs
 import pytest
 
 from models.contracts.plan import Plan
-from planner.context import Exchange, PlanningContext
-from planner.drafting import draft, planning_messages
+from planner.draft.context import Exchange, PlanningContext
+from planner.draft.drafting import draft, planning_messages
 from planner.llm.openai import OpenAIModel
 from planner.llm.schema import plan_schema
 from planner.results import Remembered

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from models.settings import ROOT
-from planner.llm.offline.answering import answered
+from models.runtime.settings import ROOT
+from planner.llm.offline.answers import answered
 from planner.llm.offline.rules import Domain, load_rules
 
 QUESTION, SUBJECT = "How long does the crossing to Sandholm take?", "crossing to Sandholm"

@@ -9,7 +9,7 @@ import pytest
 from openai import OpenAI, Stream
 
 from models.errors import Unavailable
-from models.settings import Settings
+from models.runtime.settings import Settings
 from planner.llm.openai import OpenAIModel, connect
 from planner.llm.protocol import Message
 from tests.planner.llm.scripted import Script, drips, fails, hangs, raw, says

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from models.contracts.envelope import Envelope
 from models.errors import Unavailable
-from models.ids import new_id
+from models.runtime.ids import new_id
 from tools.context import ToolContext
 from tools.guards import Guards
 from tools.registry import Tool

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from pytest_httpserver import HTTPServer
 
+from models.connections.redis import redis
 from models.errors import NeedsInput, ToolFailed, Unavailable
-from models.redis import redis
-from models.settings import settings
+from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.tools.guards.asking import Answer, Question, ask, made, processes
 from tools.context import ToolContext

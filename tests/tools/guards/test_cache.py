@@ -9,10 +9,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from models.connections.redis import redis, run_script
 from models.errors import NeedsInput, ToolFailed
-from models.ids import new_id
-from models.redis import redis, run_script
-from models.settings import settings
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.tools.guards.asking import Answer, Question, ask, context, made, processes
 from tools.context import ToolContext

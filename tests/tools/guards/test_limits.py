@@ -7,11 +7,11 @@ import pytest
 from pytest_httpserver import HTTPServer
 from structlog.testing import capture_logs
 
+from models.connections.redis import redis
 from models.contracts.envelope import ToolError
 from models.errors import Unavailable
-from models.ids import new_id
-from models.redis import redis
-from models.settings import settings
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.tools.guards.asking import Answer, Question, ask, made, processes
 from tools.context import ToolContext

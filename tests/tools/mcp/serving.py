@@ -7,8 +7,8 @@ from typing import Any
 
 from models.contracts.envelope import Envelope
 from models.contracts.plan import Effect
-from tools.mcp.importing import Verdict, judge
 from tools.mcp.servers import Server, Terms
+from tools.mcp.tool_import import Verdict, judge
 from tools.registry import Tool
 
 OPEN: dict[str, Any] = {"type": "object"}

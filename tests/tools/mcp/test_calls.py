@@ -15,8 +15,8 @@ from tests.facts import wait_for
 from tests.tools.mcp.serving import Program, code, tools_of, words_of
 from tools.context import ToolContext
 from tools.mcp.client import connections
-from tools.mcp.client.listing import ask
 from tools.mcp.client.loop import loop
+from tools.mcp.client.tool_list import ask
 from tools.mcp.servers import Server
 from tools.registry import Tool
 from tools.runner import run

@@ -17,7 +17,7 @@ from models.contracts.envelope import Envelope
 from tests.facts import wait_for
 from tests.tools.mcp.serving import code, tools_of
 from tools.context import ToolContext
-from tools.mcp.client.listing import ask
+from tools.mcp.client.tool_list import ask
 from tools.mcp.client.transports import MAX_ANSWER_BYTES
 from tools.mcp.servers import Server
 from tools.runner import run

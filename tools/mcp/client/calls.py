@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from models.errors import ToolFailed, Unavailable
 from tools.context import ToolContext
-from tools.mcp.calling import Answer, Target
+from tools.mcp.call_function import Answer, Target
 from tools.mcp.client import faults
 from tools.mcp.client.connections import Connection
 from tools.mcp.client.loop import Loop, loop

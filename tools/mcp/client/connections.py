@@ -13,13 +13,13 @@ from anyio.abc import TaskStatus
 from mcp import Client
 
 from models.errors import Invalid, ToolFailed
-from models.logging import log
+from models.runtime.logging import log
 from tools.mcp.client.faults import unreachable
 from tools.mcp.client.loop import loop
 from tools.mcp.client.transports import LastRefusal, way_to
 from tools.mcp.definitions import Definition, read_definition
-from tools.mcp.importing import MOST_TOOLS
 from tools.mcp.servers import Server
+from tools.mcp.tool_import import MOST_TOOLS
 
 # The library logs messages that it cannot read, and these may contain personal data.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -6,7 +6,7 @@ import mcp_types as types
 from pydantic_core import from_json
 
 from models.errors import ToolFailed
-from tools.mcp.calling import Answer
+from tools.mcp.call_function import Answer
 from tools.mcp.foreign import Foreign
 from tools.mcp.texts import clean
 

@@ -16,13 +16,13 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from models.settings import fill_in
+from models.runtime.settings import fill_in
 from tools.mcp.servers import Server
 
 MAX_ANSWER_BYTES = 4_194_304
 """Largest answer over HTTP. It is four times the largest result of a step, because it is JSON inside JSON."""
 
-_TIED = Path(__file__).with_name("tied.py")
+_TIED = Path(__file__).with_name("parent_death.py")
 _CONNECT_S = 5.0
 _SILENCE_S = 600.0
 """How long a stream may be silent. A call has a deadline of its own."""

@@ -1,0 +1,214 @@
+"""Postgres: transactions at the edges, and single statements on the driver's connection for the hot path.
+
+One pool per process serves both. Nothing here waits for ever, and a server that went away is `Unavailable`. A thread
+holds one connection at a time: where each of eight holds one of eight and asks for another, none goes on.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
+
+import orjson
+import psycopg
+from psycopg.types.json import set_json_dumps, set_json_loads
+from sqlalchemy import Engine, create_engine, exc, text
+from sqlalchemy.orm import Session
+
+from models.connections.connection_pool import ConnectionPool
+from models.connections.sessions import outdated, session_arguments, session_settings, unanswered
+from models.errors import Unavailable
+from models.runtime.settings import settings
+
+CONNECT_TIMEOUT_S = 5
+
+
+def dump_json(value: Any) -> str:
+    """Write JSON as both drivers of the ledger do."""
+    return orjson.dumps(value).decode()
+
+
+set_json_dumps(dump_json)
+set_json_loads(orjson.loads)
+
+
+Transaction = Session
+Statement = psycopg.Connection
+"""What the ledger's functions take, for modules that may not know SQLAlchemy or the driver."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """The properties of a session, as this process finds them."""
+
+    is_pooled: bool
+    """Whether something between this process and Postgres hands out the server's connections."""
+    differing: dict[str, str]
+    """Those of `session_settings` that have another value, and that value."""
+
+
+_making = threading.Lock()
+"""Held while the engine is made, so that threads that ask first at the same moment get the same one."""
+
+_thread = threading.local()
+"""Of each thread (each greenlet in web processes): whether it holds a connection."""
+
+
+def engine() -> Engine:
+    """Return this process's engine. After a fork call `forget_connections` first."""
+    with _making:
+        return _engine()
+
+
+@lru_cache
+def _engine() -> Engine:
+    return create_engine(
+        driver_url(settings().database_url),
+        poolclass=ConnectionPool,
+        pool_size=settings().database_pool_size,
+        hide_parameters=True,
+        pool_timeout=CONNECT_TIMEOUT_S,
+        json_serializer=dump_json,
+        json_deserializer=orjson.loads,
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **session_arguments()},
+    )
+
+
+@contextmanager
+def transaction() -> Iterator[Session]:
+    """Open a transaction for the ledger's functions; commits at the end, rolls back on an error.
+
+    Rows that were read stay readable after it.
+
+    Raises:
+        RuntimeError: this thread already holds a connection.
+        Unavailable: Postgres is out of reach, or all connections are lent.
+    """
+    try:
+        with _only_connection(), Session(engine(), expire_on_commit=False) as session, session.begin():
+            yield session
+    except exc.TimeoutError as error:
+        raise _all_lent() from error
+    except (exc.OperationalError, exc.InterfaceError, exc.InternalError) as error:
+        if isinstance(error, exc.InternalError) and not error.connection_invalidated:
+            raise
+        raise unanswered(error) from error
+    except exc.ProgrammingError as error:
+        if isinstance(error.orig, psycopg.errors.InvalidSchemaName):
+            raise outdated() from error
+        raise
+
+
+@contextmanager
+def snapshot() -> Iterator[Session]:
+    """Open a transaction that only reads, and whose statements all see the ledger at the same moment.
+
+    Raises:
+        Unavailable: Postgres is out of reach, or all connections are lent.
+    """
+    with transaction() as session:
+        session.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        yield session
+
+
+@contextmanager
+def statement() -> Iterator[psycopg.Connection]:
+    """Lend the driver's connection in autocommit: each statement is a transaction of its own.
+
+    For the few statements of the hot path, which are prepared on the connection.
+
+    Raises:
+        RuntimeError: this thread already holds a connection.
+        Unavailable: Postgres is out of reach, or all connections are lent.
+    """
+    with _only_connection(), _statement() as connection:
+        yield connection
+
+
+@contextmanager
+def _statement() -> Iterator[psycopg.Connection]:
+    try:
+        pool = engine().pool
+        assert isinstance(pool, ConnectionPool)
+        with pool.driver() as connection:
+            yield connection
+    except exc.TimeoutError as error:
+        raise _all_lent() from error
+    except (psycopg.OperationalError, exc.OperationalError) as error:
+        raise unanswered(error) from error
+    except psycopg.errors.InvalidSchemaName as error:
+        raise outdated() from error
+
+
+@contextmanager
+def _only_connection() -> Iterator[None]:
+    if getattr(_thread, "holds_connection", False):
+        raise RuntimeError("this thread already holds a connection to Postgres: give it back before asking again")
+    _thread.holds_connection = True
+    try:
+        yield
+    finally:
+        _thread.holds_connection = False
+
+
+def forget_connections() -> None:
+    """Drop the inherited pool without closing its sockets, which belong to the parent process."""
+    _engine.cache_clear()
+
+
+def close_connections() -> None:
+    """Close the pool; the next use opens a new one with the settings of that moment."""
+    if _engine.cache_info().currsize:
+        engine().pool.dispose()
+    _engine.cache_clear()
+
+
+def examine() -> SessionFacts:
+    """Look at a session as this process has them.
+
+    Raises:
+        Unavailable: Postgres is out of reach or out of connections.
+    """
+    wanted = session_settings()
+    query = "SELECT pg_backend_pid(), name, setting FROM pg_settings WHERE name = ANY(%s)"
+    with statement() as db:
+        found = db.execute(query, (list(wanted),)).fetchall()
+        named = db.info.backend_pid
+    # A pooler makes up the number of a server process that it tells a client.
+    is_pooled = any(pid != named for pid, _, _ in found)
+    return SessionFacts(is_pooled, {name: value for _, name, value in found if value != wanted[name]})
+
+
+def ping(url: str) -> None:
+    """Connect once and ask for nothing much.
+
+    Raises:
+        Unavailable: the server does not answer, or refuses these credentials.
+    """
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+            connection.execute("select 1")
+    except psycopg.Error as error:
+        raise unanswered(error) from error
+
+
+def clock(url: str) -> datetime:
+    """Return the time of the server's clock."""
+    with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        row = connection.execute("select clock_timestamp()").fetchone()
+        assert row is not None
+        return cast("datetime", row[0])
+
+
+def driver_url(url: str) -> str:
+    """Name the driver in a customary URL: `postgres://` and `postgresql://` mean psycopg."""
+    _, separator, rest = url.partition("://")
+    return f"postgresql+psycopg{separator}{rest}"
+
+
+def _all_lent() -> Unavailable:
+    message = f"all {settings().database_pool_size} connections of this process to Postgres have been in use for"
+    return Unavailable(f"{message} {CONNECT_TIMEOUT_S} s", code="overloaded")

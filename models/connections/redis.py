@@ -1,0 +1,272 @@
+"""Redis: the live side of a turn's events, and nothing that the ledger could not rebuild.
+
+State changes are announced on one channel, so that a web process needs one subscription for all its readers.
+The text deltas of a reply are also kept for a minute, in a capped stream per turn, for readers that resume.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, cast
+from uuid import UUID
+
+import orjson
+from pydantic import StringConstraints, TypeAdapter
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.client import PubSub
+from redis.commands.core import Script
+from redis.retry import Retry
+
+from models.connections.redis_connections import breaking
+from models.contracts.event import EVENT_ID, Event
+from models.errors import Unavailable
+from models.runtime.batching import Gatherer
+from models.runtime.logging import log
+from models.runtime.settings import settings
+
+Failed = RedisError
+"""What a command fails with, for modules that may not know redis-py."""
+
+Item = tuple[Annotated[str, StringConstraints(pattern=EVENT_ID)], str, dict[str, Any]]
+"""An event or a delta: (event id, type, data)."""
+_NEWS: TypeAdapter[list[tuple[str, list[Item]]]] = TypeAdapter(list[tuple[str, list[Item]]])
+
+CHANNEL = "turnloom:events"
+DELTA = "reply.delta"
+_BEAT = "turnloom:beat"
+_DELTAS_KEPT = 5_000
+DELTAS_TTL_S = 60
+"""From the last delta on, so that they go whoever sees the turn end. The reply itself is in the ledger."""
+_TIMEOUT_S = 2.0
+_QUIET_S = 2.0
+_OUTAGE_S = 1.0
+_SCRIPTS = Path(__file__).parent / "scripts"
+
+
+@lru_cache
+def redis() -> "Redis":
+    """Return this process's client for short commands; it gives up after two seconds instead of blocking its caller."""
+    made = Redis.from_url(
+        settings().redis_url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 1)
+    )
+    made.connection_pool.connection_class = breaking(made.connection_pool.connection_class)
+    return made
+
+
+def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
+    """Tell live readers soon what has been committed, of a turn's end at once. A lost announcement costs no event."""
+    if events:
+        items: list[Item] = [(str(event.seq), event.type, event.data) for event in events]
+        is_urgent = events[-1].type.startswith("turn.")
+        _announcer().put(_News(str(turn_id), items), urgent_for=str(turn_id) if is_urgent else None)
+
+
+def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> None:
+    """Publish a piece of a reply's text: the `number`th (from 1) after the event `after`."""
+    _announcer().put(_News(str(turn_id), [(f"{after}.{number}", DELTA, {"text": text})], is_delta=True))
+
+
+def settle_deltas(turn_id: UUID | str) -> None:
+    """Return when a turn's deltas appended before can be read: so that no reader sees what comes after them first."""
+    _announcer().settle(_TIMEOUT_S, urgent_for=str(turn_id))
+
+
+def deltas(turn_id: UUID | str) -> list[Item]:
+    """Return the deltas kept of a turn, oldest first: (event id, type, data). Empty where Redis is out."""
+    try:
+        entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", redis().xrange(_deltas_key(turn_id)))
+    except RedisError:
+        return []
+    return [tuple(orjson.loads(fields[b"event"])) for _, fields in entries]
+
+
+def listen() -> Iterator[bytes | None]:
+    """Yield what is announced, for ever, for `read_news`. None: nothing, but from now on we hear.
+
+    Raises:
+        Unavailable: the connection is lost, or the server is silent; listen again.
+    """
+    client = Redis.from_url(settings().redis_url, socket_connect_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 0))
+    try:
+        with client.pubsub() as subscription:  # type: ignore[no-untyped-call]
+            subscription.subscribe(CHANNEL)
+            yield from _messages(subscription)
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+    finally:
+        client.close()
+
+
+def read_news(message: bytes) -> list[tuple[str, list[Item]]]:
+    """Read what was announced in one message: for each turn, by its id, what is new.
+
+    Raises:
+        ValueError: that is no message of ours.
+    """
+    return _NEWS.validate_json(message)
+
+
+def _messages(subscription: PubSub) -> Iterator[bytes | None]:
+    is_asked = False
+    while True:
+        message = subscription.get_message(timeout=_QUIET_S)
+        if message is not None:
+            is_asked = False
+            yield message["data"] if message["type"] == "message" else None
+        elif is_asked:
+            raise Unavailable(f"Redis was silent for {2 * _QUIET_S:.0f} s", code="redis_unavailable")
+        else:
+            # A quiet channel looks like a server that hangs, or is cut off: it has to say which.
+            subscription.ping()
+            is_asked = True
+
+
+def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
+    """Return how many messages wait in each of these queues, lists that the broker keeps; None where Redis is out."""
+    try:
+        return {queue: redis().llen(queue) for queue in queues}
+    except RedisError:
+        return None
+
+
+def note_beat(for_s: float) -> None:
+    """Record that beat runs; it holds for so many seconds.
+
+    Raises:
+        Unavailable: Redis does not answer.
+    """
+    with _answering():
+        redis().set(_BEAT, 1, px=int(for_s * 1000))
+
+
+def beat_lives() -> bool:
+    """Return whether beat has said so of late.
+
+    Raises:
+        Unavailable: Redis does not answer.
+    """
+    with _answering():
+        return bool(redis().exists(_BEAT))
+
+
+def push(queue: str, messages: Sequence[bytes]) -> None:
+    """Put messages into a queue of the broker, where they are taken out in this order.
+
+    Raises:
+        Failed: Redis does not answer; they may have been put there.
+    """
+    redis().lpush(queue, *messages)
+
+
+def run_script(name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes], *, spare: bool = True) -> Any:
+    """Run a script of scripts/, which happens at once or not at all, and return what it answers.
+
+    `spare`: a server that did not answer a moment ago is left alone for a while.
+
+    Raises:
+        Unavailable: Redis does not answer, or did not a moment ago.
+    """
+    if spare and _outage.lasts(redis()):
+        raise Unavailable("Redis did not answer a moment ago", code="redis_unavailable")
+    try:
+        return _script(name)(keys, args, client=redis())
+    except RedisError as error:
+        _outage.begin(redis())
+        log.warning("redis.silent", script=name, error=type(error).__name__)
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+def ping(url: str) -> dict[str, Any]:
+    """Connect once and return the server's `INFO server` and its eviction policy under `maxmemory_policy`.
+
+    Raises:
+        Unavailable: the server does not answer, or refuses these credentials.
+    """
+    try:
+        with Redis.from_url(url, socket_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 0)) as client:
+            info = cast("dict[str, Any]", client.info("server"))
+            policy = cast("dict[str, str]", client.config_get("maxmemory-policy"))
+            return {**info, "maxmemory_policy": policy.get("maxmemory-policy")}
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Turn every failure of a command into one of ours."""
+    try:
+        yield
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+@lru_cache
+def _script(name: str) -> Script:
+    return redis().register_script((_SCRIPTS / f"{name}.lua").read_text("utf-8"))
+
+
+class _Outage:
+    """After a failure scripts are not tried for a second, so that not every call waits for Redis and logs it."""
+
+    def __init__(self) -> None:
+        self._client: object = None
+        self._until = 0.0
+
+    def begin(self, client: object) -> None:
+        self._client, self._until = client, time.monotonic() + _OUTAGE_S
+
+    def lasts(self, client: object) -> bool:
+        return self._client is client and time.monotonic() < self._until
+
+
+_outage = _Outage()
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """News of a turn for its live readers."""
+
+    turn_id: str
+    items: list[Item]
+    is_delta: bool = False
+    """Whether it is kept for readers that resume: of deltas the ledger knows nothing."""
+
+
+@lru_cache
+def _announcer() -> Gatherer[_News]:
+    """Return this process's announcer: no step waits for a round trip to Redis."""
+    return Gatherer("announcer", _announce)
+
+
+os.register_at_fork(after_in_child=_announcer.cache_clear)
+
+
+def _announce(news: Sequence[_News]) -> None:
+    try:
+        _publish(news)
+    except RedisError as error:
+        log.warning("events.unannounced", turns=len({each.turn_id for each in news}), error=type(error).__name__)
+
+
+def _publish(news: Sequence[_News]) -> None:
+    message = orjson.dumps([(each.turn_id, each.items) for each in news])
+    deltas = [each for each in news if each.is_delta]
+    if not deltas:
+        redis().publish(CHANNEL, message)
+        return
+    with redis().pipeline(transaction=False) as pipe:
+        for each in deltas:
+            key = _deltas_key(each.turn_id)
+            pipe.xadd(key, {"event": orjson.dumps(each.items[0])}, maxlen=_DELTAS_KEPT)
+            pipe.expire(key, DELTAS_TTL_S)
+        pipe.publish(CHANNEL, message)
+        pipe.execute()
+
+
+def _deltas_key(turn_id: UUID | str) -> str:
+    return f"turnloom:turn:{turn_id}:deltas"

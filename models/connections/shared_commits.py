@@ -1,0 +1,92 @@
+"""Share commits among threads: what comes while one is under way goes together in the next.
+
+Who comes alone commits at once. Nobody waits for a thread of our own: the first of those who wait commits for all.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from models.connections.database import Statement, statement
+from models.errors import Unavailable
+from models.runtime.logging import log
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+AT_MOST = 16
+"""Items in a commit: more would save little, and the first of them wait for the last."""
+
+
+@dataclass(eq=False, slots=True)
+class _Asked(Generic[Item, Result]):
+    item: Item
+    called: threading.Event = field(default_factory=threading.Event)
+    leads: bool = False
+    """Whether it is the one that commits for all who wait."""
+    result: Result | None = None
+    error: Unavailable | None = None
+
+
+class SharedCommits(Generic[Item, Result]):
+    """Commits of one kind. A forked process needs its own."""
+
+    def __init__(
+        self,
+        name: str,
+        together: Callable[[Statement, Sequence[Item]], Sequence[Result | None]],
+    ) -> None:
+        """`together`: one statement that waits for nobody else's lock, and whose result for an item may be None."""
+        self._name = name
+        self._together = together
+        self._lock = threading.Lock()
+        self._waiting: deque[_Asked[Item, Result]] = deque()
+        self._is_led = False
+
+    def commit(self, item: Item) -> Result | None:
+        """Commit an item, with those of other threads that came meanwhile. None: it is to be committed by itself.
+
+        Raises:
+            Unavailable: Postgres does not answer, and the item may have been committed.
+        """
+        asked: _Asked[Item, Result] = _Asked(item)
+        with self._lock:
+            self._waiting.append(asked)
+            asked.leads, self._is_led = not self._is_led, True
+        if not asked.leads:
+            asked.called.wait()
+        if asked.leads:
+            self._lead()
+        if asked.error is not None:
+            raise Unavailable(str(asked.error), code=asked.error.code)
+        return asked.result
+
+    def _lead(self) -> None:
+        """Commit what waits, and call the first of those who came meanwhile to lead."""
+        with self._lock:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), AT_MOST))]
+        try:
+            self._commit(batch)
+        finally:
+            with self._lock:
+                self._is_led = bool(self._waiting)
+                if self._waiting:
+                    self._waiting[0].leads = True
+                    self._waiting[0].called.set()
+            for asked in batch:
+                asked.called.set()
+
+    def _commit(self, batch: Sequence[_Asked[Item, Result]]) -> None:
+        try:
+            with statement() as db:
+                results = self._together(db, [asked.item for asked in batch])
+        except Unavailable as error:
+            for asked in batch:
+                asked.error = error
+        except Exception as error:  # noqa: BLE001 - it is one item's; alone, each meets its own
+            log.warning("commit.not_shared", commit=self._name, items=len(batch), error=type(error).__name__)
+        else:
+            for asked, result in zip(batch, results, strict=True):
+                asked.result = result

@@ -1,0 +1,117 @@
+"""Overriding: which texts of its own a tenant has in place of those under prompts/, as they are by now.
+
+They come from the ledger (`turnloom prompts set`) and from a folder per tenant in TURNLOOM_TENANT_PROMPTS_DIR; where
+both have a name, the ledger's counts. What was read is believed for two seconds; then one statement and a look at the
+folder tell whether anything is new. As long as nothing is, the same object is returned, so that what is made of it can
+be kept. One caller looks for all; the others go by the old texts meanwhile, for another two seconds at most.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+from models.connections.database import statement, transaction
+from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Overrides
+from models.ledger import overrides
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from models.runtime.ttl_cache import Remembered
+
+_FRESH_S, _KEPT_S = 2.0, 4.0
+_REMEMBERED = 1_000
+"""Tenants, per process."""
+
+
+class _File(NamedTuple):
+    path: Path
+    changed_at: int
+    size: int
+
+
+class _Stand(NamedTuple):
+    """The state of all that overrides are made of. It differs as soon as one of them changes."""
+
+    version: int
+    folder: Path | None
+    files: tuple[_File, ...]
+
+
+class _Known(NamedTuple):
+    stand: _Stand
+    overrides: Overrides
+
+
+def overrides_of(tenant_id: UUID) -> Overrides:
+    """Return a tenant's own texts, as they were a few seconds ago at most.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    known = _known.get(tenant_id)
+    assert known is not None
+    return known.overrides
+
+
+def read_overrides(tenant_id: UUID) -> Overrides:
+    """Return a tenant's own texts as they are now."""
+    return _read(tenant_id, _stand(tenant_id))
+
+
+def _look(tenant_id: UUID, before: _Known | None) -> _Known:
+    stand = _stand(tenant_id)
+    return before if before and before.stand == stand else _Known(stand, _read(tenant_id, stand))
+
+
+_known: Remembered[UUID, _Known] = Remembered(_look, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
+
+
+def _stand(tenant_id: UUID) -> _Stand:
+    with statement() as db:
+        name, version = overrides.stand(db, tenant_id)
+    folder = _folder(tenant_id, name)
+    return _Stand(version, folder, tuple(sorted(_listed(folder))) if folder else ())
+
+
+def _folder(tenant_id: UUID, name: str) -> Path | None:
+    """Return a tenant's folder, which is called by its id or its name."""
+    parent = settings().tenant_prompts_dir
+    if parent is None:
+        return None
+    folders = [parent / str(tenant_id)]
+    if name not in ("", ".", "..") and Path(name).name == name:
+        folders.append(parent / name)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _listed(folder: Path) -> Iterator[_File]:
+    for path in folder.rglob("*"):
+        if path.suffix in (".j2", ".yaml"):
+            try:
+                stat = path.stat()
+            except FileNotFoundError:
+                continue  # removed since it was listed
+            yield _File(path, stat.st_mtime_ns, stat.st_size)
+
+
+def _read(tenant_id: UUID, stand: _Stand) -> Overrides:
+    texts = {}
+    for file in stand.files:
+        assert stand.folder is not None
+        text = _text(file.path)
+        if text is not None:
+            texts[file.path.relative_to(stand.folder).with_suffix("").as_posix()] = Override(text, "file")
+    if stand.version:
+        with transaction() as db:
+            texts |= {name: Override(text, "ledger") for name, text in overrides.active(db, tenant_id).items()}
+    return Overrides(texts) if texts else NO_OVERRIDES
+
+
+def _text(path: Path) -> str | None:
+    """Return what a file holds, as far as it can be used: who reads it refuses what is too long, and wrong bytes."""
+    try:
+        with path.open(encoding="utf-8", errors="surrogateescape") as file:
+            return file.read(LARGEST_TEXT + 1)
+    except OSError as error:
+        log.warning("override.unreadable", path=str(path), error=str(error))
+        return None

@@ -1,0 +1,1 @@
+"""What every process needs: settings, logging, metrics, ids, threads, caches."""

@@ -1,0 +1,114 @@
+"""Metrics: what all processes count together, and what each of the names means.
+
+A process counts in memory, and every two seconds adds what is new to one hash in Redis; a process that is killed takes
+up to two seconds of counts with it. Redis may lose the hash: whoever reads counters expects them to begin anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import orjson
+from redis import RedisError
+
+from models.connections.redis import redis
+from models.errors import Unavailable
+from models.runtime.counters import Counts, Series, counts
+from models.runtime.daemon import FAILURES
+
+_KEY = "turnloom:metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """The meaning of a metric's name."""
+
+    kind: Literal["counter", "histogram", "gauge"]
+    help: str
+    labels: tuple[str, ...]
+
+
+COUNTED = {
+    "turnloom_tool_calls_total": Metric(
+        "counter",
+        "Calls of a tool that have ended, by how: `succeeded`, `needs_input`, `failed`, `unknown`, `cancelled`.",
+        ("tool", "status"),
+    ),
+    "turnloom_tool_errors_total": Metric("counter", "Calls that ended in an error, by its code.", ("tool", "code")),
+    "turnloom_tool_missing_fields_total": Metric(
+        "counter",
+        "Fields that a call had to ask the user for; `undeclared` where the tool does not declare them.",
+        ("tool", "field"),
+    ),
+    "turnloom_tool_retries_total": Metric(
+        "counter", "Further tries within calls, by the error that led to them.", ("tool", "code")
+    ),
+    "turnloom_tool_cached_total": Metric(
+        "counter",
+        "Calls that a result already known has answered: `memory` that of the conversation, `shared` the tenant's.",
+        ("tool", "cache"),
+    ),
+    "turnloom_tool_duration_seconds": Metric(
+        "histogram", "Time of calls that were made, tries and pauses included.", ("tool",)
+    ),
+    "turnloom_news_malformed_total": Metric(
+        "counter", "Messages on the channel of live news that could not be read, and were passed over.", ()
+    ),
+    "turnloom_connections_dropped_total": Metric(
+        "counter",
+        "Connections to the API that we ended: `header`, `body` or `answer` took too long; the `address` had too many; "
+        "`crowded`: one that was silent had to make room.",
+        ("reason",),
+    ),
+    FAILURES: Metric(
+        "counter",
+        "Failures of a thread that works in the background, by its name. It goes on; the log says what happened.",
+        ("daemon",),
+    ),
+}
+"""What processes count: name -> its meaning."""
+
+OBSERVED = {
+    "turnloom_circuits_open": Metric(
+        "gauge", "Open circuits, by outside service; `account` for those of users' accounts.", ("integration",)
+    ),
+    "turnloom_queue_messages": Metric("gauge", "Messages that wait in a queue.", ("queue",)),
+    "turnloom_worker_slots": Metric(
+        "gauge", "Tasks that the living workers of a queue run at a time; 0 where it has no worker.", ("queue",)
+    ),
+    "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, else 0.", ()),
+    "turnloom_turns": Metric("gauge", "Turns that are not final, by status; those that wait for a person excepted.",
+                             ("status",)),
+}  # fmt: skip
+"""What is looked at whenever somebody asks: name -> its meaning."""
+
+HANDED_ON_S = 2.0
+"""How often a process hands on what it has counted."""
+
+
+def hand_on(of: Counts | None = None) -> None:
+    """Add what this process has counted to what all have; keep it for the next time where Redis is out."""
+    (of or counts()).hand_on(_add)
+
+
+def _add(counted: Mapping[Series, float]) -> None:
+    try:
+        with redis().pipeline(transaction=False) as pipe:
+            for series, amount in counted.items():
+                pipe.hincrbyfloat(_KEY, orjson.dumps(series).decode(), amount)
+            pipe.execute()
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+
+
+def read_counts() -> Mapping[Series, float]:
+    """Return what all processes have counted.
+
+    Raises:
+        Unavailable: Redis does not answer.
+    """
+    try:
+        stored = cast("dict[bytes, bytes]", redis().hgetall(_KEY))
+    except RedisError as error:
+        raise Unavailable(f"Redis does not answer: {error}", code="redis_unavailable") from error
+    return {tuple(orjson.loads(series)): float(amount) for series, amount in stored.items()}

@@ -1,0 +1,1 @@
+"""The database's schema: revisions, the functions of the hot path, roles and their rights."""

@@ -1,0 +1,115 @@
+"""The planning context: everything that a planning call needs, so that it looks nothing up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from models.contracts.knowledge import Lesson
+from models.contracts.plan import Plan, Step
+from models.contracts.turn import Again, Mode
+from planner.agents import AgentProfile
+from planner.draft.prompts import Prompts, Rendered, shipped
+from planner.llm.protocol import Message
+from planner.memory.slot_state import shown
+from planner.plan.phases import kept
+from planner.plan.playbooks import NO_PLAYBOOKS, Playbooks
+from planner.results import Remembered, StepOutcome
+from tools.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The message and the reply of one finished turn of the conversation."""
+
+    message: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanningContext:
+    """A message to plan for, and everything that its planner may know."""
+
+    agent: AgentProfile
+    tools: Registry
+    """The tools that the agent may use."""
+    unavailable: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Tool -> `{code, scopes | service}`, the reason why it cannot be used now. Tools that the user has not granted are
+    not among `tools`."""
+    message: str
+    mode: Mode
+    now: datetime
+    """The time in the user's time zone. Prompts know no other clock."""
+    timeout_s: float
+    """Time for drafting, including a repair."""
+    prompts: Prompts = field(default_factory=shipped)
+    """The prompts, with the tenant's own texts."""
+    playbooks: Playbooks = NO_PLAYBOOKS
+    """The playbooks that a plan may call."""
+    user: dict[str, Any] = field(default_factory=dict)
+    history: Sequence[Exchange] = ()
+    """Earlier turns of the conversation, oldest first, without those that the summary covers."""
+    summary: str | None = None
+    """A summary of the turns before `history`."""
+    slots: Mapping[str, Any] = field(default_factory=dict)
+    """Slots that the conversation has settled so far."""
+    memory: Sequence[Remembered] = ()
+    """Results of earlier turns that still hold, newest first."""
+    knowledge: Mapping[str, Any] = field(default_factory=dict)
+    """The part of the knowledge graph that matters for the message, in mode `adaptive`."""
+    last: Plan | None = None
+    """The last revision of the turn's plan, with the steps of earlier ones that have run, in mode `adaptive`."""
+    lesson: Lesson | None = None
+    """The lesson from the results of the last revision."""
+    asked: Sequence[Mapping[str, Any]] = ()
+    """Calls for which the last reply asked the user something, each as `{tool, args, needs}`."""
+    revision: int = 0
+    """Number of revisions of the turn's plan so far."""
+    again: Again | None = None
+    """Why the turn is planned again; None for its first plan."""
+    done: Sequence[StepOutcome] = ()
+    """Outcomes of the steps of earlier revisions. They never run again; later steps may refer to their results."""
+
+    @property
+    def offered(self) -> Registry:
+        """The tools that a step may call, with the playbooks among them."""
+        return self.playbooks.beside(self.tools)
+
+    @property
+    def contradicted(self) -> Mapping[str, str]:
+        """Assumptions of the last revision that turned out to be wrong, each with the reason."""
+        return self.lesson.contradicted if self.lesson else {}
+
+
+def known(context: PlanningContext) -> list[Rendered]:
+    """Render what a prompt says about the conversation besides its last messages.
+
+    That is its summary, slots, memory and open questions, the unavailable tools, and its knowledge.
+    """
+    slots = shown(context.slots, context.agent.slots)
+    memory = [entry.shown() for entry in context.memory]
+    render, parts = context.prompts.render, []
+    if context.summary or slots or memory or context.asked:
+        of_conversation = {"summary": context.summary, "slots": slots, "memory": memory, "asked": list(context.asked)}
+        parts.append(render("planning/known", **of_conversation))
+    if context.unavailable and context.mode != "direct":
+        parts.append(render("planning/unavailable", unavailable=context.unavailable))
+    standing = [step.model_dump(mode="json", exclude_defaults=True) for step in _standing(context)]
+    if context.knowledge or context.contradicted or standing:
+        known_of = {"knowledge": context.knowledge, "contradicted": context.contradicted, "kept": standing}
+        parts.append(render("planning/knowledge", **known_of))
+    return parts
+
+
+def _standing(context: PlanningContext) -> list[Step]:
+    ran = {step.id for step in context.done}
+    return kept(context.last, ran, context.contradicted) if context.last else []
+
+
+def history_messages(history: Sequence[Exchange], prompts: Prompts) -> list[Message]:
+    """Return earlier turns as messages of a prompt."""
+    messages: list[Message] = []
+    for exchange in history:
+        messages.append({"role": "user", "content": prompts.render("planning/past", message=exchange.message).text})
+        messages.append({"role": "assistant", "content": exchange.reply})
+    return messages

@@ -1,0 +1,195 @@
+"""Prompts and reply templates: files with a front matter that names version and inputs.
+
+In: a name such as `planning/message`, and its inputs.  Out: text, and the source that made it.
+The same inputs give the same bytes. A tenant's own text replaces the shipped one.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import yaml
+from jinja2 import Template
+
+from models.errors import NotFound
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from planner.templates import Templates, fill
+
+_TEMPLATES = Templates()
+_FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
+"""Folders in which a tenant may add prompts under new names. They have the inputs of the named prompt, which replaces
+them if they fail."""
+
+
+class Rendered(NamedTuple):
+    """A rendered prompt."""
+
+    text: str
+    source: str
+    """`name@version`; a tenant's own text adds `+` and its digest. It is stored with whatever the text led to."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A text under prompts/, or a tenant's own in its place."""
+
+    name: str
+    source: str
+    text: str
+    """The whole text, with its front matter."""
+    inputs: frozenset[str]
+    """The inputs that it declares."""
+    used: frozenset[str]
+    """The inputs that it uses."""
+    template: Template
+
+    @cached_property
+    def words(self) -> str:
+        """The author's own words, without expressions, statements and comments."""
+        return " ".join(value for _, kind, value in _TEMPLATES.lex(self.text) if kind == "data")
+
+    def render(self, inputs: Mapping[str, Any]) -> Rendered:
+        """Fill in the inputs.
+
+        Raises:
+            TypeError: an input is missing, or not declared.
+        """
+        if inputs.keys() != self.inputs:
+            wrong = ", ".join(sorted(inputs.keys() ^ self.inputs))
+            raise TypeError(f"prompt {self.name}: these inputs are missing or not declared: {wrong}")
+        return Rendered(fill(self.template, inputs), self.source)
+
+
+def digest(text: str) -> str:
+    """Return a digest that tells a tenant's texts apart: eight hexadecimal digits of the text's SHA-256."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+class _PlainLoader(yaml.SafeLoader):
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not allowed")  # a few of them can stand for billions of values
+        return super().compose_node(parent, index)
+
+
+def read_yaml(text: str) -> Any:
+    """Read YAML without aliases.
+
+    Raises:
+        yaml.YAMLError: the text is not YAML, or has an alias.
+    """
+    return yaml.load(text, _PlainLoader)  # noqa: S506 - it is a safe loader
+
+
+def read_prompt(name: str, text: str) -> Prompt:
+    """Read a prompt: a front matter with name, version and inputs, then the template.
+
+    Raises:
+        ValueError: the text is not a prompt, has another name, or uses inputs that it does not declare.
+    """
+    opening, separator, rest = text.partition("---\n")
+    front, end, body = rest.partition("\n---\n")
+    if opening or not separator or not end:
+        raise ValueError(f"prompt {name}: begin with a front matter between two lines of ---")
+    try:
+        head = read_yaml(front)
+        version, inputs = int(head["version"]), frozenset(head["inputs"])
+    except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"prompt {name}: its front matter must have name, version and inputs ({error})") from error
+    try:
+        template, used = _TEMPLATES.read(body)
+    except ValueError as error:
+        raise ValueError(f"prompt {name}: {error}") from error
+    if head.get("name") != name or not used <= inputs:
+        raise ValueError(f"prompt {name}: the front matter must name it and declare its inputs {sorted(used)}")
+    return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), template)
+
+
+class Prompts:
+    """The prompts of a folder, each read when first asked for, with a tenant's own over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.own: Mapping[str, Prompt] = {}
+        self._read: dict[str, Prompt] = {}
+
+    def under(self, own: Mapping[str, Prompt]) -> Self:
+        """Return the same prompts with a tenant's own over them."""
+        made = copy(self)
+        made.own = own
+        return made
+
+    def render(self, name: str, **inputs: Any) -> Rendered:
+        """Return the text of a prompt. If a tenant's own text cannot be filled in, the shipped one is used.
+
+        Raises:
+            NotFound: the prompt does not exist.
+            TypeError: an input is missing, or not declared.
+        """
+        own = self.own.get(name)
+        if own is None:
+            return self.get(name).render(inputs)
+        try:
+            return own.render(inputs)
+        except Exception:  # noqa: BLE001 - a tenant's text is foreign and must not fail a turn
+            log.warning("override.failed", prompt=own.source, exc_info=True)
+        return self.get(self.shipped_name(name)).render(inputs)
+
+    def get(self, name: str) -> Prompt:
+        """Return a shipped prompt by name: its path in the folder without the ending.
+
+        Raises:
+            NotFound: the prompt does not exist.
+            ValueError: its front matter and its text disagree.
+        """
+        if name not in self._read:
+            self._read[name] = self._load(name)
+        return self._read[name]
+
+    def in_effect(self, name: str) -> Prompt:
+        """Return a prompt by name: the tenant's own, otherwise the shipped one.
+
+        Raises:
+            NotFound: the prompt does not exist.
+        """
+        return self.own.get(name) or self.get(name)
+
+    def has(self, name: str) -> bool:
+        """Return whether a prompt of that name exists."""
+        return name in self.own or name in self._read or self._path(name).is_file()
+
+    def names(self) -> list[str]:
+        """Return the names of all shipped prompts."""
+        return sorted(path.relative_to(self.folder).with_suffix("").as_posix() for path in self.folder.rglob("*.j2"))
+
+    def shipped_name(self, name: str) -> str:
+        """Return the shipped prompt that defines the inputs of this one: itself, or that of its family."""
+        if self._path(name).is_file():
+            return name
+        return _FAMILIES.get(name.rpartition("/")[0], name)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.j2"
+
+    def _load(self, name: str) -> Prompt:
+        try:
+            text = self._path(name).read_text("utf-8")
+        except FileNotFoundError:
+            raise NotFound(f"there is no prompt {name!r} under {self.folder}") from None
+        return read_prompt(name, text)
+
+
+@lru_cache
+def prompts_in(folder: Path) -> Prompts:
+    """Return the prompts of a folder, read once per process."""
+    return Prompts(folder)
+
+
+def shipped() -> Prompts:
+    """Return the prompts that the settings point to."""
+    return prompts_in(settings().prompts_dir)

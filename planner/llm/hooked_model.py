@@ -1,0 +1,107 @@
+"""A language model with hooks around its calls. See `tools.hooks`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from models.contracts.turn import Usage
+from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.wrapper import Wrapping
+from tools.hooks import OnNote, Veto, consult, hooks, storable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """A call of a language model. A hook may change all but what it is for."""
+
+    purpose: Purpose
+    messages: tuple[Message, ...]
+    model: str | None
+    """None: the default language model."""
+    schema: dict[str, Any] | None
+    """What the answer is bound to, where it is to be JSON."""
+
+
+def with_hooks(llm: LanguageModel, on_note: OnNote) -> LanguageModel:
+    """Return the language model with this process's hooks around it; itself where there are none for it."""
+    return HookedModel(llm, on_note) if hooks().before_model or hooks().after_model else llm
+
+
+class HookedModel(Wrapping):
+    """Asks the hooks before and after each call of another language model.
+
+    A veto is an answer that declines, with the veto's reason: nothing is asked again. Where a hook wants to see the
+    answer, it is handed on when all hooks have seen it, and so in one piece.
+    """
+
+    def __init__(self, llm: LanguageModel, on_note: OnNote) -> None:
+        super().__init__(llm)
+        self._on_note = on_note
+
+    def generate(
+        self,
+        messages: Sequence[Message],
+        *,
+        purpose: Purpose,
+        model: str | None = None,
+        schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+    ) -> Generation:
+        """Return the whole answer; see `LanguageModel`."""
+        call = ModelCall(purpose=purpose, messages=tuple(messages), model=model, schema=schema)
+        return self._around(call, partial(_whole, self._llm, timeout_s))
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        on_delta: OnDelta,
+        *,
+        purpose: Purpose,
+        model: str | None = None,
+        schema: dict[str, Any] | None = None,
+        timeout_s: float | None = None,
+    ) -> Generation:
+        """Return the whole answer, having handed on each piece as it came; see `LanguageModel`."""
+        call = ModelCall(purpose=purpose, messages=tuple(messages), model=model, schema=schema)
+        if not hooks().after_model:
+            return self._around(call, partial(_streamed, self._llm, timeout_s, on_delta))
+        generation = self._around(call, partial(_whole, self._llm, timeout_s))
+        if generation.text and generation.finish_reason != "refusal":
+            on_delta(generation.text)
+        return generation
+
+    def _around(self, asked: ModelCall, ask: Callable[[ModelCall], Generation]) -> Generation:
+        call = consult("before_model", asked, partial(_changed, asked), self._on_note)
+        if isinstance(call, Veto):
+            return Generation(text=call.reason, usage=Usage(cost=0.0), model="none", finish_reason="refusal")
+        answer = ask(call)
+        judged = consult("after_model", answer, partial(_changed_answer, answer), self._on_note, call)
+        return replace(answer, text=judged.reason, finish_reason="refusal") if isinstance(judged, Veto) else judged
+
+
+def _whole(llm: LanguageModel, timeout_s: float | None, call: ModelCall) -> Generation:
+    return llm.generate(call.messages, purpose=call.purpose, model=call.model, schema=call.schema, timeout_s=timeout_s)
+
+
+def _streamed(llm: LanguageModel, timeout_s: float | None, on_delta: OnDelta, call: ModelCall) -> Generation:
+    return llm.stream(
+        call.messages, on_delta, purpose=call.purpose, model=call.model, schema=call.schema, timeout_s=timeout_s
+    )
+
+
+def _changed(asked: ModelCall, said: object) -> ModelCall | Veto:
+    if isinstance(said, Veto):
+        return said
+    if not isinstance(said, ModelCall) or not said.messages:
+        raise TypeError("a hook before a language model returns a ModelCall with messages, a Veto or None")
+    return replace(said, purpose=asked.purpose)
+
+
+def _changed_answer(answer: Generation, said: object) -> Generation | Veto:
+    """Take what a hook made of an answer; what it has cost stays."""
+    if isinstance(said, Veto):
+        return said
+    if not isinstance(said, Generation):
+        raise TypeError("a hook after a language model returns a Generation, a Veto or None")
+    return replace(said, text=storable(said.text), usage=answer.usage, model=answer.model)

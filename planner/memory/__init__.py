@@ -1,0 +1,1 @@
+"""What a conversation remembers: slots, knowledge and a summary."""

@@ -1,0 +1,1 @@
+"""The plan as data: its validation, its references, its graph, its phases. Pure."""

@@ -1,0 +1,1 @@
+"""The reply: its material, its prompts, its composition, and the check of what it says."""

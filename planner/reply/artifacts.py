@@ -1,0 +1,32 @@
+"""Make the artifacts of a reply from the results of steps, each as its tool declares."""
+
+from models.contracts.artifact import Artifact
+from models.contracts.plan import find_references, parse_reference
+from models.runtime.logging import log
+from planner.reply.reply_input import Outcome
+from planner.results import StepOutcome
+from tools.registry import Tool
+
+
+def artifacts_of(outcome: Outcome) -> list[Artifact]:
+    """Return the artifacts of an outcome, the formatter's first. Each names the steps that it was made from."""
+    formatted = outcome.formatted()
+    steps = [*([formatted] if formatted else []), *outcome.succeeded()]
+    made = (_artifact(step, outcome.tools.tools[step.tool]) for step in steps if step.tool in outcome.tools.tools)
+    return [artifact for artifact in made if artifact is not None]
+
+
+def _artifact(step: StepOutcome, tool: Tool) -> Artifact | None:
+    if tool.artifact is None:
+        return None
+    try:
+        artifact = tool.artifact(tool.output.model_validate(step.result))
+    except Exception:  # noqa: BLE001 - a pack's own code may fail; a reply without an artifact is better than none
+        log.warning("artifact.failed", tool=tool.name, step_id=step.id, exc_info=True)
+        return None
+    return artifact and artifact.model_copy(update={"sources": [step.id, *_referred(step)]})
+
+
+def _referred(step: StepOutcome) -> list[str]:
+    found = (parse_reference(reference) for _, reference in find_references(dict(step.args)))
+    return list(dict.fromkeys(reference.step for reference in found if reference))

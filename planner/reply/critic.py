@@ -1,0 +1,118 @@
+"""Criticise a reply before it is sent if there is reason to doubt it: an unsure planner, or a step that failed.
+
+In: the outcome, and a text that may become its reply.  Out: a criticism; if there is none, the text stands.
+A text is criticised at most once and rewritten at most once.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from models.contracts.base import Contract
+from models.contracts.turn import Usage
+from models.errors import InvalidPlan, Unavailable
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from planner.llm.decoding import decode
+from planner.llm.protocol import LanguageModel, Message
+from planner.llm.schema import strict_schema
+from planner.reply.reply_input import Outcome
+from planner.reply.reply_prompts import shown
+from tools.registry import Registry
+
+Verdict = Literal["ok", "revise", "ask"]
+
+_MOST_S = 30.0
+
+
+class Judgement(Contract):
+    """A critic's judgement of a draft."""
+
+    verdict: Verdict
+    reasons: list[str] = Field(max_length=10)
+    """The faults of the draft, one sentence each."""
+    fix: str | None = None
+    """What the reply should say instead; with the verdict `ask`, the question to the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criticism:
+    """A critic's judgement of a text, and what it cost."""
+
+    judgement: Judgement
+    usage: Usage
+    duration_ms: int
+    prompts: tuple[str, ...]
+    """`name@version` of every prompt rendered for it."""
+
+    def trace(self) -> dict[str, Any]:
+        """Return the criticism as it is stored with the reply."""
+        used = {"prompt_tokens": self.usage.prompt_tokens, "completion_tokens": self.usage.completion_tokens}
+        return {**self.judgement.model_dump(), **used, "cost": self.usage.cost, "duration_ms": self.duration_ms}
+
+
+def is_due(outcome: Outcome) -> bool:
+    """Return whether a critic should judge the reply to this outcome."""
+    agent = outcome.agent
+    if settings().critic == "off" or agent.critic == "off":
+        return False
+    if outcome.submitted or outcome.stop or outcome.question() or _came_to_nothing(outcome):
+        return False  # no language model may be called, only the user can help, or no step succeeded
+    unsure = outcome.confidence is not None and outcome.confidence < agent.critic_below
+    return agent.critic == "always" or unsure or any(step.status in ("failed", "unknown") for step in outcome.steps)
+
+
+def _came_to_nothing(outcome: Outcome) -> bool:
+    return bool(outcome.steps) and not any(step.status == "succeeded" for step in outcome.steps)
+
+
+def criticise(outcome: Outcome, text: str, llm: LanguageModel, timeout_s: float) -> Criticism | None:
+    """Let a language model judge a text. Return None if it is unavailable or its answer cannot be used."""
+    messages, prompts = critic_messages(outcome, text)
+    began = time.monotonic()
+    try:
+        generation = llm.generate(
+            messages,
+            purpose="critic",
+            model=outcome.agent.llm,
+            schema=critic_schema(),
+            timeout_s=min(timeout_s, _MOST_S),
+        )
+        judgement = Judgement.model_validate(decode(generation.text, Registry()))
+    except Unavailable as error:
+        log.warning("critic.skipped", code=error.code)
+        return None
+    except (InvalidPlan, ValidationError) as error:
+        log.warning("critic.refused", error=type(error).__name__)
+        return None
+    duration_ms = round((time.monotonic() - began) * 1000)
+    return Criticism(judgement=judgement, usage=generation.usage, duration_ms=duration_ms, prompts=prompts)
+
+
+def critic_messages(outcome: Outcome, text: str) -> tuple[list[Message], tuple[str, ...]]:
+    """Return the prompt of a critic's call, and `name@version` of its parts."""
+    render = outcome.prompts.render
+    safety = render("fragments/safety")
+    system = render("system/critic", safety=safety.text)
+    asked = render(
+        "responding/critic",
+        message=outcome.message,
+        action=outcome.action,
+        confidence=outcome.confidence,
+        steps=[shown(step) for step in outcome.steps],
+        text=text,
+    )
+    messages: list[Message] = [
+        {"role": "system", "content": system.text},
+        {"role": "user", "content": asked.text},
+    ]
+    return messages, (system.source, safety.source, asked.source)
+
+
+@lru_cache
+def critic_schema() -> dict[str, Any]:
+    """Return the response schema of a critic's call."""
+    return strict_schema(Judgement, "judgement")

@@ -1,0 +1,12 @@
+"""Grounding: every figure of a reply has a source, or is not said.
+
+In: a text and its evidence.  Out: the source of each figure, or the reason why it has none. No language model is
+called.
+"""
+
+from planner.reply.grounding.check import Grounding, Violation, check, withhold
+from planner.reply.grounding.evidence import Evidence, Origin
+from planner.reply.grounding.scan import prepare
+from planner.reply.grounding.sources import gather
+
+__all__ = ["Evidence", "Grounding", "Origin", "Violation", "check", "gather", "prepare", "withhold"]

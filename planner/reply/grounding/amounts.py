@@ -1,0 +1,222 @@
+"""Find amounts of money, percentages and other numbers in a text, however they are written.
+
+A bare number below 100 with at most one decimal is a count and needs no source. A single separator before three digits
+groups thousands in money; in other numbers it may also be the decimal point. Amounts in words are found, and only a
+source with the same words supports them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+from itertools import pairwise
+
+from planner.reply.grounding.figures import Figure, Key
+from planner.reply.grounding.lexicon import currencies, either, words
+
+_SPACE = "[ \u00a0\u202f\u2009]"
+_NUMBER = (
+    r"\d{1,3}(?:[,.'\u2019 \u00a0\u202f\u2009]\d{3})+(?:[.,]\d+)?(?!\d)"  # 1,200.50 and 1 200,50
+    r"|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?(?!\d)"  # 1,20,000
+    r"|\d+(?:[.,]\d+)?"
+)
+_NUMBERS = re.compile(rf"""(?<!\d)(?<!\d[.,])(?!(?<=": )\d{{1,2}}[,}}\]])(?:{_NUMBER})""")
+"""Numbers, except the counts of JSON, which a template may show."""
+_CJK = "\u2e80-\uffef"
+"""Scripts that put no space between words."""
+_LARGEST_COUNT = 99
+_LONGEST_WORD = 24
+_MOST_NUMERALS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number as it is written, with the currency or unit beside it."""
+
+    start: int
+    end: int
+    values: tuple[Decimal, ...]
+    codes: frozenset[str] | None = None
+    """Currencies it may be in; None if none is written."""
+    is_price: bool = False
+    """Whether words beside it say that it is a price, without a currency."""
+    is_percent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    before: re.Pattern[str]
+    """A currency at the end of the text before a number."""
+    after: re.Pattern[str]
+    """A scale and a currency after a number."""
+    percent: re.Pattern[str]
+    price_after: re.Pattern[str]
+    price_before: re.Pattern[str]
+    range: re.Pattern[str]
+    in_words: re.Pattern[str]
+    last: frozenset[str]
+    """The signs that a currency may end with, besides letters."""
+
+
+def find_amounts(text: str) -> Iterator[Figure]:
+    """Find money, percentages, and numbers that are not mere counts."""
+    patterns = _patterns()
+    numbers = [_read(match, text, patterns) for match in _NUMBERS.finditer(text)]
+    for number in _share_currencies(numbers, text, patterns):
+        figure = _figure(number)
+        if figure is not None:
+            yield figure
+
+
+def is_currency(written: str) -> bool:
+    """Return whether a word is a currency."""
+    return bool(_currency(written))
+
+
+def find_amounts_in_words(text: str) -> Iterator[Figure]:
+    """Find amounts that are spelt out, such as "twelve hundred shekels"."""
+    for match in _patterns().in_words.finditer(text):
+        yield Figure("money", match.start(), match.end(), (("words", " ".join(match[0].lower().split())),))
+
+
+def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Decimal, ...]:
+    """Return the values that a written number may have, the likeliest first. `codes`: its currencies if it is money."""
+    plain = re.sub(rf"{_SPACE}|['\u2019]", "", written)
+    comma, point = plain.count(","), plain.count(".")
+    if comma and point:
+        decimal = max(",.", key=plain.rfind)
+        return (_decimal(plain, decimal),)
+    mark = "," if comma else "."
+    if comma + point > 1:
+        return (_decimal(plain, None),)
+    head, _, tail = plain.partition(mark)
+    if len(tail) != 3 or len(head) > 3 or head == "0":
+        return (_decimal(plain, mark),)
+    if codes is not None and codes.isdisjoint(words()["three_decimals"]):
+        return (_decimal(plain, None),)
+    return _decimal(plain, None), _decimal(plain, mark)
+
+
+def _decimal(plain: str, mark: str | None) -> Decimal:
+    """Read digits with this decimal mark. The other marks group them."""
+    grouped = plain.replace("." if mark == "," else ",", "") if mark else re.sub("[,.]", "", plain)
+    return Decimal(grouped.replace(",", "."))
+
+
+def _read(match: re.Match[str], text: str, patterns: _Patterns) -> _Number:
+    before = _before(match.start(), text, patterns)
+    after = patterns.after.match(text, match.end())
+    written = [found["currency"] for found in (before, after) if found and found["currency"]]
+    codes = frozenset.intersection(*map(_currency, written)) if written else None
+    scale = _scale(after["scale"] if after else None, is_money=bool(written))
+    values = tuple(value * scale for value in parse_amount(match[0], codes))
+    end = after.end() if after and (scale > 1 or after["currency"]) else match.end()
+    if codes is not None:
+        return _Number(before.start("currency") if before else match.start(), end, values, codes)
+    if percent := patterns.percent.match(text, end):
+        return _Number(match.start(), percent.end(), values, is_percent=True)
+    return _Number(match.start(), end, values, is_price=_is_price(match.start(), end, text, patterns))
+
+
+def _before(start: int, text: str, patterns: _Patterns) -> re.Match[str] | None:
+    """Return the currency before a number. There is no search if no currency can end there."""
+    last = text[max(0, start - 2) : start].rstrip()[-1:]
+    if not (last.isalpha() or last in patterns.last):
+        return None
+    return patterns.before.search(text, max(0, start - _LONGEST_WORD), start)
+
+
+def _is_price(start: int, end: int, text: str, patterns: _Patterns) -> bool:
+    """Return whether words beside a number say that it is a price."""
+    if patterns.price_after.match(text, end):
+        return True
+    last = text[max(0, start - 2) : start].rstrip()[-1:]
+    if not (last.isalpha() or last == ":") or re.match(r"\s*[^\W\d_]", text[end : end + 3]):
+        return False
+    return patterns.price_before.search(text, max(0, start - _LONGEST_WORD), start) is not None
+
+
+def _share_currencies(numbers: list[_Number], text: str, patterns: _Patterns) -> list[_Number]:
+    """Give both ends of a range the currency that stands beside one of them."""
+    shared = list(numbers)
+    for place, (first, second) in enumerate(pairwise(numbers)):
+        if (first.codes is None) == (second.codes is None) or not patterns.range.fullmatch(
+            text[first.end : second.start]
+        ):
+            continue
+        if first.codes is None:
+            shared[place] = replace(first, codes=second.codes)
+        elif not re.match(r"\s*[^\W\d_]", text[second.end :]):
+            shared[place + 1] = replace(second, codes=first.codes)
+    return shared
+
+
+def _figure(number: _Number) -> Figure | None:
+    start, end, values = number.start, number.end, number.values
+    if number.codes is not None:
+        keys: tuple[Key, ...] = tuple(("money", value, code) for value in values for code in sorted(number.codes))
+        return Figure("money", start, end, keys)
+    if number.is_price:
+        return Figure("money", start, end, tuple(("money", value, None) for value in values))
+    if number.is_percent:
+        return Figure("percent", start, end, tuple((form, value) for value in values for form in ("percent", "number")))
+    if all(value <= _LARGEST_COUNT and value == round(value, 1) for value in values):
+        return None
+    return Figure("number", start, end, tuple(("number", value) for value in values))
+
+
+@lru_cache(maxsize=512)
+def _currency(written: str) -> frozenset[str]:
+    found = currencies().get(written) or currencies().get(written.upper())
+    if found is not None:
+        return found
+    spelt = words()["currency_words"].items()
+    named = (codes for pattern, codes in spelt if re.fullmatch(pattern, written, re.IGNORECASE))
+    return frozenset(next(named, "").split())
+
+
+def _scale(written: str | None, *, is_money: bool) -> int:
+    if written is None or (not is_money and written.lower() in words()["short_scales"]):
+        return 1
+    return next(scale for pattern, scale in _scales().items() if re.fullmatch(pattern, written, re.IGNORECASE))
+
+
+@lru_cache
+def _scales() -> dict[str, int]:
+    return words()["scales"]  # type: ignore[no-any-return]
+
+
+def _is_word(sign: str) -> bool:
+    """Return whether a letter before or after a sign would make it part of a word."""
+    return (sign[-1].isalpha() and sign[-1] < _CJK[0]) or sign[-1] == "."
+
+
+@lru_cache
+def _patterns() -> _Patterns:
+    lexicon = words()
+    letters = either(re.escape(sign) for sign in currencies() if _is_word(sign))
+    signs = either(re.escape(sign) for sign in currencies() if not _is_word(sign))
+    spelt, scales = either(lexicon["currency_words"]), either(lexicon["scales"])
+    counted = re.sub(r"\s", "", lexicon["number_words"])
+    priced = rf"(?:{spelt}|{lexicon['price_after']})"
+    return _Patterns(
+        last=frozenset(sign[-1] for sign in currencies()) | {".", "'"},
+        before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
+        after=re.compile(
+            rf"(?:{_SPACE}?(?i:(?P<scale>{scales}))(?:(?![^\W\d_])|(?<=[{_CJK}])))?"
+            rf"(?:{_SPACE}?-?(?P<currency>(?:{letters}|(?i:{spelt}))(?![^\W\d_])|(?:{signs})(?!\d)))?"
+        ),
+        percent=re.compile(rf"{_SPACE}?(?:{lexicon['percent']})", re.IGNORECASE),
+        price_after=re.compile(rf"{_SPACE}?(?:{lexicon['price_after']})", re.IGNORECASE),
+        price_before=re.compile(
+            rf"\b(?:{lexicon['price_before']})(?: (?:is|of|from|at|ist|est|es|è))?:?\s?$", re.IGNORECASE
+        ),
+        range=re.compile(rf"\s?(?:{either(map(re.escape, lexicon['range_joints']))})\s?"),
+        in_words=re.compile(
+            # Atomic and bounded: a row of numerals is read in one way only, and not again from each of its words.
+            rf"\b(?:(?>(?:{counted})\b)[\s-]+(?:(?:and|und|et|y|e)\s+)?){{1,{_MOST_NUMERALS}}}+{priced}(?!\w)"
+            rf"|\b(?:{lexicon['price_before']})(?: (?:is|of|from|at))?:? (?>(?:{counted})\b[\s-]?)++(?!\s?[^\W\d_])",
+            re.IGNORECASE,
+        ),
+    )

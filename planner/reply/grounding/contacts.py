@@ -1,0 +1,134 @@
+"""Find links, identifiers, and personal data: e-mail addresses, phone numbers, numbers of documents."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from planner.reply.grounding.amounts import is_currency
+from planner.reply.grounding.figures import Figure
+from planner.reply.grounding.lexicon import endings, words
+
+_SIGN = r"[^\s<>\"'`|\\^\0]"
+"""A character that may be in a link."""
+_TARGET = re.compile(
+    r"\]\(\s{0,9}<?(?P<round>(?:[^\s()>\0]|\([^\s()\0]*\))+)"  # [text](target)
+    r"|^ {0,3}\[[^\]\n]{1,99}\]:[ \t]{0,9}<?(?P<named>[^\s>\0]+)"  # [name]: target
+    r"|\b(?:href|src|action)\s{0,9}=\s{0,9}[\"']?(?P<html>[^\s\"'>\0]+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The target of a link in Markdown or HTML, whatever it looks like."""
+_LINK = re.compile(
+    rf"(?<![\w+.-])(?:[a-z][a-z0-9+.-]{{1,20}}:/|(?:https?|javascript|vbscript):|www\.){_SIGN}+"
+    rf"|(?<![\w:/.])//(?=[^\W_]){_SIGN}+",
+    re.IGNORECASE,
+)
+"""A text that is a link by its form."""
+_LABEL = r"[^\W_][\w-]{0,62}"
+_HOST = re.compile(
+    rf"(?<![\w@.-])(?P<host>(?:{_LABEL}\.)+(?P<ending>{_LABEL}))(?P<port>:\d{{1,5}}(?!\d))?(?P<path>[/?#]{_SIGN}*)?",
+    re.IGNORECASE,
+)
+"""A possible host name, with the port and path after it."""
+_PREFIX = re.compile(r"[\u0590-\u06ff\u2e80-\uffef]+-?(?=[A-Za-z0-9])")
+"""Characters that scripts without blanks, or with prefixes, put in front of a host."""
+_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_PHONE = re.compile(r"(?<![\w.,])(?:\+|00|\(?0|\(?\d{2,3}\)?[ .-])\(?\d(?:[ ().\u00a0/-]{0,2}\d){5,14}(?![\w])")
+_CARD = re.compile(r"(?<![\d-])\d{4}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\d-])")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_WORD = re.compile(r"(?<![\w-])[A-Za-z0-9][\w-]{4,80}[A-Za-z0-9](?![\w-])")
+_GROUPED = re.compile(r"\d{1,3}(?:[ .,\u00a0]\d{3})+|\d+(?:[.,]\d+)?")
+"""The forms of numbers that are not phone numbers."""
+_ENDS = ".,;:!?…)]}*_~"
+
+
+def find_links(text: str) -> Iterator[Figure]:
+    """Find e-mail addresses and links, with or without their scheme."""
+    for match in _EMAIL.finditer(text):
+        yield Figure("email", match.start(), match.end(), (("email", match[0].lower()),))
+    for match in _TARGET.finditer(text):
+        yield _link(match[match.lastgroup or 0], match.start(match.lastgroup or 0))
+    for match in _LINK.finditer(text):
+        yield _link(match[0], match.start())
+    for match in _HOST.finditer(text):
+        if _is_host(match):
+            yield _link(match[0], match.start())
+
+
+def find_documents(text: str) -> Iterator[Figure]:
+    """Find numbers of passports, cards, accounts, and of whatever a word before them calls a document."""
+    for pattern, group in ((_named_documents(), "number"), (_IBAN, 0), (_CARD, 0)):
+        for match in pattern.finditer(text):
+            if sum(char.isdigit() for char in match[group]) >= 4:
+                plain = re.sub(r"[\s-]", "", match[group]).upper()
+                yield Figure("document", match.start(group), match.end(group), (("document", plain),))
+
+
+def find_phones(text: str) -> Iterator[Figure]:
+    """Find phone numbers: long ones, written as no other number is."""
+    for match in _PHONE.finditer(text):
+        if not _GROUPED.fullmatch(match[0]) or match[0].startswith("0"):
+            digits = re.sub(r"\D", "", match[0]).lstrip("0")
+            yield Figure("phone", match.start(), match.end(), (("phone", digits),))
+
+
+def find_identifiers(text: str) -> Iterator[Figure]:
+    """Find words of letters and several digits, such as booking codes and ids."""
+    for match in _WORD.finditer(text):
+        letters = "".join(char for char in match[0] if char.isalpha())
+        digits = sum(char.isdigit() for char in match[0])
+        if letters and digits > 2 and not is_currency(letters):
+            yield Figure("identifier", match.start(), match.end(), (("identifier", match[0].lower()),))
+
+
+def host_of(url: Any) -> str:
+    """Return the host of a URL in the form in which links are compared; empty if it is not a URL."""
+    try:
+        host = urlsplit(url).hostname if isinstance(url, str) else None
+    except ValueError:
+        return ""
+    return (host or "").removeprefix("www.")
+
+
+def _link(written: str, start: int) -> Figure:
+    link = _without_end(written) or written
+    prefix = _PREFIX.match(link)
+    meant = [link, link[prefix.end() :]] if prefix else [link]
+    return Figure("link", start, start + len(link), tuple(("link", _address(each)) for each in meant))
+
+
+def _is_host(match: re.Match[str]) -> bool:
+    """Return whether dots join a host name, and not a file name, an abbreviation or a number."""
+    goes_on = bool(match["port"]) or len(match["path"] or "") > 1
+    labels, ending = match["host"].lower().split("."), match["ending"].lower()
+    if all(label.isdigit() for label in labels):
+        return len(labels) == 4 and goes_on
+    known = endings()
+    if ending in known["files"] or (ending in known["hours"] and labels[0].isdigit()):
+        return goes_on
+    return ending in known["names"] or ending.startswith("xn--")
+
+
+def _without_end(link: str) -> str:
+    """Remove the punctuation of the sentence after a link. A bracket stays if it was opened inside the link."""
+    while link and link[-1] in _ENDS and not (link[-1] == ")" and link.count("(") >= link.count(")")):
+        link = link[:-1]
+    return link
+
+
+def _address(link: str) -> str:
+    """Return a link in the form in which it is compared: lower-case scheme and host, no slash at the end."""
+    scheme, _, rest = link.removeprefix("//").rpartition("://")
+    host, slash, path = rest.partition("/")
+    plain = f"{host.lower().removeprefix('www.')}{slash}{path}".rstrip("/")
+    return plain if scheme.lower() in ("", "http", "https") else f"{scheme.lower()}://{plain}"
+
+
+@lru_cache
+def _named_documents() -> re.Pattern[str]:
+    names, joints = (re.sub(r"\s(?=\|)|(?<=\|)\s", "", words()[key]) for key in ("documents", "document_joints"))
+    return re.compile(
+        rf"(?<![^\W\d_])(?:{names})\s?(?:(?:{joints})\s?){{0,3}}:?\s?(?P<number>(?=[\w-]{{0,40}}\d)[A-Z0-9][A-Z0-9-]{{4,40}})\b",
+        re.IGNORECASE,
+    )

@@ -1,0 +1,220 @@
+"""Find dates and times of day: ISO, numeric in either order, and with names of months in several languages.
+
+A day without a year means that day in whatever year a source has it. A weekday beside a date must be right.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+
+from planner.reply.grounding.figures import Figure, Key
+from planner.reply.grounding.lexicon import either, months, weekdays, words
+
+_ISO = re.compile(
+    r"(?<!\d)(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)"
+    r"(?:[T ](?P<hour>\d{2}):(?P<minute>\d{2})(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
+_NUMERIC = re.compile(
+    r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d|[./]\d)"
+)
+_CJK = re.compile(r"(?:(?P<year>\d{4})\s?[年년]\s?)?(?P<month>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]")
+_TIME = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)(?:\s?(?P<half>[ap])\.?m\b\.?)?",
+    re.IGNORECASE,
+)
+_HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
+_ORDINAL = re.compile(
+    r"\b(?:on|from|until|till|to|through|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)\b"
+    r"(?!\s(?!(?:to|until|till|through|and)\b)[^\W\d_])"
+)
+_USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
+
+
+_WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:the\s)?$")
+_WEEKDAY_AFTER = re.compile(r"\s?\((?P<word>[^\W\d_]{3,})\.?\)")
+_LONGEST_WORD = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    day_first: re.Pattern[str]
+    """`12-14 December 2026`"""
+    month_first: re.Pattern[str]
+    """`December 12-14, 2026`"""
+    month: re.Pattern[str]
+    """`December 2026`"""
+    short: re.Pattern[str]
+    """`5/12` and `5.12.`"""
+
+
+def find_days(text: str) -> Iterator[Figure]:
+    """Find dates, and the times that belong to them."""
+    patterns = _patterns()
+    scans = (
+        (_ISO, _iso),
+        (_NUMERIC, _numeric),
+        (_CJK, _cjk),
+        (patterns.day_first, _named),
+        (patterns.month_first, _named),
+        (patterns.month, _whole_month),
+        (patterns.short, _short),
+        (_ORDINAL, _ordinal),
+    )
+    for pattern, read in scans:
+        for match in pattern.finditer(text):
+            yield from read(match, text)
+
+
+def find_times(text: str) -> Iterator[Figure]:
+    """Find times of day."""
+    for match in _TIME.finditer(text):
+        yield Figure("time", match.start(), match.end(), _times(match["hour"], match["minute"], match["half"]))
+    for match in _HOUR.finditer(text):
+        yield Figure("time", match.start(), match.end(), _times(match["hour"], "0", match["half"]))
+
+
+def implied(day: date) -> tuple[Key, ...]:
+    """Return every key by which a full date can be found."""
+    return (
+        ("date", day),
+        ("day", day.month, day.day),
+        ("weekday", day.weekday(), day.month, day.day),
+        ("month", day.year, day.month),
+        ("day of month", day.day),
+        ("number", Decimal(day.year)),
+    )
+
+
+def _iso(match: re.Match[str], _text: str) -> Iterator[Figure]:
+    keys = _dates([(match["month"], match["day"])], match["year"])
+    if keys and match["hour"]:
+        yield Figure("date", match.start(), match.start("hour") - 1, keys)
+        yield Figure("time", match.start("hour"), match.end(), _times(match["hour"], match["minute"], None))
+    elif keys:
+        yield Figure("date", match.start(), match.end(), keys)
+
+
+def _numeric(match: re.Match[str], text: str) -> Iterator[Figure]:
+    year = match["year"] if len(match["year"]) == 4 else f"20{match['year']}"
+    keys = _dates([(match["b"], match["a"]), (match["a"], match["b"])], year)
+    if keys:
+        yield Figure("date", match.start(), match.end(), _on_weekday(keys, match, text))
+
+
+def _cjk(match: re.Match[str], text: str) -> Iterator[Figure]:
+    keys = _dates([(match["month"], match["day"])], match["year"])
+    if keys:
+        yield Figure("date", match.start(), match.end(), _on_weekday(keys, match, text))
+
+
+def _named(match: re.Match[str], text: str) -> Iterator[Figure]:
+    """Read the days before or after a month's name. Each day needs a source of its own."""
+    numbers = months().get(match["month"].lower())
+    if numbers is None:
+        return
+    days = list(re.finditer(r"\d+", match["days"]))
+    before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
+    if before and before["word"].lower() in months() and len(days) > 1:
+        del days[0]  # in "November 4 to 6 December" the 4 is November's
+    for number, day in enumerate(days):
+        keys = _dates([(str(month), day[0]) for month in sorted(numbers)], match["year"])
+        start = match.start("days") + day.start() if match["days"][: day.start()] else match.start()
+        end = match.end() if number == len(days) - 1 else match.start("days") + day.end()
+        keys = keys if number else _on_weekday(keys, match, text)
+        yield Figure("date", start, end, keys, shown=match.span())
+
+
+def _whole_month(match: re.Match[str], _text: str) -> Iterator[Figure]:
+    numbers = months().get(match["month"].lower())
+    if numbers is not None:
+        keys = tuple(("month", int(match["year"]), month) for month in sorted(numbers))
+        yield Figure("date", match.start(), match.end(), keys)
+
+
+def _short(match: re.Match[str], text: str) -> Iterator[Figure]:
+    keys = _dates([(match["b"], match["a"]), (match["a"], match["b"])], None)
+    if match["mark"] == ".":
+        is_date = match[0].endswith(".") and _opens_date(text, match.start())
+    else:
+        is_date = match[0] not in _USUAL_FRACTIONS
+    if keys and is_date:
+        yield Figure("date", match.start(), match.end(), _on_weekday(keys, match, text))
+
+
+def _opens_date(text: str, end: int) -> bool:
+    """Return whether a word that introduces a date ends here."""
+    before = _WORD_BEFORE.search(text, max(0, end - _LONGEST_WORD), end)
+    word = before["word"].lower() if before else ""
+    return word in weekdays() or word in words()["day_openings"]
+
+
+def _ordinal(match: re.Match[str], _text: str) -> Iterator[Figure]:
+    if 1 <= int(match["day"]) <= 31:
+        yield Figure("date", match.start("day"), match.end(), (("day of month", int(match["day"])),))
+
+
+def _dates(readings: list[tuple[str, str]], year: str | None) -> tuple[Key, ...]:
+    """Return the keys of a date with these readings (month, day). A reading that is not a date is dropped."""
+    keys: list[Key] = []
+    for month, day in readings:
+        try:
+            read = date(int(year or 2000), int(month), int(day))  # 2000 is a leap year, for dates without a year
+        except ValueError:
+            continue
+        keys.append(("date", read) if year else ("day", read.month, read.day))
+    return tuple(dict.fromkeys(keys))
+
+
+def _on_weekday(keys: tuple[Key, ...], match: re.Match[str], text: str) -> tuple[Key, ...]:
+    """Keep the keys that fall on the weekday beside the date, if there is one."""
+    before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
+    after = _WEEKDAY_AFTER.match(text, match.end())
+    beside = [found["word"].lower() for found in (before, after) if found]
+    named = next((weekdays()[word] for word in beside if word in weekdays()), None)
+    if named is None:
+        return keys
+    kept: list[Key] = []
+    for wanted in sorted(named):
+        for key in keys:
+            if key[0] == "day":
+                kept.append(("weekday", wanted, *key[1:]))
+            elif isinstance(key[1], date) and key[1].weekday() == wanted:
+                kept.append(key)
+    return tuple(kept)
+
+
+def _times(hour: str, minute: str, half: str | None) -> tuple[Key, ...]:
+    if half is None:
+        return (("time", int(hour) % 24, int(minute)),)
+    return (("time", int(hour) % 12 + (12 if half.lower() == "p" else 0), int(minute)),)
+
+
+@lru_cache
+def _patterns() -> _Patterns:
+    lexicon = words()
+    of, joint, list_joint = (either(map(re.escape, lexicon[f"{kind}_joints"])) for kind in ("month", "range", "list"))
+    year = r"(?P<year>(?:19|20)\d\d)(?!\d)"
+    number = r"\d{1,2}(?:st|nd|rd|th|er|º)?(?!\d)"
+    day = rf"{number}\.?"
+    days = rf"{day}(?:\s?(?:{joint}|{list_joint})\s?{day}){{0,6}}"
+    days_after = rf"{number}(?:\s?(?:{joint})\s?{number}(?!\s?[^\W\d_]))*(?:\s(?:and|&)\s{number}(?!\s?\w))?"
+    return _Patterns(
+        day_first=re.compile(
+            rf"(?<![\d.,/:])(?P<days>{days})[\s-]?(?:(?:{of})\s|d')?(?P<month>[^\W\d_]{{3,}}[\u05f3']?)(?![^\W\d_])"
+            rf"(?:\.?,?[\s-]?(?:(?:{of})\s)?{year})?",
+            re.IGNORECASE,
+        ),
+        # "may" and "mars" are words too, so a month before its day must begin with a capital.
+        month_first=re.compile(
+            rf"(?<!\w)(?![a-zà-ÿ])(?P<month>[^\W\d_]{{3,}})\.?\s(?P<days>{days_after})(?:,?\s{year})?"
+        ),
+        month=re.compile(rf"(?<!\w)(?P<month>[^\W\d_]{{3,}})\.?,?\s(?:(?:{of})\s)?{year}"),
+        short=re.compile(
+            r"(?<![\d.,/:])(?P<a>\d{1,2})(?P<mark>[/.])(?P<b>\d{1,2})(?:\.(?!\d)|(?![\d/]))"
+            rf"(?!\s?(?:{either(lexicon['not_dates'])}))",
+            re.IGNORECASE,
+        ),
+    )

@@ -1,0 +1,273 @@
+"""Compose the reply from the results of the steps: from a template if one fits, otherwise by the language model.
+
+In: the outcome of a turn.  Out: the reply with its artifacts, and who wrote it.  Failures are stated in plain words.
+Every figure has its source. A text with other figures is rewritten once, and then a template stands in. A template's
+figures without a source are left out.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from models.contracts.artifact import Artifact
+from models.contracts.turn import Reply, Usage
+from models.errors import Unavailable
+from models.runtime.logging import log
+from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
+from planner.reply.artifacts import artifacts_of
+from planner.reply.critic import Criticism, criticise, is_due
+from planner.reply.grounding import Grounding, Violation, check, gather, withhold
+from planner.reply.reply_input import Outcome
+from planner.reply.reply_prompts import (
+    LAST_RESORT,
+    NO_USAGE,
+    Draft,
+    authored,
+    fill_template,
+    responding_messages,
+    revising_messages,
+    rewriting_messages,
+    template_for,
+)
+from planner.reply.sentence_stream import LONGEST_REPLY, Sentences
+
+_UNSURE = "responding/unsure"
+"""The template that stands in for a direct answer whose figures have no source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """A reply and its origin."""
+
+    reply: Reply
+    output: Any
+    """The formatter's result, if the plan has one."""
+    usage: Usage
+    written_by: str
+    """`template:NAME@VERSION`, `llm:NAME`, or `planner` if its own answer was kept."""
+    prompts: tuple[str, ...]
+    """`name@version` of everything rendered for it."""
+    inputs: str
+    """A digest of the material of the reply."""
+    refused: tuple[Violation, ...] = ()
+    """The violations that were found in the drafts."""
+    drafts: int = 1
+    """How many texts were written until one could stand."""
+    criticism: Criticism | None = None
+    """A critic's judgement of the text that stood first."""
+    missed: Unavailable | None = None
+    """Why the language model wrote nothing although it should have."""
+
+    def trace(self) -> dict[str, Any]:
+        """Return how the reply came about, as it is stored."""
+        refused = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in self.refused]
+        return {
+            "written_by": self.written_by,
+            "prompts": list(self.prompts),
+            "inputs": self.inputs,
+            "drafts": self.drafts,
+            "refused": refused,
+            **({"critic": self.criticism.trace()} if self.criticism else {}),
+        }
+
+
+def asks_llm(outcome: Outcome) -> bool:
+    """Return whether the language model writes the reply or criticises it."""
+    is_written = bool(outcome.reply) and not outcome.stop
+    return (not is_written and template_for(outcome) is None) or is_due(outcome)
+
+
+def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
+    """Write the reply. If the language model is unavailable, the template of results stands in.
+
+    `on_delta` gets the text of the language model sentence by sentence, each after its check. A text that is refused or
+    rewritten later is not taken back there. The returned reply is the one that counts.
+    """
+    due = is_due(outcome)
+    # A text that a critic judges may be rewritten, so it is not streamed.
+    writing = _Writing(outcome, llm, on_delta if on_delta and not due else lambda _: None)
+    tried = writing.drafts()
+    criticism = writing.criticised(tried) if due else None
+    draft, grounding = tried[-1]
+    stale_at = writing.time_of(grounding.oldest_price_s) if grounding.oldest_price_s else None
+    text, around = _framed(withhold(draft.text, grounding.violations), outcome, stale_at)
+    sources = [source for draft, _ in tried for source in draft.prompts]
+    sources += [*(criticism.prompts if criticism else ()), *around]
+    reply = Reply(
+        text=text,
+        artifacts=writing.artifacts,
+        question=outcome.question(),
+        grounded=None if writing.is_unchecked(draft) else not grounding.violations,
+        sources=list(grounding.sources),
+    )
+    formatted = outcome.formatted()
+    return Composed(
+        reply=reply,
+        output=formatted.result if formatted else None,
+        usage=_total([draft.usage for draft, _ in tried] + ([criticism.usage] if criticism else [])),
+        written_by=draft.written_by,
+        prompts=tuple(dict.fromkeys(sources)),
+        inputs=_digest(outcome),
+        refused=tuple(violation for _, grounding in tried for violation in grounding.violations),
+        drafts=len(tried),
+        criticism=criticism,
+        missed=writing.missed if tried[0][0].is_templated else None,
+    )
+
+
+class _Writing:
+    """The writing of one reply. It ends with the first text that can stand, or with the last one."""
+
+    def __init__(self, outcome: Outcome, llm: LanguageModel, on_delta: OnDelta) -> None:
+        self.artifacts: list[Artifact] = artifacts_of(outcome)
+        self._outcome = outcome
+        self._llm = llm
+        self._on_delta = on_delta
+        self.missed: Unavailable | None = None
+        """The last failure of the language model."""
+        self._evidence = gather(outcome, outcome.steps, outcome.remembered)
+        self._end = time.monotonic() + outcome.timeout_s
+
+    def drafts(self) -> list[tuple[Draft, Grounding]]:
+        """Write until a text has no violations.
+
+        A text from a template is the last one, whatever it holds.
+        """
+        tried: list[tuple[Draft, Grounding]] = []
+        writers: tuple[Callable[[list[tuple[Draft, Grounding]]], Draft | None], ...] = (
+            self._first,
+            self._again,
+            self._last,
+        )
+        for write in writers:
+            draft = write(tried)
+            if draft is None:
+                continue
+            tried.append((draft, self._check(draft)))
+            if draft.is_templated or not tried[-1][1].violations:
+                break
+        return tried
+
+    def criticised(self, tried: list[tuple[Draft, Grounding]]) -> Criticism | None:
+        """Let a critic judge the text that is about to stand. If it objects, add a rewritten text.
+
+        The rewritten text stands if it has no violations.
+        """
+        draft, _ = tried[-1]
+        if self.missed:
+            return None
+        criticism = criticise(self._outcome, draft.text, self._llm, self._end - time.monotonic())
+        if criticism is None or criticism.judgement.verdict == "ok":
+            return criticism
+        judgement = criticism.judgement.model_dump()
+        anew = self._generate(*revising_messages(self._outcome, draft, judgement), lambda _: None)
+        if anew is not None:
+            grounding = self._check(anew)
+            tried.insert(len(tried) - bool(grounding.violations), (anew, grounding))
+        return criticism
+
+    def is_unchecked(self, draft: Draft) -> bool:
+        """Return whether a text is a direct answer of a planner whose own answers need no source."""
+        return draft.written_by == "planner" and self._outcome.is_direct and self._outcome.agent.grounding == "results"
+
+    def time_of(self, age_s: int) -> str:
+        """Return the time that many seconds ago, as text for the user."""
+        now = self._outcome.now
+        then = now - timedelta(seconds=age_s)
+        return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
+
+    def _check(self, draft: Draft) -> Grounding:
+        if self.is_unchecked(draft):
+            return Grounding((), ())
+        self._evidence.add_authored(authored(self._outcome, draft), "template")
+        return check(draft.text, self._evidence)
+
+    def _first(self, _tried: list[tuple[Draft, Grounding]]) -> Draft | None:
+        outcome = self._outcome
+        if outcome.reply and not outcome.stop:
+            return Draft(text=outcome.reply[:LONGEST_REPLY], written_by="planner")
+        template = template_for(outcome)
+        if template is not None:
+            return self._fill(template)
+        sentences = Sentences(self._evidence, self._on_delta)
+        draft = self._generate(*responding_messages(outcome), sentences)
+        if draft is not None:
+            sentences.finish()
+        return draft
+
+    def _again(self, tried: list[tuple[Draft, Grounding]]) -> Draft | None:
+        if not tried or self._outcome.submitted:
+            return None
+        draft, grounding = tried[-1]
+        return self._generate(*rewriting_messages(self._outcome, draft, grounding.violations), lambda _: None)
+
+    def _last(self, _tried: list[tuple[Draft, Grounding]]) -> Draft:
+        template = _UNSURE if self._outcome.reply and self._outcome.is_direct else LAST_RESORT
+        return self._fill(template)
+
+    def _fill(self, template: str) -> Draft:
+        try:
+            return self._filled(template)
+        except Exception:  # a template is data, and results may have another shape than it was written for
+            if template == LAST_RESORT:
+                raise
+            log.warning("template.failed", template=template, exc_info=True)
+        return self._filled(LAST_RESORT)
+
+    def _filled(self, template: str) -> Draft:
+        draft = fill_template(self._outcome, template, self.artifacts)
+        return replace(draft, text=draft.text[:LONGEST_REPLY])
+
+    def _generate(self, messages: list[Message], prompts: tuple[str, ...], on_delta: OnDelta) -> Draft | None:
+        """Let the language model write. Return None if it is unavailable or its text cannot be sent."""
+        left_s = self._end - time.monotonic()
+        try:
+            generation = self._llm.stream(
+                messages, on_delta, purpose="reply", model=self._outcome.agent.llm, timeout_s=left_s
+            )
+        except Unavailable as error:
+            log.warning("reply.downgraded", code=error.code)
+            self.missed = error
+            return None
+        if not _is_usable(generation):
+            log.warning("reply.downgraded", code=generation.finish_reason)
+            if generation.finish_reason == "cut":
+                self.missed = Unavailable("the reply broke off", code="llm_unreachable", passes=True)
+            return None
+        text = generation.text.strip()
+        return Draft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)
+
+
+def _framed(text: str, outcome: Outcome, stale_at: str | None) -> tuple[str, list[str]]:
+    """Return a text with the notes before and after it, and `name@version` of these notes."""
+    render = outcome.prompts.render
+    before = [render("responding/stood_in")] if outcome.stood_in else []
+    after = [render("responding/stale", at=stale_at)] if stale_at else []
+    parts = [*(note.text for note in before), text, *(note.text for note in after)]
+    return "\n\n".join(parts), [note.source for note in (*before, *after)]
+
+
+def _is_usable(generation: Generation) -> bool:
+    is_text = bool(generation.text.strip()) and len(generation.text) <= LONGEST_REPLY
+    return is_text and generation.finish_reason in ("stop", "length")
+
+
+def _total(used: Iterable[Usage]) -> Usage:
+    total = NO_USAGE
+    for usage in used:
+        total = total.plus(usage)
+    return total
+
+
+def _digest(outcome: Outcome) -> str:
+    """Return 16 hexadecimal digits that identify the material of a reply."""
+    steps = [(step.id, step.tool, step.status, step.result, step.error) for step in outcome.steps]
+    remembered = [(entry.turn, entry.step) for entry in outcome.remembered]
+    material = [outcome.message, outcome.reply, outcome.synthesis_hint, dict(outcome.slots), steps, remembered]
+    packed = orjson.dumps(material, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    return hashlib.sha256(packed).hexdigest()[:16]

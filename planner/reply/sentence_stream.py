@@ -1,0 +1,60 @@
+"""Stream a reply sentence by sentence while it is written, each sentence after its check.
+
+The first sentence that fails is held back, and so is everything after it. A sentence that was passed on is never taken
+back by the same text.
+"""
+
+import re
+
+from planner.draft.context import PlanningContext
+from planner.llm.protocol import OnDelta
+from planner.reply.grounding import Evidence, check, gather
+
+LONGEST_REPLY = 50_000
+"""Most characters of a reply."""
+_CLOSING = "\"'\u2019\u201d)]»"
+_SENTENCE = re.compile(rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[{re.escape(_CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+")
+"""The end of a sentence. A full stop after a digit, a space or a single letter does not count, as in dates and
+initials."""
+
+
+class Sentences:
+    """A splitter that collects the pieces of a text and passes on whole sentences."""
+
+    def __init__(self, evidence: Evidence | None, on_delta: OnDelta) -> None:
+        """If `evidence` is None, no sentence is checked."""
+        self._evidence = evidence
+        self._on_delta = on_delta
+        self._waiting = ""
+        self._is_held = False
+
+    def __call__(self, piece: str) -> None:
+        if self._is_held or len(self._waiting) > LONGEST_REPLY:
+            return
+        # Complete ends have been found already. Only an end that the last piece left open can begin before this piece.
+        start = max(0, len(self._waiting.rstrip(_CLOSING)) - 1)
+        self._waiting += piece
+        ends = [match.end() for match in _SENTENCE.finditer(self._waiting, start)]
+        if ends:
+            self._release(ends[-1])
+
+    def finish(self) -> None:
+        """Pass on the rest. The text is complete."""
+        self._release(len(self._waiting))
+
+    def _release(self, end: int) -> None:
+        sentences, self._waiting = self._waiting[:end], self._waiting[end:]
+        if self._evidence is not None:
+            self._is_held = self._is_held or bool(check(sentences, self._evidence).violations)
+        if sentences and not self._is_held:
+            self._on_delta(sentences)
+
+
+def direct_sentences(context: PlanningContext, on_delta: OnDelta) -> Sentences:
+    """Return the sentence stream of a direct answer.
+
+    Sentences are not checked if the agent checks only replies from results and the context has no memory.
+    """
+    if context.agent.grounding == "results" and not context.memory:
+        return Sentences(None, on_delta)
+    return Sentences(gather(context, context.done, context.memory), on_delta)

@@ -1,0 +1,155 @@
+"""Tailoring: the prompts, agents and playbooks of a tenant, with its own texts over the shipped ones.
+
+A text is checked when it is written and again whenever it is loaded. A bad text is then left out, and the shipped one
+counts. No text of a tenant can end a turn.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from models.contracts.base import Contract
+from models.contracts.override import LARGEST_TEXT, Overrides
+from models.errors import Invalid
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from planner.agents import Agents, changed, load_agents
+from planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt, read_yaml
+from planner.draft.samples import leaked, samples
+from planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
+
+_OFFLINE = "offline"
+"""The folder of the offline model, which knows no tenants."""
+_NAME = re.compile(r"[a-z]+(?:/[a-z][a-z0-9_-]{0,63})+")
+
+
+@dataclass(frozen=True)
+class Tailored:
+    """The agents and texts in effect for a tenant."""
+
+    prompts: Prompts
+    agents: Agents
+    playbooks: Playbooks
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """The tenant's texts that cannot be used: name -> reason."""
+
+    def names(self) -> list[str]:
+        """Return every name that has a text in effect or a refused text."""
+        folders = {"agents": self.agents.profiles, "playbooks": self.playbooks.books}
+        beside = (f"{folder}/{name}" for folder, names in folders.items() for name in names)
+        return sorted({*self.prompts.names(), *self.prompts.own, *beside, *self.refused})
+
+    def in_effect(self, name: str) -> tuple[str, str]:
+        """Return the text in effect under a name, and its source.
+
+        The source is `name@version`. A tenant's own text adds `+` and its digest.
+
+        Raises:
+            NotFound: nothing has that name.
+        """
+        folder, _, short = name.partition("/")
+        if folder == "agents":
+            profile = self.agents.get(short)
+            return _as_yaml(profile), profile.source
+        if folder == "playbooks":
+            book = self.playbooks.get(short)
+            return _as_yaml(book), book.source
+        prompt = self.prompts.in_effect(name)
+        return prompt.text, prompt.source
+
+    def with_text(self, name: str, text: str) -> "Tailored":
+        """Return a copy with one more of the tenant's texts.
+
+        Raises:
+            Invalid: the text cannot be used; the message says why.
+        """
+        try:
+            return self._with(name, text)
+        except Exception as error:  # the text is foreign: any failure refuses it
+            raise Invalid(f"{name}: {_sentence(error)}") from error
+
+    def _with(self, name: str, text: str) -> "Tailored":
+        folder, _, short = name.partition("/")
+        if not _NAME.fullmatch(name) or folder == _OFFLINE:
+            raise ValueError("a tenant cannot have a text of this name")
+        if len(text.encode()) > LARGEST_TEXT:
+            raise ValueError(f"it is larger than {LARGEST_TEXT} bytes")
+        if folder == "agents":
+            return replace(self, agents=self._with_agent(short, text))
+        if folder == "playbooks":
+            own = read_playbook(short, text, own=True)
+            return replace(self, playbooks=Playbooks({**self.playbooks.books, short: own}))
+        return replace(self, prompts=self.prompts.under({**self.prompts.own, name: self._prompt(name, text)}))
+
+    def _with_agent(self, name: str, text: str) -> Agents:
+        fields = read_yaml(text)
+        if not isinstance(fields, dict):
+            message = "write the agent's fields, or only the ones to change, as YAML"
+            raise ValueError(message)  # noqa: TRY004 - the text is wrong, not our call
+        profile = changed(self.agents.profiles.get(name), {"name": name, **fields}, digest(text))
+        if profile.name != name:
+            raise ValueError(f"it describes the agent {profile.name!r}")
+        named = [f"styles/{profile.style}", *(f"responding/{hint}" for hint in profile.hints)]
+        if missing := [prompt for prompt in named if not self.prompts.has(prompt)]:
+            raise ValueError(f"there is no prompt {', '.join(missing)}")
+        return Agents(dict(sorted({**self.agents.profiles, name: profile}.items())))
+
+    def _prompt(self, name: str, text: str) -> Prompt:
+        shipped = self.prompts.get(self.prompts.shipped_name(name))
+        own = read_prompt(name, text)
+        if undeclared := own.inputs - shipped.inputs:
+            raise ValueError(f"it may declare the inputs {sorted(shipped.inputs)}, not {sorted(undeclared)}")
+        own = replace(own, source=f"{own.source}+{digest(text)}", inputs=shipped.inputs)
+        for inputs in samples(shipped.name, shipped.inputs):
+            if found := leaked(own.render(inputs).text, text):
+                raise ValueError(f"with sample inputs it writes {found!r}, which is Python, not text")
+        return own
+
+
+def tailor(overrides: Overrides) -> Tailored:
+    """Return what is in effect for a tenant with these texts.
+
+    The result is cached. Bad texts are logged once and left out.
+    """
+    return _tailored(overrides, settings().prompts_dir)
+
+
+@lru_cache(maxsize=1_000)
+def _tailored(overrides: Overrides, folder: Path) -> Tailored:
+    tailored = assemble(overrides, folder)
+    for name, reason in tailored.refused.items():
+        log.warning("override.refused", name=name, origin=overrides.texts[name].origin, reason=reason)
+    return tailored
+
+
+def assemble(overrides: Overrides, folder: Path) -> Tailored:
+    """Put a tenant's texts over the shipped ones of a folder. `refused` lists the bad ones."""
+    agents, playbooks = load_agents(folder / "agents"), load_playbooks(folder / "playbooks")
+    tailored, refused = Tailored(prompts_in(folder), agents, playbooks), dict.fromkeys(overrides.texts, "")
+    left = len(refused) + 1
+    # A text may refer to another, such as an agent to a style. Refused texts are tried again as long as one succeeds.
+    while len(refused) < left:
+        left, pending, refused = len(refused), sorted(refused), {}
+        for name in pending:
+            try:
+                tailored = tailored.with_text(name, overrides.texts[name].text)
+            except Invalid as error:
+                refused[name] = str(error)
+    return replace(tailored, refused=refused)
+
+
+def _as_yaml(contract: Contract) -> str:
+    fields = contract.model_dump(mode="json", exclude_unset=True)
+    return yaml.safe_dump(fields, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'profile'}: {first['msg']}"
+    return str(error) or type(error).__name__

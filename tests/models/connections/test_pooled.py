@@ -1,0 +1,109 @@
+"""Behind a pooler that lends a server's connection for one transaction, statements of many clients meet."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from models.connections.database import close_connections, examine, snapshot, statement
+from models.connections.sessions import session_settings
+from models.errors import Unavailable
+from models.ledger import turns
+from models.runtime.settings import ROOT, settings
+from models.schema.migration import set_defaults
+from tests.factories import make_tenant, open_turn
+from tests.pooler import pooled, reconnect
+
+IGNORING = "ignore_startup_parameters = options"
+
+
+@pytest.fixture
+def through(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The test's database behind PgBouncer; the settings name it and do not say so."""
+    with pooled(database, tmp_path / "pooler", more=IGNORING) as url:
+        monkeypatch.setenv("DATABASE_URL", url)
+        close_connections()
+        settings.cache_clear()
+        yield url
+        close_connections()
+
+
+@pytest.fixture
+def declared(through: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The same; and the settings say so."""
+    monkeypatch.setenv("TURNLOOM_DATABASE_POOLED", "true")
+    settings.cache_clear()
+    return through
+
+
+def test_statements_of_many_clients_do_not_meet(declared: str) -> None:
+    """Threads whose connections share four of the server's open turns and read them."""
+    tenant_id = make_tenant()
+
+    def work(number: int) -> bool:
+        turn_id = open_turn(tenant_id, conversation_id=f"c{number}").turn_id
+        with snapshot() as db:
+            return turns.get(db, turn_id, tenant_id) is not None
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(work, range(80)))
+
+    with statement() as db:
+        prepared = db.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert found == [True] * 80
+    assert prepared == (0,)
+
+
+def test_sessions_have_their_settings_from_the_role(declared: str) -> None:
+    """What a client cannot say at its start, `turnloom migrate` has said before."""
+    before = examine()
+
+    set_defaults(declared)
+    set_defaults(declared)
+    reconnect(declared)
+    close_connections()
+
+    assert before.is_pooled
+    assert before.differing.keys() == session_settings().keys()
+    assert examine().differing == {}
+
+
+def test_a_pooler_that_nobody_has_declared_is_named(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that refuses what a session says at its start is recognised by that."""
+    with pooled(database, tmp_path / "pooler") as url:
+        monkeypatch.setenv("DATABASE_URL", url)
+        close_connections()
+        settings.cache_clear()
+
+        with pytest.raises(Unavailable, match="TURNLOOM_DATABASE_POOLED"), statement():
+            pass
+
+
+def test_a_pooler_is_recognised(through: str) -> None:
+    """Also where it ignores what a session says: the process that answers is not the one that it names."""
+    assert examine().is_pooled
+
+
+def test_nothing_is_kept_in_a_session() -> None:
+    """Between two transactions a pooler may lend another session: no statement relies on what one keeps."""
+    kept = re.compile(
+        r"pg_(try_)?advisory_(unlock|lock)|\b(UN)?LISTEN\b|\bNOTIFY\b|CREATE TEMP|SET SESSION|stream_results|yield_per"
+    )
+    files = [*ROOT.glob("models/**/*.py"), *ROOT.glob("models/**/*.sql"), *ROOT.glob("migrations/**/*.py")]
+
+    found = [f"{path}: {line}" for path in files for line in path.read_text("utf-8").splitlines() if kept.search(line)]
+
+    assert files
+    assert found == []
+
+
+def test_without_a_pooler_a_session_says_its_settings_itself(database: str) -> None:
+    """They need nothing of the role."""
+    seen = examine()
+
+    assert not seen.is_pooled
+    assert seen.differing == {}

@@ -1,0 +1,70 @@
+"""Sentences beneath fields are in every JSON schema, and cost nothing until one is wanted."""
+
+import subprocess
+import sys
+from typing import Annotated
+
+from pydantic import Field, create_model
+
+from models.contracts.base import Contract
+
+
+class Part(Contract):
+    """A part."""
+
+    name: str
+    """What it is called."""
+
+
+class Whole(Contract):
+    """A whole."""
+
+    first: Part
+    """Where it begins,
+    in two lines."""
+    rest: tuple[Part, ...] = ()
+    size: Annotated[int, Field(description="Stated.")] = 0
+    """Not this one."""
+    from_: str = Field("here", alias="from")
+    """Where it comes from."""
+
+
+class Larger(Whole):
+    """A whole with more, which says nothing of its size."""
+
+    size: int = 1
+    weight: int = 0
+    """In grams."""
+
+
+def _described(model: type[Contract]) -> dict[str, str]:
+    properties = model.model_json_schema()["properties"]
+    return {name: schema["description"] for name, schema in properties.items() if "description" in schema}
+
+
+def test_a_schema_says_what_stands_beneath_each_field() -> None:
+    """Own fields, inherited ones and those with another name are described; a stated description counts more."""
+    begin = {"first": "Where it begins,\nin two lines.", "from": "Where it comes from."}
+
+    assert _described(Whole) == {**begin, "size": "Stated."}
+    assert _described(Larger) == {**begin, "weight": "In grams."}
+    assert Whole.model_json_schema()["$defs"]["Part"]["properties"]["name"]["description"] == "What it is called."
+
+
+def test_a_class_without_a_source_has_what_it_inherits() -> None:
+    """A model that was made at run time describes the fields that it has from a class with a source."""
+    made = create_model("Made", __base__=Part, other=(int, 0))
+
+    assert _described(made) == {"name": "What it is called."}
+
+
+def test_a_start_reads_no_source() -> None:
+    """To import contracts and settings, no class is looked for in its source."""
+    program = (
+        "import linecache, models.contracts.plan, models.contracts.turn, models.runtime.settings;"
+        "print(*(name for name in linecache.cache if '/models/' in name))"
+    )
+
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert said.stdout.split() == []

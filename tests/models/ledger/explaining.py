@@ -1,0 +1,53 @@
+"""Explain turns of the ledger, and let there be workers and losses."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from uuid import UUID
+
+from models.connections.database import snapshot, statement
+from models.contracts.cause import explain
+from models.contracts.explanation import Explanation
+from models.ledger import explanation, steps, turns, workers
+from models.ledger.steps import FinishedStep, Holder, Wanted
+from tests.models.ledger.parking import change
+
+LEASE = timedelta(seconds=6)
+HOLDER = Holder("worker-io-1@host/7", 6_000)
+
+EMPTY: Mapping[str, int] = {}
+"""The broker answers, and no message waits."""
+
+
+def why(turn_id: UUID | None, messages: Mapping[str, int] | None = EMPTY) -> Explanation:
+    assert turn_id is not None
+    with snapshot() as db:
+        turn = turns.get(db, turn_id)
+        assert turn is not None
+        facts = explanation.gather(db, turn, LEASE)
+    return explain(facts, messages)
+
+
+def beat(*queues: str) -> None:
+    """Let a worker with 16 slots say that it takes from these queues."""
+    with statement() as db:
+        workers.beat(db, "worker@host", queues or ("plan", "respond", "tools.io", "maintenance"), 16)
+
+
+def claim(turn_id: UUID, *lane: str) -> steps.Claim:
+    with statement() as db:
+        return steps.claim(db, turn_id, [lane], 1, HOLDER)
+
+
+def succeed(turn_id: UUID, name: str) -> steps.Advance:
+    with statement() as db:
+        finished = [FinishedStep(name, 1, "succeeded", result={})]
+        return steps.advance(db, turn_id, 1, finished, Wanted([], "tools.io", 0, mixed=False), HOLDER)
+
+
+def lose(table: str = "turns") -> None:
+    """Let all leases run out, as when their holders died."""
+    change(f"UPDATE {table} SET lease_until = clock_timestamp() - interval '1 s'")
+
+
+def told(found: Explanation) -> tuple[str, str | None, str | None]:
+    return found.cause, found.step, found.queue

@@ -1,0 +1,58 @@
+"""Stop turns and run their steps in the ledger, as the road does it."""
+
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from models.connections.database import statement, transaction
+from models.contracts.turn import Reply
+from models.ledger import control, steps, turns
+from models.ledger.control import ClosedTurn
+from models.ledger.steps import FinishedStep, Holder, Wanted
+from models.ledger.turns import Ending, FinalStatus
+from models.tables.turns import TurnRow
+from tests.factories import step
+
+HOLDER = Holder("worker/1", 6_000)
+WRITE = step("w", tool="sim.write", args={"value": 7})
+
+
+def close(turn_id: UUID | None, why: Literal["cancelled", "late"] = "cancelled") -> ClosedTurn | None:
+    assert turn_id is not None
+    with statement() as db:
+        return control.close(db, turn_id, why)
+
+
+def claim(turn_id: UUID, name: str) -> steps.Claim:
+    with statement() as db:
+        return steps.claim(db, turn_id, [[name]], 1, HOLDER)
+
+
+def record(turn_id: UUID, name: str, status: steps.Ended = "succeeded") -> steps.Advance:
+    done = FinishedStep(name, 1, status, result={}, error=None if status == "succeeded" else {"code": "NOT_FOUND"})
+    with statement() as db:
+        return steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 4, mixed=True), HOLDER)
+
+
+def lose(turn_id: UUID) -> None:
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET lease_until = '-infinity' WHERE turn_id = :turn"), {"turn": turn_id})
+
+
+def end(turn_id: UUID, attempt: int, status: FinalStatus = "cancelled") -> turns.FinishedTurn | None:
+    with statement() as db:
+        return turns.finish(db, turn_id, attempt, Ending(status, Reply(text="stopped"), {}))
+
+
+def view(turn_id: UUID | None) -> TurnRow:
+    assert turn_id is not None
+    with transaction() as db:
+        row = turns.get(db, turn_id)
+        assert row is not None
+        return row
+
+
+def statuses(turn_id: UUID) -> dict[str, str]:
+    with transaction() as db:
+        return {row.id: row.status for row in steps.of_turn(db, turn_id)}

@@ -1,0 +1,61 @@
+"""A turn whose plan has no steps is answered in the commit that records the plan, or not at all."""
+
+import pytest
+
+from models.connections.database import statement, transaction
+from models.contracts.plan import Plan
+from models.contracts.turn import Reply
+from models.contracts.usage import LlmCall
+from models.ledger import plans, replies, turns, usage
+from models.ledger.plans import NewPlan
+from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn
+from tests.factories import claim_turn, make_tenant, open_turn
+from tests.models.ledger.early import told
+from tests.models.ledger.stopping import close
+
+pytestmark = pytest.mark.usefixtures("database")
+
+CALL = LlmCall("plan", "m", 10, 0, 5, 0.01, 1.0, "stop")
+
+
+def _claimed() -> ClaimedTurn:
+    turn = claim_turn(open_turn(make_tenant()).turn_id)
+    assert turn is not None
+    return turn
+
+
+def _answer(turn: ClaimedTurn) -> FinishedTurn | None:
+    plan = Plan(reply="Hello.", steps=[])
+    new = NewPlan(plan, "llm", {}, [], [], "dense", None, slots={"adults": 2})
+    with statement() as db:
+        return plans.answer(db, turn.id, turn.attempt, new, Ending("succeeded", Reply(text="Hello."), {}), [CALL])
+
+
+def test_plan_and_reply_are_one_commit() -> None:
+    """The turn is final, with its plan, its reply, its calls and its events in order; the next one may start."""
+    turn = _claimed()
+    following = open_turn(turn.tenant_id, "next", on_busy="enqueue")
+
+    answered = _answer(turn)
+
+    assert answered is not None
+    assert answered.released == [following.turn_id]
+    assert told(turn.id)[2:] == ["plan.ready", "reply.done", "turn.succeeded"]
+    assert [event.type for event in answered.events] == told(turn.id)[2:]
+    with transaction() as db:
+        row, reply = turns.get(db, turn.id), replies.of_turn(db, turn.id)
+        assert (row and row.status, row and row.slots, reply and reply.text) == ("succeeded", {"adults": 2}, "Hello.")
+        assert [plan.document["reply"] for plan in plans.of_turn(db, turn.id)] == ["Hello."]
+        assert [call.purpose for call in usage.calls_of(db, turn.tenant_id, turn.id)] == ["plan"]
+
+
+def test_a_turn_that_was_closed_meanwhile_is_not_answered() -> None:
+    """Nothing is recorded under an old fence: neither the plan nor the reply."""
+    turn = _claimed()
+    close(turn.id)
+
+    answered = _answer(turn)
+
+    assert answered is None
+    with transaction() as db:
+        assert (plans.of_turn(db, turn.id), replies.of_turn(db, turn.id)) == ([], None)

@@ -1,0 +1,73 @@
+"""Large plans: what a commit costs stays below the square of their steps, also where one goes wrong or is capped."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from models.connections.database import statement, transaction
+from models.ledger import recovery, steps
+from models.ledger.steps import FinishedStep, Holder, Wanted
+from tests.factories import running_turn, step
+
+pytestmark = pytest.mark.usefixtures("database")
+
+SMALL, LARGE = 40, 160
+BEARABLE = 20
+"""Times that four times the steps may cost: the square is 16 times as much, the cube 64."""
+HOLDER = Holder("worker/1", 60_000)
+
+
+def least_s(work: Callable[[], object], rounds: int = 3) -> float:
+    taken = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def first_ends(count: int, chained: bool, cap: int | None, failed: bool) -> Callable[[], object]:
+    """Return what records the end of the first step of one more plan each time; the plans are made now."""
+    plan = [step(f"s{n}", *([f"s{n - 1}"] if chained and n else [])) for n in range(count)]
+    made = [running_turn(*plan, cap=cap, max_steps=1, conversation_id=f"{count} {n}").id for n in range(4)]
+    for turn_id in made:
+        with statement() as db:
+            steps.claim(db, turn_id, [["s0"]], 1, HOLDER)
+
+    def end() -> None:
+        outcome = FinishedStep("s0", 1, "failed", error={"code": "X"}) if failed else FinishedStep("s0", 1, "succeeded")
+        with statement() as db:
+            steps.advance(db, made.pop(), 1, [outcome], Wanted([], "none", 0, mixed=True), HOLDER)
+
+    end()  # the functions are compiled, and their statements planned
+    return end
+
+
+@pytest.mark.parametrize(
+    ("chained", "cap", "failed"), [(True, None, True), (False, 6, False)], ids=["a chain fails", "a cap holds back"]
+)
+def test_the_end_of_a_step(chained: bool, cap: int | None, failed: bool) -> None:
+    """What can no longer run, and what may go on, is found without looking at everything for everything."""
+    small, large = (least_s(first_ends(count, chained, cap, failed)) for count in (SMALL, LARGE))
+
+    assert large < BEARABLE * small
+
+
+def test_finding_what_is_lost() -> None:
+    """A capped turn whose steps wait for a place costs the sweep little, however many they are."""
+
+    def find() -> None:
+        with transaction() as db:
+            recovery.find_lost(db, timedelta(0), (), 10)
+
+    taken = []
+    for count in (SMALL, LARGE):
+        turn = running_turn(*(step(f"s{n}") for n in range(count)), cap=6, conversation_id=f"{count}")
+        for name in (f"s{n}" for n in range(6)):
+            with statement() as db:
+                steps.claim(db, turn.id, [[name]], 1, HOLDER)
+        taken.append(least_s(find))
+
+    assert taken[1] < BEARABLE * taken[0]

@@ -1,0 +1,59 @@
+"""A URL with a password is read in one way, or refused without a word of it."""
+
+import re
+
+import pytest
+from pydantic import ValidationError
+
+from models.runtime.service_urls import shown_url
+from models.runtime.settings import Settings
+
+NEEDLE = "hunter2"
+MALFORMED = [
+    f"postgresql//turnloom:{NEEDLE}@db/turnloom",
+    f"postgres+psycopg://turnloom:{NEEDLE}@db/turnloom",
+    f"turnloom:{NEEDLE}@db/turnloom",
+    f"host=db password={NEEDLE}",
+    f"postgresql://turnloom:{NEEDLE}/x@db/turnloom",
+    f"postgresql://turnloom:12/{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:x@{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:#{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:12?{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:%{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:%00{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:{NEEDLE} @db/turnloom",
+    f"postgresql://turnloom:[{NEEDLE}@db/turnloom",
+    f"postgresql://turnloom:{NEEDLE}@db:{NEEDLE}/turnloom",
+]
+
+
+@pytest.mark.parametrize("url", MALFORMED)
+@pytest.mark.parametrize("name", ["database_url", "owner_database_url", "redis_url", "openai_base_url", "api_url"])
+def test_a_malformed_url_is_refused_and_not_quoted(name: str, url: str) -> None:
+    """Neither its text nor that of the error's parts has the password."""
+    if name in ("openai_base_url", "api_url") and url.startswith("postgres+"):
+        pytest.skip("any scheme will do for these")
+    with pytest.raises(ValidationError) as refused:
+        Settings.model_validate({name: url})
+
+    assert NEEDLE not in f"{refused.value} {refused.value!r}"
+    assert re.search("the URL (must begin with|cannot be read)|the broker must be Redis", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://turnloom:p%40ss%2Fw%25@db:5432/turnloom?sslmode=require",
+        "postgresql://turnloom@/turnloom?host=/run/postgresql",
+        "postgresql://turnloom:pw@one,two/turnloom",
+        "postgres://[::1]:5432/turnloom",
+    ],
+)
+def test_customary_urls_are_taken(url: str) -> None:
+    """With passwords that are encoded, sockets and addresses."""
+    assert Settings.model_validate({"database_url": url}).database_url == url
+
+
+def test_what_is_shown_of_a_url_is_no_secret() -> None:
+    """Neither name and password, nor a query."""
+    assert shown_url("https://me:hunter2@llm.example:8443/v1?key=hunter2#x") == "https://llm.example:8443/v1"

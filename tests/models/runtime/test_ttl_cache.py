@@ -1,0 +1,113 @@
+"""Values that are looked up once and believed for a while."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from models.runtime.ttl_cache import Remembered
+from tests.facts import wait_for
+
+
+class _Clock:
+    now = 0.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
+    """The time that a memory goes by."""
+    clock = _Clock()
+    monkeypatch.setattr("models.runtime.ttl_cache.time.monotonic", lambda: clock.now)
+    return clock
+
+
+def _memory(look: Callable[[str, int | None], int | None], at_most: int = 10) -> Remembered[str, int]:
+    return Remembered(look, fresh_s=2.0, kept_s=4.0, at_most=at_most)
+
+
+def test_a_value_is_looked_up_when_it_is_no_longer_fresh(clock: _Clock) -> None:
+    """The look gets the value of before, so that it may return the same."""
+    memory = _memory(lambda _, before: (before or 0) + 1)
+
+    found = []
+    for clock.now in (0.0, 1.9, 2.0, 3.9, 4.0):
+        found.append(memory.get("a"))
+
+    assert found == [1, 1, 2, 2, 3]
+
+
+def test_what_is_not_found_is_looked_for_each_time() -> None:
+    """A key that nobody knows takes no room."""
+    asked: list[str] = []
+    memory = _memory(lambda key, _: asked.append(key))
+
+    assert [memory.get("a"), memory.get("a")] == [None, None]
+    assert (asked, len(memory._kept), len(memory._looks)) == (["a", "a"], 0, 0)
+
+
+def test_only_so_many_are_kept() -> None:
+    """The one that was looked up longest ago goes first."""
+    asked: list[str] = []
+
+    def look(key: str, _: int | None) -> int:
+        asked.append(key)
+        return 1
+
+    memory = _memory(look, at_most=2)
+    for key in ("a", "b", "c", "b", "a"):
+        memory.get(key)
+
+    assert asked == ["a", "b", "c", "a"]
+
+
+@pytest.mark.parametrize(("age_s", "old"), [(3.0, 1), (5.0, 2)])
+def test_while_one_looks_the_others_get_the_old_value_for_a_while(clock: _Clock, age_s: float, old: int) -> None:
+    """Then they wait for the new one. The look is made once."""
+    looking, go_on = threading.Event(), threading.Event()
+    values = iter([1, 2])
+
+    def look(_key: str, before: int | None) -> int:
+        if before is not None:
+            looking.set()
+            assert go_on.wait(8)
+        return next(values)
+
+    memory = _memory(look)
+    memory.get("a")
+    clock.now = age_s
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(memory.get, "a")
+        wait_for(looking.is_set)
+        others = [threads.submit(memory.get, "a") for _ in range(3)]
+        if old == 1:
+            wait_for(lambda: all(each.done() for each in others))
+        go_on.set()
+
+        assert [each.result() for each in others] == [old] * 3
+        assert first.result() == 2
+
+
+def test_those_who_wait_for_a_look_share_its_failure() -> None:
+    """They do not try one after the other; the next one to come does."""
+    failing, go_on = threading.Event(), threading.Event()
+
+    def look(_key: str, _before: int | None) -> int:
+        if not go_on.is_set():
+            failing.set()
+            assert go_on.wait(8)
+            raise OSError("out of reach")
+        return 1
+
+    memory = _memory(look)
+    with ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(memory.get, "a")]
+        wait_for(failing.is_set)
+        shared = memory._looks["a"]._condition
+        asked += [threads.submit(memory.get, "a") for _ in range(2)]
+        wait_for(lambda: len(shared._waiters) == 2)  # type: ignore[attr-defined]  # what a condition keeps them in
+        go_on.set()
+        outcomes = [type(each.exception()) for each in asked]
+
+    assert outcomes == [OSError] * 3
+    assert memory.get("a") == 1

@@ -1,0 +1,135 @@
+"""Reading a plan while it is written: each step in its turn, and which of them may start."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.draft.written_steps import PlanReader, WrittenStep
+from planner.plan.expansion import Expansion
+from planner.plan.playbooks import NO_PLAYBOOKS
+from planner.plan.validation import Limits
+from tools.registry import Registry, load_registry
+
+
+@pytest.fixture(scope="module")
+def tools() -> Registry:
+    return load_registry(["sim"])
+
+
+def wait(name: str, *needs: str, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "tool": "sim.wait", "args": {"ms": 1}, "needs": list(needs), **fields}
+
+
+def reads(name: str, source: str, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "tool": "sim.wait", "args": {"ms": 1, "payload": {"$from": source}}, **fields}
+
+
+WRITE = {"id": "w", "tool": "sim.write", "args": {"value": 1}}
+
+
+def told(text: str, tools: Registry, limits: Limits | None = None, pieces: int = 7) -> list[WrittenStep]:
+    steps: list[WrittenStep] = []
+    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), limits or Limits())
+    for start in range(0, len(text), pieces):
+        reader(text[start : start + pieces])
+    return steps
+
+
+def early(tools: Registry, *steps: Any, limits: Limits | None = None) -> list[str]:
+    text = json.dumps({"thought": "}{", "steps": list(steps)})
+    return [step.early.id for step in told(text, tools, limits) if step.early]
+
+
+@pytest.mark.parametrize("pieces", [1, 5, 40, 10_000])
+def test_each_step_is_told_once_whatever_the_pieces(pieces: int, tools: Registry) -> None:
+    """The order is the plan's, and so are the places."""
+    text = "Here it is: " + json.dumps({"steps": [wait("a"), wait("b", "a"), wait("c", "b")]})
+
+    steps = told(text, tools, pieces=pieces)
+
+    assert [(step.position, step.raw["id"]) for step in steps] == [(0, "a"), (1, "b"), (2, "c")]
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 10_000])
+def test_marks_in_strings_and_around_the_plan_are_no_structure(pieces: int, tools: Registry) -> None:
+    """Whatever stands in a text, and however it is cut, steps begin and end where they do."""
+    odd = '"}]} \\" {[ \\'
+    plan = {"thought": odd, "assumptions": [{"id": "x"}], "steps": [wait(odd), wait("b")]}
+
+    steps = told(f'As "asked" [1]: {json.dumps(plan)}', tools, pieces=pieces)
+
+    assert [step.raw["id"] for step in steps] == [odd, "b"]
+
+
+@pytest.mark.parametrize("length", range(1, 60))
+def test_half_a_step_is_not_told(length: int, tools: Registry) -> None:
+    """An answer that ends in the middle of a step leaves that step out."""
+    first, second = json.dumps(wait("a")), json.dumps(wait("b"))
+
+    assert [step.raw["id"] for step in told(f'{{"steps": [{first}, {second[:length]}', tools)] == ["a"]
+
+
+def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
+    """Nobody waits for the end of the plan."""
+    text = json.dumps({"steps": [wait(f"s{number}") for number in range(20)]})
+    steps: list[WrittenStep] = []
+    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), Limits())
+
+    written = text.index("}, {") + 1
+    reader(text[: written - 1])
+    before = list(steps)
+    reader(text[written - 1])
+
+    assert (before, [step.raw["id"] for step in steps]) == ([], ["s0"])
+    assert written / len(text) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([wait("a"), reads("b", "a.ms"), wait("c", "b")], ["a", "b", "c"]),
+        ([wait("a"), WRITE, reads("b", "w.value"), wait("c", "b"), wait("d", "a")], ["a", "d"]),
+        ([reads("b", "a.ms"), wait("a"), wait("c", "b")], ["a"]),
+        ([wait("a", "b"), wait("b", "a"), wait("c")], ["c"]),
+        ([wait("a"), wait("b", run_if={"$from": "a.ms"}), wait("c", run_if={"$from": "z.ms"})], ["a", "b"]),
+        ([wait("a"), wait("a"), wait("b")], ["a"]),
+        ([wait("a"), wait("b", tool="sim.nothing"), wait("c")], ["a"]),
+        ([wait("a"), wait("b", args={}), wait("c")], ["a"]),
+        ([wait("a"), reads("b", "a.nothing"), wait("c")], ["a"]),
+        ([wait("a"), reads("b", "a..ms"), wait("c")], ["a"]),
+        ([wait("a"), wait("b", fallbacks=[{"tool": "sim.write", "args": {"value": 1}}]), wait("c")], ["a"]),
+        ([wait("a"), wait("b", surprise=1), wait("c")], ["a"]),
+        ([wait("a"), wait("b c"), wait("c")], ["a"]),
+        ([wait("a"), 7, wait("c")], ["a"]),
+        ([wait("a"), wait("b", args={"ms": 1, "payload": "\0"}), wait("c")], ["a"]),
+        ([wait("a"), wait("b", args={"ms": 1, "payload": '"\\ud800"'}), wait("c")], ["a"]),
+    ],
+    ids=[
+        "reads", "behind a write", "forward", "cycle", "condition", "twice", "tool", "argument", "path", "reference",
+        "fallback", "field", "id", "no object", "unstorable", "unstorable text",
+    ],
+)  # fmt: skip
+def test_what_only_reads_may_start_until_something_is_wrong(
+    steps: list[Any], expected: list[str], tools: Registry
+) -> None:
+    """A step that needs what may not start has to wait; after the first fault nothing starts any more."""
+    assert early(tools, *steps) == expected
+
+
+def test_what_a_person_has_to_approve_does_not_start(tools: Registry) -> None:
+    """Nobody is asked about a step of a plan that may still be refused."""
+    asking = Registry({**tools.tools, "sim.wait": replace(tools.get("sim.wait"), requires_approval=True)})
+
+    assert early(asking, wait("a"), {"id": "b", "tool": "sim.echo", "args": {"value": 1}}) == ["b"]
+
+
+def test_nothing_starts_beyond_the_limit_of_steps(tools: Registry) -> None:
+    """A plan that is too long will be refused."""
+    assert early(tools, wait("a"), wait("b"), wait("c"), limits=Limits(max_steps=2)) == ["a", "b"]
+
+
+def test_numbers_that_are_none_end_the_reading(tools: Registry) -> None:
+    """What strict JSON does not know is left to the whole answer's judge."""
+    assert told('{"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": NaN}}, {"id": "b"}, {}]}', tools) == []

@@ -1,0 +1,145 @@
+"""Hooks around a language model: what they see, change and veto."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import draft
+from planner.llm.hooked_model import ModelCall, with_hooks
+from planner.llm.openai import OpenAIModel
+from planner.llm.protocol import Generation, Message
+from tests.planner.llm.scripted import Script, says
+from tools.hooks import Hook, Hooks, Note, Veto
+
+HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+Install = Callable[..., None]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Install hooks for this test: `install(before_model=function, …)`."""
+
+    def install(**functions: Callable[..., Any]) -> None:
+        found: dict[str, Any] = {point: (Hook(each.__name__, each),) for point, each in functions.items()}
+        for place in ("tools.hooks.hooks", "planner.llm.hooked_model.hooks"):
+            monkeypatch.setattr(place, lambda: Hooks(**found))
+
+    return install
+
+
+@pytest.fixture
+def notes() -> list[Note]:
+    """What hooks had noted of them."""
+    return []
+
+
+def aloud(call: ModelCall) -> ModelCall:
+    *before, last = call.messages
+    return replace(call, model="loud", messages=(*before, {"role": "user", "content": last["content"].upper()}))
+
+
+def blunt(_: ModelCall, answer: Generation) -> Generation:
+    return replace(answer, text=answer.text.replace("please ", ""))
+
+
+def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install, notes: list[Note]) -> None:
+    """Where no hook wants to hear of language models, the language model itself is used."""
+    install(before_tool=print)
+
+    assert with_hooks(llm, notes.append) is llm
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_hook_may_change_what_is_asked(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[Note], *, streamed: bool
+) -> None:
+    """Messages and language model are what the hook made of them, and the answer streams as ever."""
+    install(before_model=aloud)
+    script.behaviours = [says("good day to you")]
+    pieces: list[str] = []
+    hooked = with_hooks(llm, notes.append)
+
+    answer = (
+        hooked.stream(HELLO, pieces.append, purpose="reply") if streamed else hooked.generate(HELLO, purpose="reply")
+    )
+
+    assert answer.text == "good day to you"
+    assert len(pieces) == (2 if streamed else 0)
+    assert script.requests[0]["messages"] == [{"role": "user", "content": "HELLO"}]
+    assert script.requests[0]["model"] == "loud"
+    assert HELLO[0]["content"] == "hello"
+
+
+def test_a_hook_may_change_the_answer(script: Script, llm: OpenAIModel, install: Install, notes: list[Note]) -> None:
+    """A stream is handed on when the hook has seen all of it, in one piece; its cost stays what it was."""
+    install(after_model=blunt)
+    script.behaviours = [says("please sit down, please do")]
+    pieces: list[str] = []
+
+    answer = with_hooks(llm, notes.append).stream(HELLO, pieces.append, purpose="reply")
+
+    assert answer.text == "sit down, do"
+    assert pieces == ["sit down, do"]
+    assert answer.usage.completion_tokens == 7
+
+
+def test_a_veto_before_costs_nothing(script: Script, llm: OpenAIModel, install: Install, notes: list[Note]) -> None:
+    """A vetoed call is not made; its answer declines with the reason."""
+    install(before_model=lambda call: Veto(f"no {call.purpose} today"))
+
+    answer = with_hooks(llm, notes.append).generate(HELLO, purpose="reply")
+
+    assert (answer.text, answer.finish_reason) == ("no reply today", "refusal")
+    assert (answer.usage.llm_calls, answer.usage.cost) == (0, 0.0)
+    assert script.requests == []
+    assert [(note.kind, note.reason) for note in notes] == [("vetoed", "no reply today")]
+
+
+def test_a_veto_after_withholds_the_answer(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[Note]
+) -> None:
+    """Nothing of a vetoed answer is handed on, but what it cost is counted."""
+    install(after_model=lambda *_: Veto("not like that"))
+    script.behaviours = [says("something rude")]
+    pieces: list[str] = []
+
+    answer = with_hooks(llm, notes.append).stream(HELLO, pieces.append, purpose="reply")
+
+    assert (answer.text, answer.finish_reason, pieces) == ("not like that", "refusal", [])
+    assert answer.usage.prompt_tokens == 11
+
+
+def test_a_broken_hook_is_noted_and_passed_over(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[Note]
+) -> None:
+    """A hook that raises, or returns nonsense, changes nothing."""
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("nobody is to read this")
+
+    install(before_model=broken, after_model=lambda *_: "a text")
+    script.behaviours = [says("good day")]
+
+    answer = with_hooks(llm, notes.append).generate(HELLO, purpose="reply")
+
+    assert answer.text == "good day"
+    assert [(note.point, note.reason) for note in notes] == [
+        ("before_model", "RuntimeError"),
+        ("after_model", "TypeError"),
+    ]
+
+
+def test_a_vetoed_plan_is_a_reply_with_the_reason(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[Note], context: Callable[..., PlanningContext]
+) -> None:
+    """Planning that a hook vetoes ends in the reason as the reply: nothing is asked, mended or run."""
+    install(before_model=lambda _: Veto("Bookings are closed until Monday."))
+
+    drafted = draft(context("Weather in Rome?"), with_hooks(llm, notes.append))
+
+    assert drafted.plan is not None
+    assert (drafted.plan.reply, drafted.plan.steps) == ("Bookings are closed until Monday.", [])
+    assert script.requests == []

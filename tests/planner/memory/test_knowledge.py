@@ -1,0 +1,197 @@
+"""The knowledge graph: what comes in stays, whatever the order, and disagreements are decided by the stated rule."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.contracts.belief import believe, comparable
+from models.contracts.knowledge import Entity, Fact, Finding, Hypothesis, Item, Link, Rule
+from planner.memory.knowledge import Knowledge, entity_id, key_of, recalled, update_context, word
+from tests.planner.memory.graph_items import entity, fact, found, graph, hypothesis, source, told
+
+SOURCES = st.builds(
+    source,
+    step=st.sampled_from("abcdef"),
+    turn=st.sampled_from(["t1", "t2"]),
+    origin=st.sampled_from(["one", "two", "three"]),
+    trust=st.sampled_from(["model", "outside", "tool"]),
+    hours=st.sampled_from([0, 1, 30]),
+)
+NAMES = st.sampled_from(["Kyoto", "Osaka", "Tokyo"])
+FINDINGS = st.builds(
+    Finding,
+    type=st.just("city"),
+    name=NAMES,
+    attributes=st.dictionaries(st.sampled_from(["size", "mayor"]), st.sampled_from([1, 1.0, "1", 2, "Ada", True])),
+    links=st.lists(st.builds(Link, kind=st.just("near"), type=st.just("city"), name=NAMES), max_size=2),
+)
+HYPOTHESES = st.builds(
+    Hypothesis,
+    id=st.sampled_from(["h1", "h2"]),
+    text=st.just("It is so."),
+    confidence=st.sampled_from([0.1, 0.5, 0.99]),
+    supports=st.just(["city:kyoto"]),
+    contradicts=st.just([]),
+    source=SOURCES,
+)
+
+
+def _items(said: list[tuple[Finding, Any]], supposed: list[Hypothesis]) -> list[Item]:
+    return [item for finding, who in said for item in told(finding, **_about(who))] + list(supposed)
+
+
+def _about(who: Any) -> dict[str, Any]:
+    hours = (source().at - who.at).total_seconds() / 3600
+    return {"step": who.step, "turn": who.turn, "origin": who.origin, "trust": who.trust, "hours": hours}
+
+
+ITEMS = st.builds(_items, st.lists(st.tuples(FINDINGS, SOURCES), max_size=15), st.lists(HYPOTHESES, max_size=4))
+
+
+@given(ITEMS, st.randoms(use_true_random=False), st.integers(0, 20))
+def test_the_order_of_arrival_does_not_count(items: list[Item], random: Any, cut: int) -> None:
+    """The same items, in any order and any portions, are the same graph and the same beliefs."""
+    shuffled = list(items)
+    random.shuffle(shuffled)
+
+    once = update_context(Knowledge(), items)
+    twice = update_context(update_context(Knowledge(), shuffled[:cut]), shuffled[cut:])
+
+    assert twice.items == once.items
+    assert twice.beliefs == once.beliefs
+    assert update_context(once, items).items == once.items
+
+
+@given(ITEMS)
+def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
+    """A belief shows every value that is in the graph, and is called agreed only where there is one."""
+    known = update_context(Knowledge(), items)
+
+    for subject, attributes in known.beliefs.items():
+        for attribute, belief in attributes.items():
+            held = [one for one in known.items.values() if isinstance(one, Fact) and one.subject == subject]
+            values = {comparable(one.value) for one in held if one.attribute == attribute}
+            assert {comparable(one.value) for one in belief.facts} == values
+            assert (belief.rule == "agreed") == (len(values) == 1)
+            assert belief.value is None or belief.value == belief.facts[0].value
+
+
+@pytest.mark.parametrize(
+    ("facts", "value", "rule"),
+    [
+        ([fact(1), fact(1, step="b")], 1, "agreed"),
+        ([fact("1,200"), fact(1200.0, step="b")], 1200.0, "agreed"),
+        ([fact(1, step="a"), fact(1, step="b"), fact(2, step="c")], 1, "corroboration"),
+        ([fact(1, trust="model"), fact(1, step="b", trust="model"), fact(2, step="c")], 1, "corroboration"),
+        ([fact(1, step="a", origin="x"), fact(1, step="b", origin="x"), fact(2, step="c", hours=-1)], 2, "recency"),
+        ([fact(1, trust="tool", hours=5), fact(2, step="b", trust="outside")], 1, "trust"),
+        ([fact(1, trust="outside", hours=5), fact(2, step="b", trust="model")], 1, "trust"),
+        ([fact(1, hours=5), fact(2, step="b")], 2, "recency"),
+        ([fact(1, day=2, hours=5), fact(2, step="b", day=1)], 1, "recency"),
+        ([fact(1, day=2), fact(2, step="b", hours=5)], 2, "recency"),
+        ([fact(1, day=2, hours=5), fact(2, step="b", day=2)], None, "unresolved"),
+        ([fact(1, origin="x"), fact(2, origin="y")], None, "unresolved"),
+        ([fact(1), fact(2, step="b")], None, "unresolved"),
+        ([fact(1), fact(2, step="b"), fact(3, step="c", hours=1)], None, "unresolved"),
+        ([fact("old"), fact("new", turn="t2", origin="a", hours=-1)], "new", "recency"),
+    ],
+)
+def test_the_rule_that_decides(facts: list[Fact], value: Any, rule: Rule) -> None:
+    """Independent origins count first, then trust, then the newest; else nobody knows."""
+    belief = believe(facts)
+
+    assert (belief.value, belief.rule) == (value, rule)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("Rain  likely", "rain likely"),
+        ("\uff11\uff12", 12),
+        (1, 1.0),
+        ("1,234.50", 1234.5),
+        (True, "true"),
+        ("-0.10", -0.1),
+    ],
+)
+def test_values_that_are_the_same(left: Any, right: Any) -> None:
+    """How a value is written does not make it another one."""
+    assert comparable(left) == comparable(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("12", "12 %"), (12345678901234567, 12345678901234568), ("1,2", "12"), (True, 1), ("a b", "ab")]
+)
+def test_values_that_are_not(left: Any, right: Any) -> None:
+    """What differs stays different."""
+    assert comparable(left) != comparable(right)
+
+
+def test_the_same_thing_under_another_spelling_is_one_entity() -> None:
+    """Case, accents and punctuation make no second entity; another type does."""
+    known = graph(*told(found("City", "São Paulo", size=1)), *told(found("city", "sao  paulo!", size=2), step="b"))
+
+    assert list(known.entities) == ["city:sao_paulo"]
+    assert len(known.beliefs["city:sao_paulo"]["size"].facts) == 2
+    assert entity_id("club", "São Paulo") not in known.entities
+
+
+def test_long_and_wordless_names_stay_apart() -> None:
+    """An id is short, whatever the name, and two names do not share one for being long or without letters."""
+    names = ["x" * 200, "x" * 199 + "y", "!!!", "???"]
+
+    assert len({word(name) for name in names}) == 4
+    assert all(len(word(name)) <= 80 for name in names)
+
+
+def test_an_entity_is_found_by_id_or_by_its_only_name() -> None:
+    """Where two things share a name, only the id tells them apart."""
+    known = graph(entity("Kyoto"), entity("Kyoto", "station"), entity("Osaka"))
+
+    assert known.get_entity("city:kyoto") == known.entities["city:kyoto"]
+    assert known.get_entity("OSAKA") == known.entities["city:osaka"]
+    assert known.get_entity("Kyoto") is None
+    assert known.get_entity("Nara") is None
+
+
+def test_one_step_has_one_word_on_an_attribute() -> None:
+    """What a step says again takes the place of what it said; another step's word stands beside it."""
+    known = graph(entity(), fact(1, hours=1), fact(2), fact(3, step="b"))
+
+    assert sorted(str(one.value) for one in known.beliefs["city:kyoto"]["population"].facts) == ["2", "3"]
+
+
+def test_sources_of_one_attribute_are_bounded() -> None:
+    """Of very many sources the most trusted stay, then the newest."""
+    doubtful = [fact(n, step=f"m{n}", trust="model") for n in range(20)]
+
+    known = graph(entity(), fact(99, step="tool", hours=50), *doubtful)
+
+    kept = known.beliefs["city:kyoto"]["population"].facts
+    assert len(kept) == 8
+    assert 99 in [one.value for one in kept]
+
+
+def test_what_was_rolled_back_is_not_recalled() -> None:
+    """What only an undone turn said is gone; an entity that it was the last to mention stays for what others said."""
+    mine = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1), turn="t1", hours=1)
+    undone = told(found("city", "Kyoto", (("near", "city", "Osaka"),), size=2), turn="t2", step="b")
+    known = graph(*mine, *undone, hypothesis("h1", turn="t2"))
+
+    left = recalled(known.items.values(), {"t2"})
+
+    assert list(left.entities) == ["city:kyoto", "city:nara"]
+    assert [one.value for one in left.beliefs["city:kyoto"]["size"].facts] == [1]
+    assert [edge.end for edge in left.relationships] == ["city:nara"]
+    assert left.hypotheses == []
+
+
+def test_facts_without_their_entity_say_nothing() -> None:
+    """What is left of a graph is whole: no fact and no relationship without its ends."""
+    items = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1))
+
+    left = recalled([item for item in items if not (isinstance(item, Entity) and item.name == "Kyoto")])
+
+    assert [key.id for key in map(key_of, left.items.values())] == ["city:nara"]

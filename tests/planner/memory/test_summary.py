@@ -1,0 +1,87 @@
+"""Summing up: what a turn of a long conversation is told stays as long as it was."""
+
+from collections.abc import Callable
+
+import pytest
+
+from planner.draft.context import Exchange, PlanningContext
+from planner.draft.drafting import planning_messages
+from planner.draft.packing import cut, older, summary_tokens, tokens, wants_summary
+from planner.draft.prompts import shipped
+from planner.llm.openai import OpenAIModel
+from planner.memory.summary import summed_up
+from planner.results import Remembered
+from tests.planner.llm.scripted import Script, says
+
+Context = Callable[..., PlanningContext]
+_READ = 24
+
+
+def _sizes(context: Context, llm: OpenAIModel, turns: int, words: int) -> list[int]:
+    """Hold a conversation; return the tokens of the prompt of each of its turns."""
+    sizes = []
+    summary, history = None, []
+    agent = context("hello").agent
+    for number in range(turns):
+        message = f"What about number {number:03}?"
+        memory = [
+            Remembered(tool="a.look", args={"n": age}, result=["word"] * 40, turn="t", step="s", age_s=age)
+            for age in range(min(number, 20))
+        ]
+        told = {"summary": summary, "history": history[-_READ:], "memory": memory}
+        messages, _ = planning_messages(context(message, **told))
+        sizes.append(sum(tokens(each["content"]) for each in messages))
+        if wants_summary(history, agent):
+            past = older(history, agent)
+            summary = summed_up(summary, past, agent, shipped(), llm)
+            history = history[len(past) :]
+        history.append(Exchange(message, "word " * words))
+    return sizes
+
+
+@pytest.mark.parametrize("words", [10, 150, 1_000], ids=["short", "usual", "long"])
+def test_the_prompt_of_turn_200_is_no_longer_than_that_of_turn_30(
+    context: Context, offline: OpenAIModel, words: int
+) -> None:
+    """Measured at the longest of the turns around, because a summary is made once in a while."""
+    sizes = _sizes(context, offline, 200, words)
+
+    assert max(sizes[180:]) <= 1.1 * max(sizes[10:30])
+
+
+def test_without_a_language_model_the_prompt_stays_within_its_budget(context: Context, offline: OpenAIModel) -> None:
+    """Then the oldest messages are left out."""
+    nothing = context("hello")
+    history = [Exchange("hello", "word " * 300)] * _READ
+
+    bare, full = (
+        sum(tokens(each["content"]) for each in planning_messages(told)[0])
+        for told in (nothing, context("hello", history=history))
+    )
+
+    assert full - bare <= nothing.agent.context_tokens * 1.1  # the tags around each message come on top
+
+
+def test_the_offline_model_keeps_the_first_and_the_last(offline: OpenAIModel, context: Context) -> None:
+    """The same for the same, however often it is summed up."""
+    agent, prompts = context("hello").agent, shipped()
+    first = summed_up(
+        None, [Exchange("Hotels in Rome", "Found 3."), Exchange("in May", "Fine.")], agent, prompts, offline
+    )
+    again = summed_up(first, [Exchange("for 2", "Done.")], agent, prompts, offline)
+
+    assert first == "It began with: Hotels in Rome Since then: in May It was answered: Fine."
+    assert again == "It began with: Hotels in Rome Since then: for 2 It was answered: Done."
+
+
+def test_a_summary_has_its_length(script: Script, llm: OpenAIModel, context: Context) -> None:
+    """However much the model writes; and it is shown no more of a message than it needs."""
+    agent = context("hello").agent
+    script.behaviours = [says("word " * 4_000)]
+
+    summary = summed_up(None, [Exchange("x" * 8_000, "y" * 80_000)], agent, shipped(), llm)
+
+    assert summary is not None
+    assert tokens(summary) <= summary_tokens(agent)
+    assert cut(summary, summary_tokens(agent)) == summary
+    assert len(script.requests[0]["messages"][0]["content"]) < 6_000

@@ -1,0 +1,100 @@
+"""Tools of MCP servers in plans: planned, judged and decoded like ours."""
+
+from typing import Any
+
+import pytest
+
+from models.errors import InvalidPlan
+from planner.llm.decoding import decode_step
+from planner.llm.schema import plan_schema, takes_json_text
+from planner.plan.validation import validate
+from tests.planner.llm.test_schema import violations
+from tools.mcp.servers import Server
+from tools.mcp.tool_import import judge
+from tools.registry import Registry
+
+PLACE = {
+    "type": "object",
+    "properties": {"lat": {"type": "number"}, "lon": {"type": "number"}},
+    "required": ["lat", "lon"],
+}
+FIND = {
+    "name": "find",
+    "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    "outputSchema": {
+        "type": "object",
+        "properties": {"place": PLACE, "names": {"type": "array", "items": {"type": "string"}}},
+    },
+}
+MEASURE = {
+    "name": "measure",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "place": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}]},
+            "unit": {"oneOf": [{"const": "c"}, {"const": "f"}]},
+            "options": {"type": "object", "patternProperties": {"^x": {}}},
+            "tree": {"$ref": "#/$defs/Tree"},
+        },
+        "required": ["place", "unit"],
+        "additionalProperties": False,
+        "$defs": {"Place": PLACE, "Tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/Tree"}}}},
+    },
+}
+ANYTHING = {"name": "anything", "inputSchema": {"type": "object"}}
+
+
+@pytest.fixture(scope="module")
+def tools() -> Registry:
+    verdicts = judge("maps", Server(url="http://unasked", effect="read"), [FIND, MEASURE, ANYTHING])
+    return Registry({verdict.tool.name: verdict.tool for verdict in verdicts if verdict.tool})
+
+
+def steps(**args: Any) -> dict[str, Any]:
+    """A place is found, then measured."""
+    find = {"id": "f", "tool": "mcp.maps.find", "args": {"city": "Kyoto"}}
+    return {"steps": [find, {"id": "m", "tool": "mcp.maps.measure", "args": args}]}
+
+
+PLACE_FOUND = {"$from": "f.place"}
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({"place": PLACE_FOUND, "unit": "c"}, None),
+        ({"place": {"lat": {"$from": "f.place.lat"}, "lon": 7}, "unit": "c"}, None),
+        ({"place": PLACE_FOUND}, "bad_argument"),
+        ({"place": PLACE_FOUND, "unit": "c", "colour": "red"}, "bad_argument"),
+        ({"place": PLACE_FOUND, "unit": "k"}, "bad_argument"),
+        ({"place": {"$from": "f.names"}, "unit": "c"}, "type_mismatch"),
+        ({"place": {"$from": "f.colour"}, "unit": "c"}, "dangling_reference"),
+    ],
+)
+def test_a_plan_is_judged_argument_by_argument(tools: Registry, args: dict[str, Any], expected: str | None) -> None:
+    """Where one refers to a result, the others are judged all the same."""
+    if expected is None:
+        validate(steps(**args), tools)
+        return
+    with pytest.raises(InvalidPlan) as caught:
+        validate(steps(**args), tools)
+
+    assert [(fault["step"], fault["code"]) for fault in caught.value.faults] == [("m", expected)]
+
+
+def test_what_is_asked_of_a_language_model_is_strict(tools: Registry) -> None:
+    """A tool that takes anything gets its arguments as one text."""
+    assert list(violations(plan_schema(tools))) == []
+    assert takes_json_text(tools.get("mcp.maps.anything"))
+
+
+def test_what_a_language_model_writes_is_read(tools: Registry) -> None:
+    """Names as function calling wants them, arguments as text, null for what is left out."""
+    said = {"id": "a", "tool": "mcp__maps__anything", "args": '{"deep": {"n": 1}}'}
+    measured = {"place": {"lat": 1, "lon": 2}, "unit": "c", "options": '{"x1": 1}', "tree": None}
+
+    anything = decode_step(said, tools)
+    measure = decode_step({"id": "m", "tool": "mcp.maps.measure", "args": measured}, tools)
+
+    assert (anything["tool"], anything["args"]) == ("mcp.maps.anything", {"deep": {"n": 1}})
+    assert measure["args"] == {"place": {"lat": 1, "lon": 2}, "unit": "c", "options": {"x1": 1}}

@@ -1,0 +1,151 @@
+"""Validation: every fault is named, with its step."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from models.errors import InvalidPlan
+from planner.plan.validation import Limits, validate
+from tools.registry import Registry, load_registry
+
+
+@pytest.fixture(scope="module")
+def tools() -> Registry:
+    return load_registry(["sim", "travel", "dates"])
+
+
+def wait(name: str, *needs: str, **args: Any) -> dict[str, Any]:
+    return {"id": name, "tool": "sim.wait", "args": {"ms": 1, **args}, "needs": list(needs)}
+
+
+def faults(plan: Any, tools: Registry, limits: Limits | None = None) -> set[tuple[str | None, str]]:
+    with pytest.raises(InvalidPlan) as caught:
+        validate(plan, tools, limits)
+    assert all(fault["message"] for fault in caught.value.faults)
+    return {(fault["step"], fault["code"]) for fault in caught.value.faults}
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([wait("a"), wait("a")], {("a", "duplicate_id")}),
+        ([wait("")], {("", "empty_id")}),
+        ([wait("a b")], {("a b", "bad_id")}),
+        ([wait("a", "a")], {("a", "self_dependency")}),
+        ([wait("a", payload={"$from": "a.ms"})], {("a", "self_dependency")}),
+        ([wait("a", "x")], {("a", "dangling_need")}),
+        ([wait("a", payload={"$from": "x.ms"})], {("a", "dangling_reference")}),
+        ([wait("a"), wait("b", payload={"$from": "a.nothing"})], {("b", "dangling_reference")}),
+        ([wait("a"), wait("b", payload={"$from": "a..ms"})], {("b", "bad_reference")}),
+        ([wait("a"), wait("b", payload={"$from": "a.ms", "x": 1})], {("b", "bad_reference")}),
+        ([wait("a", "b"), wait("b", "a")], {("a", "cycle")}),
+        ([{"id": "a", "tool": "sim.nothing"}], {("a", "unknown_tool")}),
+        ([wait("a", ms="soon")], {("a", "bad_argument")}),
+        ([wait("a", minutes=3)], {("a", "bad_argument")}),
+        ([{"id": "a", "tool": "sim.wait"}], {("a", "bad_argument")}),
+        (
+            [wait("a"), {"id": "b", "tool": "travel.lookup_weather", "args": {"city": {"$from": "a.ms"}}}],
+            {("b", "type_mismatch")},
+        ),
+        ([{**wait("a"), "colour": "red"}], {("a", "unknown_field")}),
+        ([{**wait("a"), "needs": "b"}], {("a", "bad_shape")}),
+        ([{**wait("a"), "assumes": ["a1"]}], {("a", "dangling_assumption")}),
+        ([{**wait("a"), "run_if": "x"}], {("a", "bad_shape")}),
+        ([{**wait("a"), "run_if": {"when": 1}}], {("a", "bad_condition")}),
+        ([{**wait("a"), "run_if": {"$from": "b.x"}}], {("a", "dangling_reference")}),
+        ([{**wait("a"), "fallbacks": [{"tool": "no.such"}]}], {("a", "unknown_tool")}),
+        ([{**wait("a"), "fallbacks": [{"tool": "sim.wait", "args": {"ms": "x"}}]}], {("a", "bad_argument")}),
+        ([{**wait("a"), "fallbacks": [{"tool": "sim.burn", "args": {"ms": 1}}]}], {("a", "bad_fallback")}),
+        ([{**wait("a"), "fallbacks": [{"tool": "sim.write", "args": {"value": 1}}]}], {("a", "bad_fallback")}),
+        (["a"], {(None, "bad_shape")}),
+    ],
+)
+def test_each_fault_is_named_with_its_step(tools: Registry, steps: Any, expected: set[tuple[str | None, str]]) -> None:
+    """One fault, one name, one step."""
+    assert faults({"steps": steps}, tools) == expected
+
+
+def test_a_fallback_asks_nobody(tools: Registry) -> None:
+    """What a person must approve cannot stand in for a failed call."""
+    asking = Registry({**tools.tools, "sim.wait": replace(tools.get("sim.wait"), requires_approval=True)})
+    steps = [{**wait("a"), "fallbacks": [{"tool": "sim.wait", "args": {"ms": 1}}]}]
+
+    assert validate({"steps": steps}, tools)
+    assert faults({"steps": steps}, asking) == {("a", "bad_fallback")}
+
+
+def test_faults_do_not_hide_each_other(tools: Registry) -> None:
+    """A plan with several faults is refused with all of them."""
+    steps = [wait("a", "a"), wait("b", "x"), {"id": "c", "tool": "no.such"}, wait("d", "e"), wait("e", "d"), wait("b")]
+
+    assert faults({"steps": steps, "mood": "good"}, tools) == {
+        (None, "unknown_field"),
+        ("a", "self_dependency"),
+        ("b", "dangling_need"),
+        ("c", "unknown_tool"),
+        ("d", "cycle"),
+        ("b", "duplicate_id"),
+    }
+
+
+def test_a_cycle_is_spelled_out(tools: Registry) -> None:
+    """The message names the steps of the cycle in their order."""
+    with pytest.raises(InvalidPlan, match=r"a -> b -> c -> a"):
+        validate({"steps": [wait("a", "b"), wait("b", "c"), wait("c", "a")]}, tools)
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [(Limits(max_steps=2), "too_many_steps"), (Limits(max_depth=1), "too_deep"), (Limits(max_fan_out=1), "too_wide")],
+)
+def test_limits_bound_the_shape(tools: Registry, limits: Limits, code: str) -> None:
+    """Size, depth and fan-out have limits that an agent may set."""
+    found = faults({"steps": [wait("a"), wait("b", "a"), wait("c", "a")]}, tools, limits)
+
+    assert {name for _, name in found} == {code}
+
+
+def test_references_are_dependencies(tools: Registry) -> None:
+    """A cycle through references alone is found."""
+    steps = [wait("a", payload={"$from": "b.ms"}), wait("b", payload={"$from": "a.ms"})]
+
+    assert faults({"steps": steps}, tools) == {("a", "cycle")}
+
+
+def test_a_reference_deep_inside_an_argument_is_found(tools: Registry) -> None:
+    """References may stand inside lists and objects of an argument."""
+    steps = [wait("a"), wait("b", payload={"list": [{"value": {"$from": "a.ms"}}, {"value": {"$from": "x.ms"}}]})]
+
+    assert faults({"steps": steps}, tools) == {("b", "dangling_reference")}
+
+
+def test_lists_of_typed_results_fit_the_formatter(tools: Registry) -> None:
+    """The result lists of the travel tools type-check as the itinerary's arguments."""
+    plan = validate(
+        {
+            "steps": [
+                {"id": "see", "tool": "travel.search_attractions", "args": {"city": "Kyoto"}},
+                {"id": "sky", "tool": "travel.lookup_weather", "args": {"city": "Kyoto"}},
+                {
+                    "id": "trip",
+                    "tool": "travel.format_itinerary",
+                    "args": {
+                        "city": "Kyoto",
+                        "days": 2,
+                        "attractions": {"$from": "see.results"},
+                        "weather": {"$from": "sky.days"},
+                    },
+                },
+            ]
+        },
+        tools,
+    )
+
+    assert len(plan.steps) == 3
+
+
+@pytest.mark.parametrize("data", [None, [], "plan", {}, {"steps": None}, {"steps": {}}])
+def test_what_is_no_plan_is_refused(tools: Registry, data: Any) -> None:
+    """Anything without a list of steps is refused as such."""
+    assert faults(data, tools) == {(None, "bad_shape")}

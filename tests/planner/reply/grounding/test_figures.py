@@ -1,0 +1,190 @@
+"""What counts as a figure, and what it means, in the ways that people and models write it."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from planner.reply.grounding.scan import figures
+
+
+def _read(text: str) -> list[tuple[str, Any]]:
+    return [(figure.kind, figure.keys[0][1:] if figure.keys else None) for figure in figures(text)]
+
+
+def _money(amount: str, code: str | None) -> list[tuple[str, Any]]:
+    return [("money", (Decimal(amount), code))]
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "code"),
+    [
+        ("₪1,200", "1200", "ILS"),
+        ("1.200 ILS", "1200", "ILS"),
+        ("1 200,50 €", "1200.50", "EUR"),
+        ("1\u202f200,50\u00a0€", "1200.50", "EUR"),
+        ("USD 900.00", "900", "USD"),
+        ("USD900", "900", "USD"),
+        ("900 nis", "900", "ILS"),
+        ("900₪", "900", "ILS"),
+        ('ב-900 ש"ח', "900", "ILS"),
+        ("ב900 שקלים", "900", "ILS"),
+        ("1200 shekels", "1200", "ILS"),
+        ("1'200.50 CHF", "1200.50", "CHF"),
+        ("1\u2019200.50 CHF", "1200.50", "CHF"),
+        ("1,20,000 INR", "120000", "INR"),
+        ("US$ 1.2k", "1200", "USD"),
+        ("12 thousand euros", "12000", "EUR"),
+        ("2,50 euros", "2.50", "EUR"),
+        ("¥12,000", "12000", "CNY"),
+        ("12万円", "120000", "JPY"),
+        ("\uff11\uff12\uff10\uff10 ILS", "1200", "ILS"),
+        ("٩٠٠ ILS", "900", "ILS"),
+        ("900 долларов", "900", "AUD"),
+        ("$1,200.00 USD", "1200", "USD"),
+        ("a 900-euro room", "900", "EUR"),
+        ("only 25 per night", "25", None),
+        ("25/night", "25", None),
+        ("price: 25", "25", None),
+        ("it costs 45, breakfast included", "45", None),
+    ],
+)
+def test_money(text: str, amount: str, code: str | None) -> None:
+    """An amount is one number and a currency, however it is written."""
+    assert _read(text) == _money(amount, code)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "twelve hundred shekels",
+        "nine hundred a night",
+        "one thousand two hundred and fifty shekels",
+        "deux cents euros",
+        "mille deux cents euros",
+        "doscientos cincuenta euros",
+        "nine hundred and ninety-nine thousand nine hundred and ninety-nine dollars",
+        "it costs " + "one " * 40 + "hundred",
+        "it costs nine hundred",
+        "neunhundert Euro",
+        "mil euros",
+        "אלף שקל",
+    ],
+)
+def test_amounts_in_words(text: str) -> None:
+    """A sum that is spelt out is a figure, too."""
+    assert [figure.kind for figure in figures(text)] == ["money"]
+
+
+def test_both_ends_of_a_range_are_money() -> None:
+    """A currency stands for both ends of a range."""
+    assert _read("€90\u2013120") == [*_money("90", "EUR"), *_money("120", "EUR")]
+    assert _read("20 to 25 EUR") == [*_money("20", "EUR"), *_money("25", "EUR")]
+
+
+def test_contradicting_currencies_mean_nothing() -> None:
+    """An amount in two currencies has no meaning that a source could support."""
+    assert [figure.keys for figure in figures("€900 ILS")] == [()]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,463,723 people", "1463723"), ("12 345 steps", "12345"), ("35.0116", "35.0116"), ("7,25 km", "7.25")],
+)
+def test_numbers(text: str, value: str) -> None:
+    """A number that is no count is a figure."""
+    assert _read(text) == [("number", (Decimal(value),))]
+
+
+@pytest.mark.parametrize("text", ["20 %", "20%", "20 percent", "20 Prozent", "20 אחוז"])
+def test_percentages(text: str) -> None:
+    """So is a percentage, however small."""
+    assert _read(text) == [("percent", (Decimal(20),))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 rooms for 2 adults",
+        "5 nights",
+        "4/5 stars",
+        "open 24/7",
+        "you may 2 things",
+        "the 2nd option",
+        "Room 7",
+        "1.",
+    ],
+)
+def test_counts_are_no_figures(text: str) -> None:
+    """Small numbers that count need no source."""
+    assert figures(text) == []
+
+
+DAY = ("date", (date(2026, 12, 5),))
+NO_YEAR = ("date", (12, 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2026-12-05", [DAY]),
+        ("2026/12/05", [DAY]),
+        ("5/12/2026", [DAY]),
+        ("5.12.26", [DAY]),
+        ("5 December 2026", [DAY]),
+        ("the 5th of December, 2026", [DAY]),
+        ("December 5, 2026", [DAY]),
+        ("Dec. 5 2026", [DAY]),
+        ("5. Dezember 2026", [DAY]),
+        ("5 de diciembre de 2026", [DAY]),
+        ("2026年12月5日", [DAY]),
+        ("5 בדצמבר 2026", [DAY]),
+        ("5 декабря 2026", [DAY]),
+        ("Saturday 5 December 2026", [DAY]),
+        ("5 Dec 2026 (Sat)", [DAY]),
+        ("le 5 décembre", [NO_YEAR]),
+        ("5/12", [NO_YEAR]),
+        ("vom 5.12. an", [NO_YEAR]),
+        ("Sat 5 Dec", [("date", (5, 12, 5))]),
+        ("3-5 December", [("date", (12, 3)), NO_YEAR]),
+        ("December 3 and 5", [("date", (12, 3)), NO_YEAR]),
+        ("3rd to 5th December", [("date", (12, 3)), NO_YEAR]),
+        ("December 2026", [("date", (2026, 12))]),
+        ("from the 5th", [("date", (5,))]),
+        ("5.12.2026-5.12.26", [DAY, DAY]),
+        ("2026-12-05T10:42:00Z", [DAY, ("time", (10, 42))]),
+    ],
+)
+def test_dates(text: str, found: list[tuple[str, Any]]) -> None:
+    """A date is a day, with or without its year, in whatever order and language it is written."""
+    assert _read(text) == found
+
+
+def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
+    """A weekday that the date does not fall on leaves nothing that could support it."""
+    assert [figure.keys for figure in figures("Fri 5 December 2026")] == [()]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "key"),
+    [
+        ("at 15:00", "time", (15, 0)),
+        ("by 3 pm", "time", (15, 0)),
+        ("see https://a.example.com/b?x=1.", "link", ("a.example.com/b?x=1",)),
+        ("[book](https://a.example.com/b_(c))", "link", ("a.example.com/b_(c)",)),
+        ("www.example.com/", "link", ("example.com",)),
+        ("on example.com/x, then", "link", ("example.com/x",)),
+        ("me@Example.com", "email", ("me@example.com",)),
+        ("+972 54-123-4567", "phone", ("972541234567",)),
+        ("054-1234567", "phone", ("541234567",)),
+        ("(212) 555-0100", "phone", ("2125550100",)),
+        ("passport number AB123456", "document", ("AB123456",)),
+        ("card 4111 1111 1111 1111", "document", ("4111111111111111",)),
+        ("IBAN DE89 3704 0044 0532 0130 00", "document", ("DE89370400440532013000",)),
+        ("booking HB-4K2X93", "identifier", ("hb-4k2x93",)),
+    ],
+)
+def test_links_times_and_personal_data(text: str, kind: str, key: tuple[Any, ...]) -> None:
+    """Each kind is told from the others, and normalised."""
+    assert _read(text) == [(kind, key)]

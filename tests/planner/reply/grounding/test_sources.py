@@ -1,0 +1,48 @@
+"""What counts as evidence for a reply, and what does not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from planner.reply.grounding import check, gather
+from planner.reply.reply_input import Outcome
+from planner.results import StepOutcome
+from tools.registry import load_registry
+
+NOTED = StepOutcome(id="n", tool="research.note", args={}, status="succeeded", result={"text": "It costs 900 EUR."})
+FOUND = StepOutcome(
+    id="s", tool="research.search", args={}, status="succeeded", result={"results": [{"passage": "It costs 80 EUR."}]}
+)
+
+
+def test_the_plans_own_word_is_no_evidence(outcome: Callable[..., Outcome]) -> None:
+    """A price that only a note holds is not said; one that a document holds is, and points there."""
+    told = replace(outcome(NOTED, FOUND, agent="research"), tools=load_registry(["research"]))
+
+    grounding = check("It costs 80 EUR, not 900 EUR.", gather(told, [NOTED, FOUND], []))
+
+    assert [violation.text for violation in grounding.violations] == ["900 EUR"]
+    assert [(one.text, one.step, one.path) for one in grounding.sources] == [("80 EUR", "s", "results[0].passage")]
+
+
+def test_a_fetched_page_is_no_word_of_ours(outcome: Callable[..., Outcome]) -> None:
+    """What research.fetch brings is the page's own word: its price needs its address, its links are not passed on."""
+    result = {
+        "url": "https://fares.example.com/ferry",
+        "title": "Ferry",
+        "text": "Costs 80 EUR at https://evil.xyz/pay.",
+    }
+    fetched = StepOutcome(id="p", tool="research.fetch", args={}, status="succeeded", result=result)
+    told = replace(outcome(fetched, agent="research"), tools=load_registry(["research"]))
+
+    grounding = check("80 EUR at https://evil.xyz/pay", gather(told, [fetched], []))
+    named = check("80 EUR, says fares.example.com", gather(told, [fetched], []))
+
+    assert [violation.reason for violation in grounding.violations] == ["page", "no_source"]
+    assert named.violations == ()
+
+
+def test_names_of_tools_and_scopes_are_no_links(outcome: Callable[..., Outcome]) -> None:
+    """What a user has to grant may be named, although hosts could be called so."""
+    told = outcome(agent="assistant")
+
+    assert check("You have not granted calendar.availability.read.", gather(told, [], [])).violations == ()

@@ -1,0 +1,69 @@
+"""When the answer is made whole, and of what."""
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from planner.reply.aggregation import Aggregation, aggregated, aggregation
+from planner.reply.reply_input import Outcome
+from planner.reply.responder import compose
+from planner.results import StepOutcome
+from tests.planner.reply.test_grounded_replies import HOTELS
+from tools.packs.travel.itinerary import ItineraryRequest, format_itinerary
+
+PLACES = [{"name": "Colosseum", "kind": "ruin", "lat": 41.9, "lon": 12.5, "summary": "Old.", "source": "demo"}]
+SIGHTS = StepOutcome(
+    id="a",
+    tool="travel.search_attractions",
+    args={},
+    status="succeeded",
+    result={"city": "Rome", "results": PLACES},
+)
+FAILED = StepOutcome(
+    id="w", tool="travel.lookup_weather", args={}, status="failed", error={"code": "TOOL_TIMEOUT", "message": "late"}
+)
+TRIP = StepOutcome(id="t", tool="travel.format_itinerary", args={}, status="skipped")
+
+
+def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
+    outcome: Callable[..., Outcome], llm: Any
+) -> None:
+    """The agent's formatter is called with the results there are; the reply is its itinerary, and says what failed."""
+    known = outcome(SIGHTS, FAILED, HOTELS, TRIP, slots={"days": 2})
+    call = aggregation(known)
+
+    assert isinstance(call, Aggregation)
+    assert call.args == {"city": "Rome", "days": 2, "attractions": SIGHTS.result, "hotels": HOTELS.result}
+    trip = format_itinerary(ItineraryRequest.model_validate(call.args), MagicMock()).model_dump(mode="json")
+    composed = compose(outcome(SIGHTS, FAILED, HOTELS, TRIP, aggregated(call, trip)), llm)
+    assert composed.output == trip
+    assert composed.reply.artifacts[0].kind == "itinerary"
+    assert "Colosseum" in composed.reply.text
+    assert "lookup weather" in composed.reply.text
+
+
+@pytest.mark.parametrize(
+    ("steps", "more"),
+    [
+        ([SIGHTS], {}),
+        ([FAILED, TRIP], {}),
+        ([SIGHTS, TRIP], {"submitted": True}),
+        ([SIGHTS, TRIP], {"stop": "cancelled"}),
+        ([SIGHTS, TRIP], {"agent": "generic"}),
+        ([SIGHTS, StepOutcome(id="t", tool="travel.format_itinerary", args={}, status="succeeded", result={})], {}),
+    ],
+    ids=["not_asked_for", "nothing_found", "submitted", "cancelled", "no_formatter", "formatted"],
+)
+def test_when_nothing_is_joined(outcome: Callable[..., Outcome], steps: list[StepOutcome], more: Any) -> None:
+    """Not where nobody wants it, where nothing was found, and where it has been done."""
+    assert aggregation(outcome(*steps, **more)) is None
+
+
+def test_a_hint_asks_for_it(outcome: Callable[..., Outcome]) -> None:
+    """A plan that hints at an itinerary and has no formatter gets one; without a number of days, the usual one."""
+    call = aggregation(outcome(SIGHTS, synthesis_hint="itinerary"))
+
+    assert call is not None
+    assert call.args["days"] == 3

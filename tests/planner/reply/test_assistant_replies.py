@@ -1,0 +1,106 @@
+"""The assistant's reply templates: times by number, in the user's zone; what is settled, and what is left."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planner.llm.openai import OpenAIModel
+from planner.reply.reply_input import Outcome
+from planner.reply.reply_prompts import fill_template, template_for
+from planner.reply.responder import compose
+from planner.results import StepOutcome
+
+MORNING = {"start": "2026-12-01T10:00:00+02:00", "end": "2026-12-01T10:30:00+02:00", "tz": "Asia/Jerusalem"}
+NOON = {"start": "2026-12-02T12:15:00+02:00", "end": "2026-12-02T12:45:00+02:00", "tz": "Asia/Jerusalem"}
+PROPOSED = {"counterpart": "David Katz", "duration_mins": 30, "tz": "Asia/Jerusalem", "proposals": [MORNING, NOON]}
+INVOICE = {"title": "An invoice is due", "resolution": None}
+VISIT = {"title": "A visit is announced", "resolution": "seen"}
+
+
+@pytest.fixture
+def reply(outcome: Callable[..., Outcome]) -> Callable[..., str]:
+    """Write the reply of a turn with these results."""
+
+    def write(hint: str, **results: dict[str, Any]) -> str:
+        steps = [
+            StepOutcome(id=name, tool=name.replace("__", "."), args={}, status="succeeded", result=result)
+            for name, result in results.items()
+        ]
+        made = outcome(*steps, agent="assistant", synthesis_hint=hint)
+        template = template_for(made)
+        assert template == f"responding/{hint}"
+        return fill_template(made, template, []).text
+
+    return write
+
+
+def test_times_are_numbered(reply: Callable[..., str]) -> None:
+    """As they can be chosen, by the clock of the user."""
+    text = reply("propose_times", network__schedule_meeting=PROPOSED)
+
+    assert text.splitlines() == [
+        "These times suit you and David Katz, in your time zone (Asia/Jerusalem):",
+        "1. Tue 1 Dec 2026, 10:00 to 10:30",
+        "2. Wed 2 Dec 2026, 12:15 to 12:45",
+        "Which one shall I confirm?",
+    ]
+
+
+def test_no_time_is_said_plainly(reply: Callable[..., str]) -> None:
+    """With what could be looked for instead."""
+    text = reply("propose_times", network__schedule_meeting={**PROPOSED, "proposals": []})
+
+    assert text.startswith("I find no time at which David Katz and you")
+
+
+def test_a_confirmation_says_whom_and_when(reply: Callable[..., str]) -> None:
+    """And that both know."""
+    text = reply("meeting_confirmed", network__confirm_meeting={**MORNING, "counterpart": "David Katz"})
+
+    assert "David Katz on Tue 1 Dec 2026, 10:00 to 10:30 (Asia/Jerusalem)" in text
+
+
+@pytest.mark.parametrize(
+    ("listed", "more", "text"),
+    [
+        ([INVOICE, VISIT], 0, "1. An invoice is due\n2. A visit is announced (seen)"),
+        ([INVOICE], 4, "1. An invoice is due\nThe table has more of them."),
+        ([INVOICE] * 10, 0, "9. An invoice is due\nThe table has more of them."),
+        ([], 0, "There is nothing to settle."),
+    ],
+)
+def test_notifications_are_numbered(reply: Callable[..., str], listed: list[Any], more: int, text: str) -> None:
+    """The first nine, as they can be referred to."""
+    said = reply("show_notifications", notifications__list={"notifications": listed, "more": more})
+
+    assert said.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("left", "text"),
+    [([VISIT], "Settled: “An invoice is due”.\nStill open:\n1. A visit is announced"),
+     ([], "Settled: “An invoice is due”.\nNothing else is open.")],
+)  # fmt: skip
+def test_what_was_settled_and_what_is_left(reply: Callable[..., str], left: list[Any], text: str) -> None:
+    """The rest is numbered anew, as it can be referred to next."""
+    still_open = {"notifications": left, "more": 0}
+
+    assert (
+        reply("notification_resolved", notifications__resolve={"notification": INVOICE, "still_open": still_open})
+        == text
+    )
+
+
+def test_people_of_one_name_are_told_apart_by_their_addresses(
+    llm: OpenAIModel, outcome: Callable[..., Outcome]
+) -> None:
+    """The question may show them: the user has both as contacts."""
+    choices = ["Ann Lee <ann1@example.com>", "Ann Lee <ann2@example.com>"]
+    asks = StepOutcome(
+        id="m", tool="network.schedule_meeting", args={}, status="needs_input", needs={"counterpart": choices}
+    )
+
+    composed = compose(outcome(asks, agent="assistant"), llm)
+
+    assert composed.reply.text == f"Which person do you mean: {choices[0]} or {choices[1]}?"

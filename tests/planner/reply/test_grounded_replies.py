@@ -1,0 +1,157 @@
+"""What becomes of a reply that says what nothing holds."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from planner.draft.context import PlanningContext
+from planner.draft.drafting import draft
+from planner.llm.openai import OpenAIModel
+from planner.reply.reply_input import Outcome
+from planner.reply.responder import compose
+from planner.results import Remembered, StepOutcome
+from tests.planner.llm.scripted import Script, fails, says
+
+HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
+HOTELS = StepOutcome(
+    id="h", tool="travel.search_hotels", args={"city": "Rome"}, status="succeeded", result={"results": [HOTEL]}
+)
+RIGHT = "The Inn is in Gion. It costs €90 a night. Shall I go on?"
+WRONG = "The Inn is in Gion. It costs €85 a night. Shall I go on?"
+
+
+def test_a_sentence_with_an_invented_price_is_never_heard(
+    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
+) -> None:
+    """What stands before it is heard; the reply is written anew once, told what was wrong, and counts."""
+    script.behaviours = [says(WRONG), says(RIGHT)]
+    pieces: list[str] = []
+
+    composed = compose(outcome(HOTELS), llm, pieces.append)
+
+    assert "".join(pieces) == "The Inn is in Gion. "
+    assert composed.reply.text == RIGHT
+    assert len(script.requests) == composed.usage.llm_calls == composed.drafts == 2
+    assert '"€85": nothing that you were given holds it' in script.requests[1]["messages"][-1]["content"]
+    assert composed.reply.grounded is True
+    assert [source.model_dump(exclude_defaults=True) for source in composed.reply.sources] == [
+        {"text": "€90", "step": "h", "path": "results[0].price_per_night"}
+    ]
+    assert composed.trace()["refused"] == [{"text": "€85", "kind": "money", "reason": "no_source"}]
+
+
+def test_what_passes_is_heard_sentence_by_sentence(
+    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
+) -> None:
+    """A right reply is heard whole, in pieces that end where sentences do."""
+    script.behaviours = [says(RIGHT)]
+    pieces: list[str] = []
+
+    composed = compose(outcome(HOTELS), llm, pieces.append)
+
+    assert pieces == ["The Inn is in Gion. ", "It costs €90 a night. ", "Shall I go on?"]
+    assert (composed.reply.text, composed.drafts) == (RIGHT, 1)
+
+
+@pytest.mark.parametrize(
+    ("second", "drafts", "calls"),
+    [(says(WRONG), 3, 2), (fails(401), 2, 1), (says(""), 2, 1)],
+    ids=["wrong_again", "out", "empty"],
+)
+def test_after_one_more_try_the_template_stands_in(
+    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome], second: Any, drafts: int, calls: int
+) -> None:
+    """A second wrong reply is not followed by a third: the template writes, and its figures have sources."""
+    script.behaviours = [says(WRONG), second]
+
+    composed = compose(outcome(HOTELS), llm)
+
+    assert len(script.requests) == 2
+    assert composed.written_by.startswith("template:responding/results@")
+    assert (composed.drafts, composed.usage.llm_calls) == (drafts, calls)
+    assert "85" not in composed.reply.text
+    assert composed.reply.grounded is True
+
+
+def test_a_planners_answer_is_checked_where_the_agent_is_strict(
+    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
+) -> None:
+    """An amount from memory is not said; where nothing can be found for it, the user is told so."""
+    script.behaviours = [says("It costs 95 EUR.")]
+
+    composed = compose(outcome(reply="A night costs about €85."), llm)
+
+    assert composed.written_by.startswith("template:responding/unsure@")
+    assert (composed.reply.grounded, len(script.requests)) == (True, 1)
+
+
+def test_a_planners_answer_stands_where_the_agent_may_answer_by_itself(
+    llm: OpenAIModel, outcome: Callable[..., Outcome]
+) -> None:
+    """An agent whose own answers need no source is not checked until it has results."""
+    direct = compose(outcome(agent="generic", reply="Paris had 2,102,650 people in 2023."), llm)
+    found = compose(outcome(HOTELS, agent="generic", reply="The Inn costs €90."), llm)
+
+    assert (direct.written_by, direct.reply.grounded) == ("planner", None)
+    assert (found.written_by, found.reply.grounded) == ("planner", True)
+
+
+def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+    """What a template says without a source is left out, and the reply says that it is not whole."""
+    guest = {"value": {"guest_name": "Dana Levi", "phone": "054-1234567", "room": "Deluxe"}}
+    echo = StepOutcome(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
+
+    composed = compose(outcome(echo, agent="generic", submitted=True), llm)
+
+    assert "Deluxe" in composed.reply.text
+    assert "Dana" not in composed.reply.text
+    assert "1234567" not in composed.reply.text
+    assert composed.reply.grounded is False
+
+
+def test_an_old_price_is_marked(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+    """A price that an earlier turn found more than ten minutes ago is told with its time."""
+    old = Remembered(tool="travel.search_hotels", args={}, result=HOTELS.result, turn="t1", step="h", age_s=1_200)
+    now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+    composed = compose(outcome(reply="The Inn costs €90.", remembered=[old], now=now), llm)
+
+    assert composed.reply.text == "The Inn costs €90.\n\n(Prices as of 09:10; they may have changed since.)"
+    assert [(source.turn, source.stale) for source in composed.reply.sources] == [("t1", True)]
+
+
+def test_what_the_agents_makers_wrote_may_be_said(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+    """Figures of the persona are facts of the agent."""
+    made = outcome().agent.model_copy(update={"persona": "Reception answers at +44 20 7946 0018 until 22:30."})
+
+    composed = compose(replace(outcome(reply="Call +44 20 7946 0018 by 22:30."), agent=made), llm)
+
+    assert composed.reply.grounded is True
+    assert {source.step for source in composed.reply.sources} == {"agent"}
+
+
+def test_the_same_material_has_the_same_digest(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+    """The trace tells whether two replies were made from the same."""
+    digests = [
+        compose(outcome(HOTELS, submitted=True, slots=slots), llm).inputs for slots in ({}, {}, {"city": "Rome"})
+    ]
+
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize(
+    ("agent", "heard"), [("travel", "Rome is fine. "), ("generic", "Rome is fine. A night costs 85 EUR. Go!")]
+)
+def test_a_direct_answer_is_heard_as_far_as_it_passes(
+    script: Script, llm: OpenAIModel, context: Callable[..., PlanningContext], agent: str, heard: str
+) -> None:
+    """In mode direct, too, a sentence without a source is not heard, where the agent's own answers need one."""
+    script.behaviours = [says("Rome is fine. A night costs 85 EUR. Go!")]
+    pieces: list[str] = []
+
+    draft(context("Rome?", agent=agent, mode="direct"), llm, on_delta=pieces.append)
+
+    assert "".join(pieces) == heard

@@ -1,0 +1,149 @@
+"""The hotel agent's reply templates: each says what there is to say, and leaves the prices to the table."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from models.runtime.settings import ROOT
+from planner.agents import load_agents
+from planner.draft.prompts import shipped
+from planner.reply.reply_input import Outcome
+from planner.reply.reply_prompts import fill_template, template_for
+from planner.results import StepOutcome
+from tools.registry import load_registry
+
+AGENT = load_agents(ROOT / "prompts" / "agents").get("hotel")
+STAY = {"check_in": "2026-12-04", "check_out": "2026-12-05", "nights": 1, "adults": 2, "children": 1, "babies": 0}
+
+
+def option(name: str, price: int = 440, *, cancellable: bool = True, board: str = "RO") -> dict[str, Any]:
+    return {
+        "room_type_code": name[:3].upper(), "room_name": name, "board_code": board, "rate_code": "ILS",
+        "price_total": price, "currency": "ILS", "cancellable": cancellable, "quota": 3,
+    }  # fmt: skip
+
+
+def availability(*options: dict[str, Any], **more: Any) -> dict[str, Any]:
+    found = {**STAY, "options": list(options), "budget": None, "over_budget": 0, "sold_out": [], **more}
+    return {"pms.get_availability": found}
+
+
+def compared(name: str, **more: Any) -> dict[str, Any]:
+    return {**option(name, more.pop("price", 440)), "beds": [], "sleeps": 2, "amenities": ["wifi"], **more}
+
+
+BUDGET = {"amount": 400, "currency": "ILS", "operator": "<="}
+TWO = (option("Classic Double", 396, cancellable=False), option("Sea Suite", 914, board="BB"))
+LINK = {"url": "https://book.example/x", "expires_at": "2026-12-01T09:30:00Z", "valid_minutes": 30, "held": True}
+HALVES = [{"check_in": "2026-12-04", "check_out": "2026-12-05"}, {"check_in": "2026-12-05", "check_out": "2026-12-06"}]
+WEEKEND = {**HALVES[0], "tz": "Asia/Jerusalem", "alternatives": HALVES}
+
+
+def reply(hint: str, results: dict[str, Any], slots: dict[str, Any] | None = None) -> str:
+    outcome = Outcome(
+        agent=AGENT,
+        tools=load_registry(["hotel", "dates"]),
+        message="a room",
+        steps=[
+            StepOutcome(id=f"s{number}", tool=tool, args={}, status="succeeded", result=result)
+            for number, (tool, result) in enumerate(results.items())
+        ],
+        now=datetime(2026, 11, 20, tzinfo=UTC),
+        timeout_s=5,
+        synthesis_hint=hint,
+        slots=slots or {},
+    )
+    template = template_for(outcome)
+    assert template == f"responding/{hint}"
+    return fill_template(outcome, template, []).text
+
+
+@pytest.mark.parametrize("hint", AGENT.hints)
+def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
+    """Also without any result there is something to say, and it is no list of faults."""
+    assert shipped().has(f"responding/{hint}")
+    if hint in ("collect_guest_info", "missing_info_for_link", "ask_for_dates", "conversational"):
+        assert reply(hint, {})
+
+
+@pytest.mark.parametrize(
+    ("hint", "results", "slots", "said"),
+    [
+        ("present_best_two_options", availability(*TWO, option("Twin")), {},
+         ["Fri 4 Dec 2026 to Sat 5 Dec 2026", "2 adults, 1 child", "Classic Double, room only, not refundable",
+          "Sea Suite, with breakfast, with free cancellation", "1 more"]),
+        ("present_best_two_options", {"dates.resolve_hint": WEEKEND, **availability(*TWO)}, {},
+         ["If you meant Sat 5 Dec 2026 to Sun 6 Dec 2026"]),
+        ("present_best_two_options", availability(sold_out=["Sea Suite"]), {}, ["no free room", "Sold out: Sea Suite"]),
+        ("show_updated_options", availability(*TWO[:1], budget=BUDGET), {}, ["within 400 ILS", "there is one room"]),
+        ("show_updated_options", availability(budget=BUDGET, over_budget=3), {},
+         ["no more than 400 ILS", "costs more?"]),
+        ("explain_differences", {"pms.compare_options": {**STAY, "options": [
+            compared("Double", cancellable=False), compared("Sea", price=540, amenities=["wifi", "sea_view"])]}}, {},
+         ["The first costs less.", "Only the second can be cancelled", "Only the second has: sea view"]),
+        ("explain_differences", {"pms.compare_options": {**STAY, "options": [compared("Twin"), compared("Twin")]}}, {},
+         ["Both are the Twin.", "They cost the same."]),
+        ("send_link_with_summary", {"pms.generate_booking_link": {**STAY, **LINK, "option": TWO[0]}}, {},
+         ["Classic Double, room only", "at 396 ILS in all", "30 minutes, and so long I keep the room"]),
+        ("send_link_with_summary", {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}}, {},
+         ["at 396 ILS in all", "The room is not kept"]),
+        ("present_best_two_options",
+         availability(*TWO, longer_stays=[{"room_name": "Loft", "nights": 3}, {"room_name": "Attic", "nights": 2}]), {},
+         ["Let for longer stays only: Loft from 3 nights; Attic from 2 nights.\nShall I"]),
+        ("show_updated_options", availability(longer_stays=[{"room_name": "Loft", "nights": 3}]), {},
+         ["no free room", "The Loft is let from 3 nights."]),
+        ("answer_amenity_question",
+         {"faq.get_rooms_and_pricing": {"topics": ["bathtub"], "answers": [], "rooms": []}}, {}, ["None of our rooms"]),
+        ("missing_info_for_link", {}, {"check_in": "2026-12-04"}, ["the room"]),
+        ("collect_guest_info", {}, {"name": "Ada"}, ["Ada", "phone number"]),
+        ("collect_guest_info", {}, {"name": "Ada", "phone": "050 1234567"}, ["I have your name and your number"]),
+        ("ask_for_dates", {"dates.resolve_hint": WEEKEND}, {}, ["Sat 5 Dec 2026, or Sat 5 Dec 2026"]),
+    ],
+)  # fmt: skip
+def test_a_template_says_what_matters(
+    hint: str, results: dict[str, Any], slots: dict[str, Any], said: list[str]
+) -> None:
+    """The dates, the guests, what to choose from, and what stands in the way."""
+    text = reply(hint, results, slots)
+
+    assert [words for words in said if words not in text] == []
+
+
+@pytest.mark.parametrize("hint", ["present_best_two_options", "show_updated_options"])
+def test_the_text_does_not_repeat_the_table(hint: str) -> None:
+    """Prices and rooms beyond the first two stand in the table alone."""
+    text = reply(hint, availability(*TWO, option("Twin", 1020)))
+
+    assert [words for words in ("396", "914", "1020", "Twin") if words in text] == []
+
+
+def test_a_phone_number_is_not_said_back() -> None:
+    """It is taken down, and stays where it is."""
+    text = reply("collect_guest_info", {}, {"name": "Ada", "phone": "050 1234567"})
+
+    assert "1234567" not in text
+
+
+def test_a_room_that_is_gone_is_said_to_be() -> None:
+    """Before what else there is, and with the step that came to nothing."""
+    error = {"code": "CONFLICT"}
+    gone = StepOutcome(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
+    found = StepOutcome(
+        id="instead", tool="pms.get_availability", args={}, status="succeeded",
+        result=availability(*TWO)["pms.get_availability"],
+    )  # fmt: skip
+    outcome = Outcome(
+        agent=AGENT,
+        tools=load_registry(["hotel"]),
+        message="the link, please",
+        steps=[gone, found],
+        now=datetime(2026, 11, 20, tzinfo=UTC),
+        timeout_s=5,
+        synthesis_hint="show_updated_options",
+    )
+
+    text = fill_template(outcome, "responding/show_updated_options", []).text
+
+    assert text.startswith("That room is not free any more.\nFrom Fri 4 Dec 2026")
+    assert "generate booking link" in text

@@ -1,0 +1,203 @@
+"""The contract of the meetings pack, over calendars of ours and a server that fails."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import time_machine
+from sqlalchemy import text
+
+from models.connections.database import transaction
+from models.contracts.directory import Profile
+from models.ledger import meetings, users
+from models.ledger.calendars import Interval
+from models.ledger.meetings import Wish
+from models.runtime import secrets
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
+from tests.tools.conftest import TENANT
+from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Given, Refused, Valid
+from tests.tools.packs.meetings.arranging import FRIDAY, at, connect_calendar, make_busy, settle_people
+from tests.tools.serving import LocalServer
+
+ASKED = {"counterpart": "David", "duration_mins": 30}
+WANTED = {"duration_mins": 30, "start_window": None, "end_window": None, "tz_hint": None}
+FIRST = {"selection_index": 1}
+NOA = {"user": {"id": "noa"}}
+SHOWN = ["Mon 23 Nov 2026, 11:00-11:30 (Asia/Jerusalem)", "Tue 24 Nov 2026, 11:00-11:30 (Asia/Jerusalem)"]
+TIMES = [at("2026-11-23T09:00Z", 30), at("2026-11-24T09:00Z", 30)]
+
+
+@contextmanager
+def world() -> Iterator[None]:
+    """Noa, David and Mia, who know each other, on a Friday in November; secrets can be kept."""
+    settle_people()
+    with pytest.MonkeyPatch.context() as patch, time_machine.travel(FRIDAY, tick=True):
+        patch.setenv("TURNLOOM_SECRET_KEYS", f'["{secrets.new_key()}"]')
+        patch.setenv("TURNLOOM_ALLOWED_HOSTS", '["127.0.0.1"]')
+        settings.cache_clear()
+        yield
+    settings.cache_clear()
+
+
+@contextmanager
+def proposed(times: list[Interval] = TIMES) -> Iterator[str]:
+    """Noa has these times to choose from."""
+    with transaction() as db:
+        david = next(each for each in users.connections_of(db, TENANT, "noa") if each.user.id == "david")
+        wish = Wish(
+            user_id="noa",
+            counterpart_id="david",
+            connection_id=david.connection_id,
+            conversation_id="c1",
+            duration_mins=30,
+            wanted=WANTED,
+            tz="Asia/Jerusalem",
+        )
+        session = meetings.open_session(db, TENANT, str(new_id()), wish, times)
+    yield str(session.id)
+
+
+@contextmanager
+def one_proposed() -> Iterator[None]:
+    with proposed(TIMES[:1]):
+        yield
+
+
+@contextmanager
+def expired() -> Iterator[None]:
+    with proposed(), transaction() as db:
+        db.execute(text("UPDATE meeting_sessions SET expires_at = now() - interval '1 s'"))
+    yield
+
+
+@contextmanager
+def taken() -> Iterator[None]:
+    with proposed():
+        make_busy("david", *TIMES)
+        yield
+
+
+@contextmanager
+def two_davids() -> Iterator[None]:
+    with transaction() as db:
+        users.put_user(db, TENANT, "other", Profile(name="David Azulay"))
+        users.connect(db, TENANT, "noa", "other")
+    yield
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    with proposed(), transaction() as db:
+        users.connect(db, TENANT, "noa", "david", "inactive")
+    yield
+
+
+def on_a_server(status: int, **headers: str) -> Any:
+    """Noa has times to choose from, and her calendar is on a server that answers so."""
+
+    @contextmanager
+    def given() -> Iterator[None]:
+        with LocalServer() as server, proposed():
+            server.expect_request("/noa/").respond_with_data(status=status, headers=headers)
+            connect_calendar("noa", server.url_for("/noa/"))
+            yield
+
+    return given
+
+
+def failures(args: Given) -> list[Case]:
+    """Return what a calendar server may do to a call."""
+    soon = {**NOA, "time_s": 3}
+    return [
+        Fails(args, "REAUTH_REQUIRED", "connect it again", given=on_a_server(401), context=soon),
+        Fails(args, "UPSTREAM_4XX", "HTTP 403", given=on_a_server(403), context=soon),
+        Fails(args, "UPSTREAM_5XX", "failed to handle", given=on_a_server(500), context=soon),
+        Fails(args, "RATE_LIMITED", "limits our", given=on_a_server(429, **{"Retry-After": "60"}), context=soon),
+        Fails(args, "CONNECTION_INACTIVE", "switched off", given=switched_off, context=soon),
+    ]
+
+
+CONTRACT: Contract = {
+    "network.schedule_meeting": [
+        Valid(
+            ASKED,
+            gives={
+                "session_id": ...,
+                "counterpart": "David Cohen",
+                "counterpart_user_id": "david",
+                "connection_id": ...,
+                "duration_mins": 30,
+                "tz": "Asia/Jerusalem",
+                "proposals": [
+                    {"start": start, "end": ..., "tz": "Asia/Jerusalem"}
+                    for start in (
+                        "2026-11-20T11:30:00+02:00",
+                        "2026-11-23T11:00:00+02:00",
+                        "2026-11-24T11:00:00+02:00",
+                        "2026-11-25T11:00:00+02:00",
+                    )
+                ],
+            },
+            context=NOA,
+        ),
+        Valid(
+            {**ASKED, "start_window": "2026-11-21", "end_window": "2026-11-22"},
+            gives={"session_id": None, "proposals": []},
+            context=NOA,
+        ),
+        Valid({**ASKED, "tz_hint": "Europe/Rome"}, gives={"tz": "Europe/Rome"}, context=NOA),
+        Refused({**ASKED, "start_window": "next week"}, "start_window"),
+        Refused({**ASKED, "end_window": "9999-12-31"}, "end_window"),
+        Refused({**ASKED, "tz_hint": "Mars/Olympus"}, "tz_hint"),
+        Asks({"duration_mins": 30}, "counterpart", context=NOA),
+        Asks({"counterpart": "David"}, "duration_mins", context=NOA),
+        Asks(ASKED, {"counterpart": ["David Azulay", "David Cohen"]}, given=two_davids, context=NOA),
+        Fails({**ASKED, "counterpart": "Nobody"}, "NOT_FOUND", "Nobody", context=NOA),
+        Fails(ASKED, "CONFLICT", "proposed already", given=proposed, context=NOA),
+        Fails({**ASKED, "end_window": "2026-11-19"}, "VALIDATION_ERROR", "later times", context=NOA),
+        Fails({**ASKED, "end_window": "2027-11-19"}, "VALIDATION_ERROR", "62 days", context=NOA),
+        *failures(ASKED),
+    ],
+    "network.confirm_meeting": [
+        Valid(
+            FIRST,
+            gives={
+                "session_id": ...,
+                "title": "Meeting of Noa Levi and David Cohen",
+                "counterpart": "David Cohen",
+                "counterpart_user_id": "david",
+                "connection_id": ...,
+                "duration_mins": 30,
+                "uid": ...,
+                "invite": ...,
+                "start": "2026-11-23T11:00:00+02:00",
+                "end": "2026-11-23T11:30:00+02:00",
+                "tz": "Asia/Jerusalem",
+            },
+            given=proposed,
+            context=NOA,
+        ),
+        Valid({}, gives={"start": "2026-11-23T11:00:00+02:00"}, given=one_proposed, context=NOA),
+        Valid(
+            lambda session_id: {"session_id": session_id, "start_time": "2026-11-24T11:00"},
+            gives={"start": "2026-11-24T11:00:00+02:00"},
+            given=proposed,
+            context=NOA,
+        ),
+        Refused({"start_time": "soon"}, "start_time"),
+        Refused({"start_time": "2026-11-24T11:00", "end_time": "soon"}, "end_time"),
+        Asks({}, {"selection_index": SHOWN}, given=proposed, context=NOA),
+        Fails(FIRST, "NOT_FOUND", "no times were proposed", context=NOA),
+        Fails(FIRST, "NOT_FOUND", "no longer valid", given=expired, context=NOA),
+        Fails({"session_id": "0198c0de-0000-7000-8000-00000000beef"}, "NOT_FOUND", given=proposed, context=NOA),
+        Fails(FIRST, "NOT_FOUND", given=proposed, context={"user": {"id": "mia"}}),
+        Fails(FIRST, "CONFLICT", "taken", given=taken, context=NOA),
+        Fails({"selection_index": 3}, "VALIDATION_ERROR", "not one of the proposed", given=proposed, context=NOA),
+        Fails(
+            {"start_time": "2026-11-24T12:00"}, "VALIDATION_ERROR", "one of the proposed", given=proposed, context=NOA
+        ),
+        *failures(FIRST),
+    ],
+}

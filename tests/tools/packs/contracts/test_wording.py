@@ -1,0 +1,90 @@
+"""Whatever a shipped tool returns can be put into words, by every template that knows the tool."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from models.runtime.settings import settings
+from planner.draft.prompts import Prompts, prompts_in
+from planner.draft.samples import leaked, samples
+from planner.llm.offline.plans import _fitting
+from planner.llm.offline.prompt import Sent, read_request
+from planner.llm.offline.responses import write
+from planner.llm.offline.rules import Domain, load_rules
+from tests.tools.packs.contracts.cases import Case, Valid
+from tests.tools.packs.contracts.test_contracts import CONTRACTS, MakeContext, called
+
+CASES = [
+    pytest.param(pack, name, case, id=f"{pack}-{name}-{number}")
+    for pack, contract in CONTRACTS.items()
+    for name, cases in contract.items()
+    for number, case in enumerate(cases, 1)
+    if isinstance(case, Valid)
+]
+BESIDE = {
+    ("responding/present_best_two_options", "dates.resolve_hint"),
+    ("responding/show_updated_options", "dates.resolve_hint"),
+    ("responding/show_updated_options", "pms.generate_booking_link"),
+}
+"""Templates that say something of a tool's result only beside another's."""
+OWN_WORDS = {"sim.echo", "sim.text"}
+"""Tools whose result is what the caller wrote, which may be JSON."""
+DOMAINS = load_rules(settings().prompts_dir / "offline").domains
+
+
+@pytest.fixture
+def prompts() -> Prompts:
+    return prompts_in(settings().prompts_dir)
+
+
+@pytest.mark.parametrize(("pack", "name", "case"), CASES)
+def test_each_result_can_be_said(
+    pack: str,
+    name: str,
+    case: Case,
+    make_context: MakeContext,
+    request: pytest.FixtureRequest,
+    prompts: Prompts,
+) -> None:
+    """The offline report and each reply template that names the tool become text, without Python and without JSON."""
+    result = called(pack, name, case, make_context, request).data
+
+    texts = dict(_written(prompts, name, result))
+    assert "offline/report" in texts
+    for template, text in texts.items():
+        source = prompts.in_effect(template).text
+        assert text or (template, name) in BESIDE, template
+        assert leaked(text, source) is None, (template, text)
+        assert name in OWN_WORDS or '{"' not in text, (template, text)
+
+
+def _written(prompts: Prompts, name: str, result: Any) -> Iterator[tuple[str, str]]:
+    step = {"tool": name, "status": "succeeded", "result": result}
+    yield "offline/report", write(_asked(step), prompts.folder)
+    for path in sorted((prompts.folder / "responding").rglob("*.j2")):
+        template = str(path.relative_to(prompts.folder).with_suffix(""))
+        if f'"{name}"' in path.read_text():
+            labelled = {**step, "label": name.rsplit(".", 1)[-1].replace("_", " ")}
+            usual = next(samples(template, prompts.in_effect(template).inputs))
+            given = {"steps": [labelled], "results": {name: result}, "problems": "", "question": None, "output": None}
+            yield template, prompts.render(template, **{**usual, **{k: v for k, v in given.items() if k in usual}}).text
+
+
+def _asked(step: dict[str, Any]) -> Sent:
+    content = f"<message>\n{json.dumps('And?')}\n</message>\n<results>\n{_escaped([step])}\n</results>"
+    return read_request({"messages": [{"role": "user", "content": content}]})
+
+
+def _escaped(value: Any) -> str:
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain.name)
+def test_no_text_of_a_rule_names_what_may_be_unknown(domain: Domain) -> None:
+    """A text whose names are not all known is not said."""
+    for action in (*domain.actions, *domain.replies, *domain.hints):
+        said = _fitting([action], dict.fromkeys(action.conditions, True))
+
+        assert said is None or "{" not in said, action.text

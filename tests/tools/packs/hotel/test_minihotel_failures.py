@@ -1,0 +1,181 @@
+"""How MiniHotel fails, and what becomes of it: refusals, what passes, what is no answer at all."""
+
+import gzip
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from werkzeug import Response
+
+from models.contracts.envelope import Envelope
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
+from tests.tools.packs.hotel.conftest import STAY, data
+from tests.tools.packs.hotel.minihotel_server import MiniHotelServer
+from tools.context import ToolContext
+from tools.guards import Guards
+from tools.registry import load_registry
+from tools.runner import run
+
+pytestmark = pytest.mark.usefixtures("minihotel")
+
+Call = Callable[..., Envelope]
+
+AVAILABILITY = "pms.get_availability"
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        ("001", "UPSTREAM_4XX"), ("009", "NOT_FOUND"), ("010", "NOT_FOUND"),
+        *((str(number), "VALIDATION_ERROR") for number in range(101, 109)),
+        ("109", "CONNECTION_INACTIVE"), ("501", "UPSTREAM_4XX"), ("516", "UPSTREAM_4XX"), ("863", "UNAUTHORIZED"),
+        ("A01", "CONNECTION_INACTIVE"), ("777", "UPSTREAM_4XX"),
+    ],
+)  # fmt: skip
+def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, number: str, code: str) -> None:
+    """Those that MiniHotel documents, and one that nobody has heard of. What it says about itself is not passed on."""
+    minihotel.refuse(number)
+
+    envelope = call(AVAILABILITY, STAY)
+
+    assert envelope.error
+    assert (envelope.error.code, envelope.error.message) == (code, f"MiniHotel refuses the request with ERR {number}")
+    assert len(minihotel.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"<Errors><Error code='101' description='x'/></Errors>", b"<string>ERR 101: x</string>",
+     b"<AvailRaters><error>ERR 101</error></AvailRaters>"],
+)  # fmt: skip
+def test_a_refusal_may_come_as_xml(call: Call, minihotel: MiniHotelServer, answer: bytes) -> None:
+    """Its other interfaces say it so."""
+    minihotel.answers.append(answer)
+
+    envelope = call(AVAILABILITY, STAY)
+
+    assert envelope.error
+    assert envelope.error.code == "VALIDATION_ERROR"
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [[b"ERR 209: too many"], [Response(status=429)], [Response(status=500)], [b""], [b"<AvailRaters>"],
+     [b"<html/>", b"ERR 209"]],
+)  # fmt: skip
+def test_what_passes_is_asked_again(call: Call, minihotel: MiniHotelServer, answers: list[bytes | Response]) -> None:
+    """Too many requests, a failing server, an answer that breaks off: the next try finds the prices."""
+    minihotel.answers += answers
+
+    assert data(call(AVAILABILITY, STAY))["options"]
+    assert len(minihotel.asked) == 1 + len(answers)
+
+
+BOMB = (
+    b"""<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]><AvailRaters>&c;</AvailRaters>"""
+)
+FILE = b"""<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><AvailRaters><Hotel id="&b;"/></AvailRaters>"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "tries"),
+    [
+        (b"ERR 209", "RATE_LIMITED", 3),
+        (Response(status=503), "UPSTREAM_5XX", 3),
+        (b"<AvailRaters", "UPSTREAM_5XX", 3),
+        (b"\xff\xfe\x00", "UPSTREAM_5XX", 3),
+        (b"<?xml version='1.0' encoding='klingon'?><AvailRaters/>", "UPSTREAM_5XX", 3),
+        (BOMB, "UPSTREAM_5XX", 3),
+        (FILE, "UPSTREAM_5XX", 3),
+        (b"<Everything><is/><fine/></Everything>", "UPSTREAM_5XX", 3),
+        (b"<AvailRaters>" + b" " * 3_000_000 + b"</AvailRaters>", "UPSTREAM_5XX", 1),
+        (Response(gzip.compress(bytes(30_000_000)), headers={"Content-Encoding": "gzip"}), "UPSTREAM_5XX", 1),
+        (Response(status=404), "UPSTREAM_4XX", 1),
+        (Response(status=401), "UNAUTHORIZED", 1),
+        (Response(status=302, headers={"Location": "/elsewhere"}), "UPSTREAM_4XX", 1),
+    ],
+)  # fmt: skip
+def test_what_is_no_answer_is_never_a_price(
+    call: Call, minihotel: MiniHotelServer, answer: bytes | Response, code: str, tries: int
+) -> None:
+    """Malformed, hostile, huge or failing: it ends in a code, and nothing of it is read."""
+    minihotel.answers += [answer] * 3
+
+    envelope = call(AVAILABILITY, STAY)
+
+    assert envelope.error
+    assert (envelope.error.code, len(minihotel.asked)) == (code, tries), envelope.error
+
+
+def test_a_slow_one_is_not_waited_for(call: Call, minihotel: MiniHotelServer) -> None:
+    """The call ends at its deadline."""
+    minihotel.is_open.clear()
+    began = time.monotonic()
+
+    envelope = call(AVAILABILITY, STAY, time_s=0.3)
+
+    assert envelope.error
+    assert envelope.error.code == "TOOL_TIMEOUT"
+    assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize(
+    ("room", "prices"),
+    [
+        ("<RoomType><Inventory Allocation='2'/><price board='BB' value='90'/></RoomType>", 0),
+        ("<RoomType id='A B'><Inventory Allocation='2'/><price board='BB' value='90'/></RoomType>", 0),
+        ("<RoomType id='X'><Inventory Allocation='2'/><price value='90'/></RoomType>", 0),
+        ("<RoomType id='X'><Inventory Allocation='2'/><price board='BB' value='1,90'/></RoomType>", 0),
+        ("<RoomType id='X'><Inventory Allocation='2'/><price board='BB' value='1e9'/></RoomType>", 0),
+        ("<RoomType id='X'><Inventory Allocation='2'/><price board='BB' value='-5'/></RoomType>", 0),
+        ("<RoomType id='X'><Inventory Allocation='many'/><price board='BB' value='90'/></RoomType>", 0),
+        ("<RoomType id='X'><price board='BB' value='90'/></RoomType>", 0),
+        ("<RoomType id='X'><Inventory Allocation='2'/></RoomType>", 0),
+        (
+            "<n:RoomType xmlns:n='u' id='X'><n:Inventory Allocation='2'/><n:Price board='BB' value='90'/></n:RoomType>",
+            1,
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_not_sold(call: Call, minihotel: MiniHotelServer, room: str, prices: int) -> None:
+    """A room without a code, a price that is no number, a number of rooms that nobody tells."""
+    minihotel.answers.append(f"<AvailRaters><Hotel id='sandbox'/>{room}</AvailRaters>".encode())
+
+    assert len(data(call(AVAILABILITY, STAY))["options"]) == prices
+
+
+def test_without_credentials_nothing_is_asked(
+    call: Call, minihotel: MiniHotelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failure names the setting and the entry that it lacks, and no secret."""
+    monkeypatch.setenv("TURNLOOM_MINIHOTEL_CREDENTIALS", '{"other": {"username": "u", "password": "s3cr3t"}}')
+    settings.cache_clear()
+
+    envelope = call(AVAILABILITY, STAY)
+
+    assert envelope.error
+    assert envelope.error.code == "CONNECTION_INACTIVE"
+    assert "TURNLOOM_MINIHOTEL_CREDENTIALS has no entry 'gordon'" in envelope.error.message
+    assert minihotel.asked == []
+    assert "s3cr3t" not in repr(settings())
+
+
+def test_a_service_that_fails_is_left_alone(
+    minihotel: MiniHotelServer, make_context: Callable[..., ToolContext]
+) -> None:
+    """The breaker counts calls of MiniHotel for all hotels on it, and none of hotels whose rooms we know ourselves."""
+    tool = load_registry(["hotel"]).get(AVAILABILITY)
+
+    def ask(**who: Any) -> Envelope:
+        return run(tool, STAY, make_context(**who), guards=Guards(longest_wait_s=0))
+
+    minihotel.answers += [Response(status=503)] * 9
+    failed = [ask() for _ in range(3)]
+    asked = len(minihotel.asked)
+
+    assert [envelope.error.code for envelope in failed if envelope.error][-1] == "CIRCUIT_OPEN"
+    assert asked == 5
+    assert ask(tenant_id=new_id()).ok
+    assert len(minihotel.asked) == asked

@@ -1,0 +1,93 @@
+"""People who know each other, their calendars, and calls that arrange meetings among them."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from models.connections.database import transaction
+from models.contracts.directory import AccountRequest, Profile
+from models.contracts.envelope import Envelope
+from models.ledger import calendars, integrations, users
+from models.ledger.calendars import Event, Interval
+from models.tables.tenants import TenantRow
+from tests.tools.conftest import TENANT
+
+SCOPES = ["calendar.availability.read", "calendar.events.propose", "calendar.events.write"]
+ALWAYS = {day: ["00:00", "23:59"] for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")}
+PEOPLE = {
+    "noa": Profile(name="Noa Levi", email="noa@example.com", timezone="Asia/Jerusalem", scopes=SCOPES),
+    "david": Profile(name="David Cohen", email="david@example.com", timezone="Europe/London", scopes=SCOPES),
+    "mia": Profile(name="Mia Rossi", email="mia@example.com", timezone="Europe/Rome", scopes=SCOPES),
+}
+FRIDAY = datetime(2026, 11, 20, 8, 50, tzinfo=UTC)
+
+
+def at(text_of_time: str, minutes: int = 60) -> Interval:
+    """Return a time that begins so."""
+    starts = datetime.fromisoformat(text_of_time).astimezone(UTC)
+    return Interval(starts, starts + timedelta(minutes=minutes))
+
+
+def settle_people(people: dict[str, Profile] | None = None) -> None:
+    """Put people into the directory, all of whom know each other."""
+    chosen = PEOPLE if people is None else people
+    with transaction() as db:
+        db.add(TenantRow(id=TENANT, name="acme"))
+        db.flush()
+        for user_id, profile in chosen.items():
+            users.put_user(db, TENANT, user_id, profile)
+        for one in chosen:
+            for other in chosen:
+                if one < other:
+                    users.connect(db, TENANT, one, other)
+
+
+def connect_calendar(user_id: str, url: str, secret: dict[str, Any] | None = None, **settings: Any) -> None:
+    """Give a user an account with a calendar server."""
+    given = {"url": url, "username": user_id} | settings
+    request = AccountRequest(settings=given, secret={"password": "pw"} if secret is None else secret)
+    with transaction() as db:
+        integrations.put_account(db, TENANT, user_id, "caldav", request)
+
+
+def make_busy(user_id: str, *times: Interval) -> None:
+    """Put events into a user's calendar with us."""
+    with transaction() as db:
+        for number, time in enumerate(times):
+            calendars.put_event(db, TENANT, user_id, Event(f"busy-{number}-{time.starts}", time, "Busy"))
+
+
+def events(user_id: str) -> list[tuple[str, str]]:
+    """Return uid and status of what is in a user's calendar with us."""
+    query = text("SELECT uid, status FROM calendar_events WHERE user_id = :user ORDER BY starts")
+    with transaction() as db:
+        return [(row.uid, row.status) for row in db.execute(query, {"user": user_id})]
+
+
+def session_status(session_id: UUID | str) -> str:
+    with transaction() as db:
+        query = text("SELECT status FROM meeting_sessions WHERE id = :id")
+        return str(db.scalars(query, {"id": str(session_id)}).one())
+
+
+def lose_holders() -> None:
+    """Let whoever confirms a meeting count as lost."""
+    with transaction() as db:
+        db.execute(text("UPDATE meeting_sessions SET held_until = now() - interval '1 s' WHERE status = 'confirming'"))
+
+
+def data(envelope: Envelope) -> dict[str, Any]:
+    assert envelope.ok, envelope
+    assert isinstance(envelope.data, dict)
+    return envelope.data
+
+
+def code(envelope: Envelope) -> str | None:
+    return envelope.error.code if envelope.error else None
+
+
+def starts(proposals: Iterable[dict[str, Any]]) -> list[str]:
+    return [each["start"] for each in proposals]

@@ -1,0 +1,210 @@
+"""Confirming is whole or undone: whatever fails, and wherever a process dies."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from models.connections.database import transaction
+from models.errors import ToolFailed, Unavailable
+from models.ledger import notifications
+from models.runtime.settings import settings
+from tests.tools.conftest import TENANT
+from tests.tools.packs.meetings.arranging import code, connect_calendar, data, events, lose_holders, session_status
+from tests.tools.packs.meetings.conftest import Ask
+from tests.tools.packs.meetings.racing import in_process
+from tests.tools.packs.meetings.servers import CalendarServer
+from tools.packs import meetings as pack
+from tools.packs.meetings.calendar_entries import clean_up
+from tools.packs.meetings.dav import DavCalendar
+
+pytestmark = pytest.mark.usefixtures("people")
+
+WITH_DAVID = {"counterpart": "David", "duration_mins": 30}
+CHOICE = {"key": "k1", "selection_index": 1}
+
+DYING = {
+    "meeting.held": False,
+    "calendar.written": False,
+    "meeting.written": False,
+    "calendar.written calendar.written meeting.written": False,
+    "meeting.confirmed": True,
+}
+"""The points to die at, one process after the other, and whether the meeting stands at the end without another call."""
+
+UNDOING = ("calendar.cleared", "meeting.cleared", "calendar.cleared meeting.cleared")
+"""Those of a process that undoes what a lost one has written."""
+
+
+@dataclass
+class Calendars:
+    """Two users' calendars on the server, and what stands in them."""
+
+    server: CalendarServer
+
+    def standing(self) -> list[list[str]]:
+        """Return what stands in each, on the server and with us."""
+        return [[*self.server.uids(user), *(status for _, status in events(user))] for user in ("noa", "david")]
+
+
+@pytest.fixture
+def calendars(server: CalendarServer) -> Calendars:
+    for user in ("noa", "david"):
+        connect_calendar(user, server.make_calendar(user))
+    return Calendars(server)
+
+
+@pytest.fixture
+def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Let the processes that come die at these points, one after the other."""
+
+    def write(points: str) -> Path:
+        path = tmp_path / "crash_at"
+        path.write_text("".join(f"{point}\n" for point in points.split()))
+        monkeypatch.setenv("TURNLOOM_CRASH_AT", str(path))
+        settings.cache_clear()
+        return path
+
+    return write
+
+
+def test_every_crash_point_is_died_at() -> None:
+    """Each point that the pack names is in a table here."""
+    modules = Path(str(pack.__file__)).parent.glob("*.py")
+    named = {name for path in modules for name in re.findall(r'reach\("([^"]+)"\)', path.read_text())}
+
+    assert named == {point for points in (*DYING, *UNDOING) for point in points.split()}
+
+
+@pytest.mark.parametrize("points", DYING)
+def test_a_process_dies_and_the_call_is_made_again(
+    points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
+) -> None:
+    """However often it dies on the way, in the end the meeting stands in both, once, and one notification."""
+    ask("schedule", **WITH_DAVID)
+    armed = arm(points)
+    died = [in_process(lambda: ask("confirm", **CHOICE)) for _ in points.split()]
+    assert (set(died), armed.read_text()) == ({-9}, "")
+
+    meeting = data(ask("confirm", **CHOICE))
+
+    assert calendars.standing() == [[f"{meeting['uid']}.ics"]] * 2
+    with transaction() as db:
+        assert len(notifications.listed(db, TENANT, "david", None, 10)) == 1
+
+
+@pytest.mark.parametrize("points", DYING)
+def test_a_process_dies_and_nobody_asks_again(
+    points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
+) -> None:
+    """The meeting stands in both calendars or, once it was cleaned up, in none; and the time is free again."""
+    proposed = data(ask("schedule", **WITH_DAVID))
+    arm(points)
+    for _ in points.split():
+        in_process(lambda: ask("confirm", **CHOICE))
+
+    lose_holders()
+    clean_up()
+
+    stands = [[f"{proposed['session_id']}.ics"]] * 2 if DYING[points] else [[], []]
+    assert calendars.standing() == stands
+    assert session_status(proposed["session_id"]) == ("confirmed" if DYING[points] else "open")
+
+
+@pytest.mark.parametrize("points", UNDOING)
+def test_who_cleans_up_dies_too(points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]) -> None:
+    """The next one goes on, and nothing is left."""
+    proposed = data(ask("schedule", **WITH_DAVID))
+    arm(f"meeting.written {points}")
+    in_process(lambda: ask("confirm", **CHOICE))
+    for _ in points.split():
+        lose_holders()
+        assert in_process(clean_up) == -9
+
+    lose_holders()
+    clean_up()
+
+    assert (calendars.standing(), session_status(proposed["session_id"])) == ([[], []], "open")
+
+
+def test_whoever_still_confirms_is_left_alone(ask: Ask, calendars: Calendars, arm: Callable[[str], Path]) -> None:
+    """Before its time nothing is cleaned up, and another call has to wait."""
+    proposed = data(ask("schedule", **WITH_DAVID))
+    arm("meeting.held")
+    in_process(lambda: ask("confirm", **CHOICE))
+
+    clean_up()
+
+    assert session_status(proposed["session_id"]) == "confirming"
+    assert code(ask("confirm", selection_index=1)) == "CONFLICT"
+    assert code(ask("schedule", **WITH_DAVID, start_window="2026-11-24")) == "CONFLICT"
+
+
+@pytest.mark.parametrize("failure", [ToolFailed("no", code="UPSTREAM_4XX"), Unavailable("no"), TimeoutError("no")])
+def test_what_fails_at_the_second_calendar_is_undone_in_the_first(
+    failure: Exception, ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the second has taken it before it failed; one that was too slow is waited for first."""
+    proposed = data(ask("schedule", **WITH_DAVID))
+    written = DavCalendar.write
+
+    def failing(self: DavCalendar, uid: str, event: str) -> None:
+        written(self, uid, event)
+        if self.user.id == "david":
+            raise failure
+
+    monkeypatch.setattr(DavCalendar, "write", failing)
+
+    refused = ask("confirm", selection_index=1, time_s=6)
+
+    assert not refused.ok
+    if isinstance(failure, TimeoutError):
+        assert session_status(proposed["session_id"]) == "confirming"
+        lose_holders()
+        clean_up()
+    assert (calendars.standing(), session_status(proposed["session_id"])) == ([[], []], "open")
+
+
+def test_what_cannot_be_undone_at_once_is_undone_later(
+    ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a server is out the session remembers; the time stays held until then."""
+    proposed = data(ask("schedule", **WITH_DAVID))
+
+    def refuse(self: DavCalendar, *_: str) -> None:
+        raise ToolFailed("no", code="UPSTREAM_4XX")
+
+    with monkeypatch.context() as out:
+        out.setattr(DavCalendar, "remove", refuse)
+        out.setattr(DavCalendar, "write", refuse)
+        failed = code(ask("confirm", selection_index=1))
+    before = session_status(proposed["session_id"]), [status for _, status in events("david")]
+    lose_holders()
+    clean_up()
+
+    assert (failed, before) == ("UPSTREAM_4XX", ("confirming", ["held"]))
+    assert (calendars.standing(), session_status(proposed["session_id"])) == ([[], []], "open")
+
+
+def test_whoever_was_overtaken_touches_nothing(ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that stood still while another undid its work neither writes on nor undoes what others do then."""
+    ask("schedule", **WITH_DAVID)
+    written = DavCalendar.write
+
+    def overtaken(self: DavCalendar, uid: str, event: str) -> None:
+        written(self, uid, event)
+        if self.user.id == "noa":
+            lose_holders()
+            clean_up()
+            monkeypatch.setattr(DavCalendar, "write", written)
+            assert ask("confirm", selection_index=2).ok
+
+    monkeypatch.setattr(DavCalendar, "write", overtaken)
+
+    late = ask("confirm", selection_index=1)
+    again = data(ask("confirm", selection_index=2))
+
+    assert (code(late), again["start"]) == ("CONFLICT", "2026-11-23T11:00:00+02:00")
+    assert calendars.standing() == [[f"{again['uid']}.ics"]] * 2

@@ -1,0 +1,60 @@
+"""Settling a notification when something goes wrong on the way, and what the tools declare."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from models.connections.database import transaction
+from models.ledger import notifications
+from models.ledger.notifications import Notice
+from tests.tools.conftest import TENANT
+from tools.context import ToolContext
+from tools.registry import load_registry
+from tools.runner import reconcile, run
+
+RESOLVE = load_registry(["notifications"]).get("notifications.resolve")
+
+
+@pytest.fixture
+def told(database: str) -> UUID:
+    notice = Notice(user_id="noa", kind="k", title="t", body="b", about={}, conversation_id=None)
+    with transaction() as db:
+        return notifications.notify(db, TENANT, notice)
+
+
+@pytest.fixture
+def noa(make_context: Callable[..., ToolContext]) -> ToolContext:
+    return make_context(user={"id": "noa"})
+
+
+def settled_as(told: UUID, resolution: str) -> dict[str, str]:
+    return {"notification_id": str(told), "resolution": resolution}
+
+
+def test_a_lost_call_that_took_effect_is_found(told: UUID, noa: ToolContext) -> None:
+    """Who was killed between the commit and the record has settled it: the result is the call's."""
+    made = run(RESOLVE, settled_as(told, "paid"), noa)
+
+    assert reconcile(RESOLVE, settled_as(told, "paid"), noa) == made
+    assert made.ok
+
+
+def test_a_lost_call_that_took_no_effect_is_made_again(told: UUID, noa: ToolContext) -> None:
+    """It is open, or not there at all, or settled in another way, which the call then tells."""
+    before = reconcile(RESOLVE, settled_as(told, "paid"), noa)
+    nowhere = reconcile(RESOLVE, settled_as(UUID(int=1), "paid"), noa)
+    run(RESOLVE, settled_as(told, "refused"), noa)
+    other = reconcile(RESOLVE, settled_as(told, "paid"), noa)
+
+    assert (before, nowhere, other) == (None, None, None)
+
+
+def test_each_tool_wants_its_scope() -> None:
+    """Reading and writing are granted apart."""
+    declared = {tool.name: tool.scopes for tool in load_registry(["notifications"]).tools.values()}
+
+    assert declared == {
+        "notifications.list": {"notifications.read"},
+        "notifications.resolve": {"notifications.write"},
+    }

@@ -1,0 +1,14 @@
+"""Beat: an application that only sends."""
+
+import subprocess
+import sys
+
+
+def test_beat_changes_nothing_of_the_workers_application() -> None:
+    """A process that loads both keeps the tasks, their results, and the application that signatures belong to."""
+    load = "import workers.broker.beat; from celery import current_app; from workers.broker.app import app"
+    shown = "print(type(app.backend).__module__, len(app.conf.include) > 0, current_app._get_current_object() is app)"
+
+    done = subprocess.run([sys.executable, "-c", f"{load}; {shown}"], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["workers.broker.chords", "True", "True"]

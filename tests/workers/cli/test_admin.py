@@ -1,0 +1,94 @@
+"""Tenants, keys and migrations on the command line."""
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from models.connections.database import transaction
+from models.ledger import keys
+from workers.cli import COMMANDS, main
+
+
+def run(*arguments: str) -> Result:
+    """Run `turnloom ARGUMENTS`."""
+    return CliRunner().invoke(main, arguments)
+
+
+def test_key_opens_what_its_tenant_has(database):
+    """A created key stands for its tenant with its scopes, until it is revoked."""
+    tenant = json.loads(run("tenant", "create", "acme", "--json").stdout)
+    key = json.loads(run("key", "create", "--tenant", "acme", "--scopes", "turns:read,turns:write", "--json").stdout)
+    with transaction() as db:
+        caller = keys.recognise(db, keys.digest(key["key"]))
+
+    revoked = run("key", "revoke", key["id"])
+
+    with transaction() as db:
+        assert keys.recognise(db, keys.digest(key["key"])) is None
+    assert revoked.exit_code == 0
+    assert (str(caller.tenant_id), caller.scopes) == (tenant["id"], {"turns:read", "turns:write"})
+
+
+def test_list_of_keys_does_not_contain_keys(database):
+    """A key is shown once, when it is made."""
+    run("tenant", "create", "acme")
+    made = json.loads(run("key", "create", "--tenant", "acme", "--scopes", "admin", "--json").stdout)
+
+    listed = run("key", "list", "--tenant", "acme", "--json")
+
+    assert [row["id"] for row in json.loads(listed.stdout)] == [made["id"]]
+    assert made["key"] not in listed.output
+
+
+def test_a_name_is_given_once(database):
+    """A second tenant of the same name is refused, with exit code 1."""
+    run("tenant", "create", "acme")
+
+    second = run("tenant", "create", "acme")
+
+    assert second.exit_code == 1
+    assert "acme" in second.stderr
+    assert [row.split("\t")[1] for row in run("tenant", "list").stdout.splitlines()] == ["name", "acme"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("key", "create", "--tenant", "acme", "--scopes", "everything"),
+        ("key", "create", "--tenant", "acme", "--scopes", ","),
+        ("key", "revoke", "not-an-id"),
+        ("worker", "--queues", " , "),
+        ("up", "--ephemeral", "--data-dir", "somewhere"),
+        ("fly",),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(arguments):
+    """What cannot be meant is refused before anything happens."""
+    refused = run(*arguments)
+
+    assert refused.exit_code == 2
+
+
+def test_unknown_tenant_is_exit_code_1(database):
+    """Work that fails says why in one sentence, without a trace."""
+    failed = run("key", "list", "--tenant", "nobody")
+
+    assert failed.exit_code == 1
+    assert failed.stderr.startswith("Error: there is no tenant 'nobody'")
+
+
+def test_migrate_may_run_again(database):
+    """A database that is up to date stays as it is."""
+    again = run("migrate")
+
+    assert again.exit_code == 0
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name):
+    """Each registered command exists and has a help text."""
+    helped = run(name, "--help")
+
+    assert helped.exit_code == 0
+    assert f"{name}" in helped.stdout.splitlines()[0]

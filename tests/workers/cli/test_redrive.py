@@ -1,0 +1,173 @@
+"""Dead letters on the command line: they are listed, and an operator's decision is recorded once, and audited."""
+
+import json
+import os
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlalchemy import text
+
+from models.connections.database import statement, transaction
+from models.contracts.turn import Reply
+from models.ledger import audit, conversations, turns
+from models.ledger.turns import Ending
+from tests.factories import claim_turn, make_tenant, open_turn, running_turn, step
+from tests.models.ledger.stopping import WRITE, claim, end, record, statuses, view
+from tests.turn_events import recorded_events
+from workers.cli import main
+from workers.running.step_call import idempotency_key
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def run(*arguments: object) -> Result:
+    """Run `turnloom redrive ARGUMENTS`."""
+    return CliRunner().invoke(main, ["redrive", *map(str, arguments)])
+
+
+def listed(*arguments: str) -> list[tuple[str, str | None, str]]:
+    rows = json.loads(run("list", *arguments, "--json").stdout)
+    return [(row["turn_id"], row["step"], row["code"]) for row in rows]
+
+
+def undecided_turn(*, is_final: bool = True) -> UUID:
+    """Return a turn whose write nobody knows the outcome of."""
+    turn = running_turn(step("a"), {**WRITE, "args": {"value": {"$from": "a.ms"}}})
+    claim(turn.id, "a")
+    record(turn.id, "a")
+    with transaction() as db:
+        db.execute(text("UPDATE steps SET result = '{\"ms\": 5}' WHERE id = 'a'"))
+    claim(turn.id, "w")
+    record(turn.id, "w", "unknown")
+    if is_final:
+        end(turn.id, turn.attempt + 1, "failed")
+    return turn.id
+
+
+def broken_turn() -> UUID:
+    turn = claim_turn(open_turn(make_tenant(), conversation_id="c2").turn_id)
+    assert turn is not None
+    error = {"code": "internal_error", "message": "KeyError"}
+    with statement() as db:
+        turns.finish(db, turn.id, turn.attempt, Ending("failed", Reply(text="sorry"), {}, error=error))
+    return turn.id
+
+
+def test_what_has_no_known_end_is_listed() -> None:
+    """Steps of unknown outcome and turns that a fault of ours has broken, the newest first, by tenant; nothing else."""
+    undecided, broken = undecided_turn(), broken_turn()
+    running_turn(step("a"), conversation_id="c3")
+    make_tenant("other")
+
+    found = listed()
+
+    assert found == [(str(broken), None, "internal_error"), (str(undecided), "w", "NOT_FOUND")]
+    assert (listed("--tenant", "acme"), listed("--tenant", "other")) == (found, [])
+    assert listed("--limit", "1") == found[:1]
+
+
+def test_a_step_is_shown_as_its_backend_was_called() -> None:
+    """References are filled in, and the idempotency key is there to ask the backend with; not after an erasure."""
+    turn_id, tenant_id = undecided_turn(), make_tenant()
+    shown = json.loads(run("show", turn_id, "w", "--json").stdout)
+    plain = dict(line.split("\t") for line in run("show", turn_id, "w").stdout.splitlines())
+    with transaction() as db:
+        conversations.erase(db, tenant_id, "c1")
+
+    erased = json.loads(run("show", turn_id, "w", "--json").stdout)
+
+    assert (shown["status"], shown["tool"], shown["call"]["args"]) == ("unknown", "sim.write", {"value": 5})
+    assert shown["call"]["idempotency_key"] == idempotency_key(turn_id, "w", {"value": 5})
+    assert json.loads(plain["call"]) == shown["call"]
+    assert erased["call"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "result"),
+    [
+        (("--as", "succeeded", "--result", '{"value": 7}', "--note", "it is there"), "succeeded", {"value": 7}),
+        (("--as", "succeeded"), "succeeded", None),
+        (("--as", "failed", "--note", "it is not there"), "failed", None),
+    ],
+)
+def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: str, result: object) -> None:
+    """The step is final as it was decided, off the list; the turn and its events stay as they were."""
+    turn_id, tenant_id = undecided_turn(), make_tenant()
+    before, told = view(turn_id), recorded_events(turn_id)
+
+    decided = run("decide", turn_id, "w", *options)
+
+    assert decided.exit_code == 0, decided.output
+    assert (statuses(turn_id)["w"], listed()) == (status, [])
+    shown = json.loads(run("show", turn_id, "w", "--json").stdout)
+    assert (shown["result"], bool(shown["error"])) == (result, status == "failed")
+    with transaction() as db:
+        record = audit.page(db, tenant_id, "c1", 0, 10)[-1]
+        assert audit.verify(db, tenant_id, "c1") == []
+    assert recorded_events(turn_id) == told
+    assert (record.kind, (record.content or {})["status"]) == ("step.decided", status)
+    assert (view(turn_id).status, view(turn_id).finished_at) == ("failed", before.finished_at)
+
+
+@pytest.mark.parametrize(
+    ("options", "known", "by"),
+    [((), True, "ada"), (("--by", "on call"), True, "on call"), ((), False, "uid 4000000")],
+)
+def test_the_audit_log_says_who_decided(
+    options: tuple[str, ...], known: bool, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs the command, also in a container that does not know its user; or whom they name."""
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    if known:
+        monkeypatch.setenv("LOGNAME", "ada")
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    turn_id, tenant_id = undecided_turn(), make_tenant()
+
+    run("decide", turn_id, "w", "--as", "failed", *options)
+
+    with transaction() as db:
+        record = audit.page(db, tenant_id, "c1", 0, 10)[-1]
+    assert (record.content or {})["by"] == by
+
+
+def test_readers_of_a_turn_that_is_not_final_are_told() -> None:
+    """Its step is finished once more, with what was decided."""
+    turn_id = undecided_turn(is_final=False)
+
+    run("decide", turn_id, "w", "--as", "succeeded")
+
+    last = recorded_events(turn_id)[-1]
+    assert (last.type, last.data["step"], last.data["status"]) == ("step.finished", "w", "succeeded")
+
+
+def test_only_an_unknown_outcome_is_decided() -> None:
+    """A second decision, a step that is known, one that does not exist: exit code 1, and nothing changes."""
+    turn_id = undecided_turn()
+    run("decide", turn_id, "w", "--as", "failed")
+
+    refused = [run("decide", turn_id, name, "--as", "succeeded") for name in ("w", "a", "nothing")]
+    missing = run("show", turn_id, "nothing")
+
+    assert [each.exit_code for each in [*refused, missing]] == [1, 1, 1, 1]
+    assert statuses(turn_id) == {"a": "succeeded", "w": "failed"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "no-id", "w"),
+        ("decide", UUID(int=1), "w"),
+        ("decide", UUID(int=1), "w", "--as", "unknown"),
+        ("decide", UUID(int=1), "w", "--as", "succeeded", "--result", "{"),
+        ("decide", UUID(int=1), "w", "--as", "succeeded", "--result", "[1]"),
+        ("decide", UUID(int=1), "w", "--as", "failed", "--result", "{}"),
+        ("list", "--limit", "0"),
+    ],
+)
+def test_what_cannot_be_meant_is_exit_code_2(arguments: tuple[object, ...]) -> None:
+    """Nothing is looked up for it."""
+    refused = run(*arguments)
+
+    assert refused.exit_code == 2

@@ -1,0 +1,156 @@
+"""Users, their accounts, and the keys of these on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from models.connections.database import transaction
+from models.ledger import integrations, notifications, tenants
+from models.runtime.secrets import new_key
+from models.runtime.settings import settings
+from workers.cli import main
+from workers.cli.directory import put_demo_directory
+
+NEEDLE = "correct horse"
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    """Run `turnloom ARGUMENTS`."""
+    return CliRunner().invoke(main, arguments, input=stdin)
+
+
+def done(*arguments: str, stdin: str | None = None) -> str:
+    """Run what must work; return what it printed."""
+    result = run(*arguments, "--tenant", "acme", stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture
+def acme(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenant `acme` with the users `noa` and `omer`, and a key for secrets."""
+    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))
+    settings.cache_clear()
+    run("tenant", "create", "acme")
+    done("user", "put", "noa", "--name", "Noa Levi", "--email", "noa@example.com", "--scopes", "a.read, b.write")
+    done("user", "put", "omer", "--name", "Omer Tal")
+
+
+def shown(user_id: str = "noa") -> dict[str, object]:
+    found: dict[str, object] = json.loads(done("user", "show", user_id, "--json"))
+    return found
+
+
+@pytest.mark.usefixtures("acme")
+def test_putting_again_changes_only_what_is_named() -> None:
+    """What is not named stays as it is."""
+    done("user", "put", "noa", "--timezone", "Asia/Jerusalem", "--hours", "sun=10:00-16:00")
+    noa = shown()
+
+    assert (noa["name"], noa["email"], noa["scopes"]) == ("Noa Levi", "noa@example.com", ["a.read", "b.write"])
+    assert (noa["timezone"], noa["working_hours"]) == ("Asia/Jerusalem", {"sun": ["10:00", "16:00"]})
+    assert [row["id"] for row in json.loads(done("user", "list", "--json"))] == ["noa", "omer"]
+
+
+@pytest.mark.usefixtures("acme")
+def test_grants_and_connections() -> None:
+    """Granted, revoked, connected, disconnected: each is seen at once."""
+    done("user", "grant", "noa", "c.write")
+    done("user", "revoke", "noa", "a.read")
+    done("user", "connect", "noa", "omer")
+    connected = shown()
+    done("user", "disconnect", "omer", "noa")
+
+    assert connected["scopes"] == ["b.write", "c.write"]
+    assert connected["connections"] == [{"user": "omer", "name": "Omer Tal", "is_active": True}]
+    assert shown()["connections"] == [{"user": "omer", "name": "Omer Tal", "is_active": False}]
+
+
+@pytest.mark.usefixtures("acme")
+@pytest.mark.parametrize("source", ["stdin", "file"])
+def test_an_account_is_shown_without_its_secret(source: str, tmp_path: Path) -> None:
+    """The secret comes from standard input or a file, and is in no output."""
+    secret = json.dumps({"password": NEEDLE})
+    (tmp_path / "secret.json").write_text(secret)
+    where = "-" if source == "stdin" else str(tmp_path / "secret.json")
+
+    put = done("account", "put", "noa", "caldav", "--set", "url=https://x/?a=b", "--secret", where, stdin=secret)
+    listed = done("account", "list", "noa", "--json")
+
+    (account,) = json.loads(listed)
+    assert (account["status"], account["has_secret"]) == ("active", True)
+    assert account["settings"] == {"url": "https://x/?a=b"}
+    assert NEEDLE not in put + listed + done("user", "show", "noa")
+    done("account", "remove", "noa", "caldav")
+    assert json.loads(done("account", "list", "noa", "--json")) == []
+
+
+@pytest.mark.usefixtures("acme")
+def test_an_inactive_account_is_kept() -> None:
+    """It is there, and says so."""
+    done("account", "put", "noa", "caldav", "--inactive")
+
+    assert [row["status"] for row in json.loads(done("account", "list", "noa", "--json"))] == ["inactive"]
+
+
+@pytest.mark.usefixtures("acme")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("user", "put", "new"), "name"),
+        (("user", "put", "n é", "--name", "x"), "id"),
+        (("user", "put", "noa", "--timezone", "Mars"), "timezone"),
+        (("user", "put", "noa", "--hours", "mon"), "working_hours"),
+        (("user", "grant", "ghost", "a"), "ghost"),
+        (("user", "connect", "noa", "ghost"), "ghost"),
+        (("account", "put", "ghost", "caldav"), "ghost"),
+        (("account", "remove", "noa", "caldav"), "caldav"),
+        (("account", "put", "noa", "caldav", "--secret", "-"), "JSON object"),
+    ],
+)
+def test_what_is_wrong_is_named(arguments: tuple[str, ...], told: str) -> None:
+    """Exit code 1, and a sentence without what may be a secret."""
+    refused = run(*arguments, "--tenant", "acme", stdin=NEEDLE)
+
+    assert refused.exit_code == 1
+    assert told in refused.stderr
+    assert NEEDLE not in refused.output
+
+
+@pytest.mark.usefixtures("acme")
+def test_keys_are_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`new-key`, put it first, `rotate`, and the old key may go; without the old key it says what it cannot read."""
+    done("account", "put", "noa", "caldav", "--secret", "-", stdin=json.dumps({"password": NEEDLE}))
+    old, made = settings().secret_keys, run("secrets", "new-key").stdout.strip()
+
+    def rotate_with(*keys: str) -> Result:
+        monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps(keys))
+        settings.cache_clear()
+        return run("secrets", "rotate", "--json")
+
+    lost = rotate_with(new_key())
+    done_now, again = rotate_with(made, *old), rotate_with(made)
+
+    assert (lost.exit_code, len(json.loads(lost.stdout)["unreadable"])) == (1, 1)
+    assert [json.loads(each.stdout)["rotated"] for each in (done_now, again)] == [1, 0]
+    with transaction() as db:
+        (account,) = integrations.accounts_of(db, tenants.find(db, "acme").id, "noa")
+    assert account.secret == {"password": NEEDLE}
+
+
+@pytest.mark.usefixtures("acme")
+def test_the_demo_directory_leaves_those_who_are_there() -> None:
+    """It comes with every start of the embedded stack: whoever is there stays as they are, the others are added."""
+    seen = []
+    for _ in range(2):
+        with transaction() as db:
+            put_demo_directory(db, tenants.find(db, "acme").id)
+        with transaction() as db:
+            told = notifications.count(db, tenants.find(db, "acme").id, "noa", None)
+        seen.append((done("user", "list", "--json"), done("user", "show", "david-katz", "--json"), told))
+
+    assert seen[0] == seen[1]
+    assert (shown()["timezone"], shown()["scopes"], told) == ("UTC", ["a.read", "b.write"], 0)
+    assert shown("david-katz")["connections"] == [{"user": "noa", "name": "Noa Levi", "is_active": True}]

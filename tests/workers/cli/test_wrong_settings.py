@@ -1,0 +1,106 @@
+"""Mistakes in settings end in one sentence that names the variable or the file: no traceback, no value, no silence."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.runtime.settings import ROOT, Settings, misspelt
+
+PASSWORD = "geheim-9f3a"
+NOBODY = f"postgresql://turnloom:{PASSWORD}@127.0.0.1:1/turnloom"
+
+
+def run(*arguments: str, **variables: str) -> tuple[int, list[str]]:
+    """Run `turnloom` with these variables; return its exit code and the lines on standard error."""
+    command = [sys.executable, "-m", "workers.cli", *arguments]
+    environment = {**os.environ, "DATABASE_URL": NOBODY, **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
+    return done.returncode, done.stderr.strip().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "exit_code", "told"),
+    [
+        (["worker", "--queues", "plan"], {"TURNLOOM_DATABASE_POOL_SIZE": "many"}, 2, "TURNLOOM_DATABASE_POOL_SIZE: "),
+        (["web"], {"TURNLOOM_DATABASE_POOL_SIZE": "1"}, 2, "TURNLOOM_DATABASE_POOL_SIZE is 1"),
+        (["beat"], {"TURNLOOM_PLACEMENT": "heavy"}, 2, "TURNLOOM_PLACEMENT: "),
+        (["up"], {"TURNLOOM_PACKS": "dates,travel"}, 2, "TURNLOOM_PACKS is not JSON"),
+        (["tools", "list"], {"TURNLOOM_PACKS": "dates,travel"}, 2, 'a list is written as ["one", "two"]'),
+        (["web"], {"TURNLOOM_PACKS": '["datez"]'}, 1, "there is no tool pack 'datez'"),
+        (["worker", "--queues", "plan"], {"TURNLOOM_PACKS": '["datez"]'}, 1, "there is no tool pack 'datez'"),
+        (["worker", "--queues", "tools.oi"], {}, 2, "there is no queue tools.oi; there are plan, tools.io"),
+        (["worker", "--queues", "plan"], {"TURNLOOM_OFFLINE_MODEL": ""}, 2, "set OPENAI_API_KEY or OPENAI_BASE_URL"),
+        (["worker", "--queues", "plan"], {"REDIS_URL": f"amqp://u:{PASSWORD}@h/"}, 2, "must be Redis or Valkey"),
+        (["migrate"], {}, 1, "Connection refused"),
+        (["migrate"], {"DATABASE_URL": NOBODY.replace("://", "+psycopg2://")}, 2, "DATABASE_URL: the URL must begin"),
+        (["web"], {"TURNLOOM_DEFAULT_AGENT": "nobody"}, 1, "there is no agent 'nobody'"),
+        (["up", "--data-dir", "/dev/null/data"], {}, 1, "cannot hold the stack's data"),
+        (["beat"], {"TURNLOOM_PROMPTS_DIR": "nowhere", "TURNLOOM_PLAN_MAX_STEPS": "0"}, 2, "TURNLOOM_PLAN_MAX_STEPS: "),
+        (["worker", "--queues", "plan"], {"TURNLOOM_PROMPTS_DIR": "nowhere"}, 2, "TURNLOOM_PROMPTS_DIR"),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: list[str], variables: dict[str, str], exit_code: int, told: str) -> None:
+    """It names what is wrong; a password in it is not repeated."""
+    code, lines = run(*arguments, **variables)
+
+    assert (code, len(lines)) == (exit_code, 1), lines
+    assert lines[0].startswith("Error: ")
+    assert told in lines[0]
+    assert PASSWORD not in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("mode: auto\n", "mode: automatic\n"), "mode: Input should be"),
+        (("modes: [", "modes: [[["), "this is not YAML"),
+        (("version: ", "versions: "), "version: Field required"),
+    ],
+    ids=["value", "syntax", "field"],
+)
+def test_a_broken_agent_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    """A process does not start, and says which file is wrong and where."""
+    shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
+    file = tmp_path / "prompts" / "agents" / "travel.yaml"
+    text = file.read_text("utf-8")
+    assert change[0] in text
+    file.write_text(text.replace(*change, 1), "utf-8")
+
+    code, lines = run("web", TURNLOOM_PROMPTS_DIR=str(tmp_path / "prompts"))
+
+    assert (code, len(lines)) == (2, 1), lines
+    assert told in lines[0]
+    assert f"{file}, line " in lines[0] or "required" in told
+
+
+def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the nearest name that there is; every name of a setting is known."""
+    code, lines = run("tools", "list", TURNLOOM_TENANT_WINDOWS="3")
+    for name in ("TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER", "TURNLOOM_PACKS"):
+        monkeypatch.setenv(name, "x")
+
+    assert code == 0
+    assert "did you mean TURNLOOM_TENANT_WINDOW?" in "".join(lines)
+    named = [sentence.split()[4].rstrip(";") for sentence in misspelt()]
+    assert named == ["TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER"]
+
+
+def test_a_value_is_never_shown() -> None:
+    """What cannot be read as a setting may be a secret in the wrong place."""
+    secret = dict.fromkeys(("TURNLOOM_SECRET_KEYS", "TURNLOOM_MINIHOTEL_CREDENTIALS"), PASSWORD)
+
+    _, lines = run("tools", "list", **secret)
+
+    assert PASSWORD not in "".join(lines)
+    assert "TURNLOOM_" in "".join(lines)
+
+
+def test_the_offline_model_is_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default suits production."""
+    monkeypatch.delenv("TURNLOOM_OFFLINE_MODEL")
+
+    assert Settings().offline_model is False

@@ -1,0 +1,170 @@
+"""Postgres and Valkey as children."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from redis import AuthenticationError, Redis
+
+from models.connections.database import ping
+from models.errors import Conflict
+from tests.facts import is_alive, wait_for
+from workers.embedded import Servers
+from workers.embedded.home import Home
+
+CRASHING = """
+import signal, sys
+from pathlib import Path
+import psycopg
+from redis import Redis
+from workers.embedded import Servers
+servers = Servers(Path(sys.argv[1]))
+with psycopg.connect(servers.owner_url) as connection:
+    connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+print(servers.postgres.process.pid, servers.redis.process.pid, flush=True)
+signal.pause()
+"""
+
+
+def test_servers_leave_nothing_behind():
+    """An ephemeral pair of servers ends without a process and without its directory."""
+    servers = Servers(None)
+    pids = [servers.postgres.process.pid, servers.redis.process.pid]
+    home = servers.home.path
+
+    servers.close()
+
+    assert not any(is_alive(pid) for pid in pids)
+    assert not home.exists()
+
+
+def test_new_tables_soon_have_statistics(tmp_path):
+    """Without them Postgres plans badly, so autovacuum comes earlier than its default of once a minute."""
+    servers = Servers(tmp_path)
+
+    try:
+        with psycopg.connect(servers.owner_url) as connection:
+            setting = "SELECT setting::int FROM pg_settings WHERE name = 'autovacuum_naptime'"
+            assert connection.execute(setting).fetchone() == (15,)
+    finally:
+        servers.close()
+
+
+def test_data_survives_kill_9(tmp_path):
+    """After kill -9 a new start on the same directory works, and what was committed is there."""
+    with subprocess.Popen([sys.executable, "-c", CRASHING, str(tmp_path)], stdout=subprocess.PIPE) as crashing:
+        assert crashing.stdout
+        pids = [int(pid) for pid in crashing.stdout.readline().split()]
+        crashing.kill()
+
+    servers = Servers(tmp_path)
+
+    try:
+        assert not any(is_alive(pid) for pid in pids)
+        with psycopg.connect(servers.owner_url) as connection:
+            assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+    finally:
+        servers.close()
+
+
+def test_second_stack_in_the_same_directory_is_refused(tmp_path):
+    """One directory, one stack; the second is told who holds it and what to do."""
+    first = Home(tmp_path)
+
+    with pytest.raises(Conflict, match=r"another stack \(process \d+\) runs in .*; stop it, or choose another"):
+        Home(tmp_path)
+
+    first.release()
+    Home(tmp_path).release()
+
+
+def test_passwords_are_kept_for_the_owner_only(tmp_path):
+    """Passwords are made once, and nobody else can read them."""
+    first = Home(tmp_path)
+    first.release()
+
+    second = Home(tmp_path)
+
+    second.release()
+    assert second.secrets == first.secrets
+    assert stat.S_IMODE((tmp_path / "secrets.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("user", ["postgres", "turnloom", "turnloom_owner"])
+def test_postgres_refuses_a_wrong_password(servers, user):
+    """Nobody enters Postgres by name alone."""
+    _, _, address = servers.postgres.url.rpartition("@")
+
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(f"postgresql://{user}:wrong@{address}")
+
+
+def test_redis_refuses_strangers(servers):
+    """Nobody enters Valkey without the password, which is not on its command line."""
+    _, _, address = servers.redis_url.rpartition("@")
+
+    with Redis.from_url(f"redis://{address}") as stranger, pytest.raises(AuthenticationError):
+        stranger.ping()
+
+    command_line = Path(f"/proc/{servers.redis.process.pid}/cmdline")
+    assert not command_line.exists() or servers.home.secrets.redis not in command_line.read_text()
+
+
+def test_ports_are_below_those_of_outgoing_connections(servers):
+    """A fixed port where outgoing connections begin would be taken now and then."""
+    ports = [int(url.rpartition(":")[2].partition("/")[0]) for url in (servers.database_url, servers.redis_url)]
+
+    assert all(1024 < port < 32_768 for port in ports)
+
+
+def test_a_stopped_server_comes_back_with_its_data():
+    """Stopping and starting a server keeps its address and its data; a killed one comes back by itself."""
+    servers = Servers(None)
+    try:
+        with Redis.from_url(servers.redis_url) as client:
+            client.set("kept", "1")
+            servers.redis.stop()
+            servers.redis.start()
+            kept = client.get("kept")
+        first = servers.postgres.process.pid
+
+        servers.postgres.process.kill()
+
+        wait_for(lambda: servers.postgres.process.pid not in (None, first))
+        servers.postgres.process.wait_until(lambda: ping(servers.database_url), timeout_s=8)
+        assert kept == b"1"
+    finally:
+        servers.close()
+
+
+def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
+    """With DATABASE_URL and REDIS_URL given nothing is started."""
+    given = Servers(tmp_path, database_url=servers.database_url, redis_url=servers.redis_url)
+
+    given.close()
+
+    assert (given.postgres, given.redis) == (None, None)
+    assert given.database_url == servers.database_url
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+
+def test_a_killed_ephemeral_stack_is_cleared_away(tmp_path, monkeypatch):
+    """The next ephemeral stack removes the directory of one that was killed, and spares one that runs."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    script = "import os; from workers.embedded.home import Home; Home(None); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    [abandoned] = tmp_path.iterdir()
+    running = Home(None)
+
+    another = Home(None)
+
+    assert not abandoned.exists()
+    assert set(tmp_path.iterdir()) == {running.path, another.path}
+    running.release()
+    another.release()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,148 @@
+"""The whole service in one command."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.facts import is_alive, wait_for
+from workers.cli.up import banner
+from workers.embedded import Servers, Stack
+from workers.embedded.records import signal_group
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Run `turnloom up` with these arguments and return when it is ready. Killed at the end, if it still runs."""
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str) -> subprocess.Popen[str]:
+        few = ["--webs", "1", "--planners", "1", "--workers", "1"]
+        command = [sys.executable, "-m", "workers.cli", "up", "--port", "0", *few, *arguments]
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+        started.append(process)
+        assert process.stdout
+        assert "ready in" in process.stdout.readline()
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def recorded(home: Path) -> dict[str, int]:
+    """Return the processes that a stack has written down: name -> process id."""
+    return {path.stem: int(path.read_text().split()[0]) for path in (home / "run").glob("*.pid")}
+
+
+def test_killed_worker_comes_back(stack: Stack):
+    """A worker process that is killed is replaced; the others stay."""
+    before = {name: process.pid for name, process in stack.processes.items()}
+
+    stack.processes["worker-io-1"].kill()
+
+    wait_for(lambda: stack.processes["worker-io-1"].pid not in (None, before["worker-io-1"]))
+    after = {name: process.pid for name, process in stack.processes.items()}
+    assert {name for name in before if before[name] != after[name]} == {"worker-io-1"}
+
+
+def test_a_frozen_worker_is_named_by_all_who_ask(stack: Stack):
+    """Without it the stack accepts turns and is not healthy, and the probe fails for this worker alone."""
+
+    def probe(*command: str) -> int:
+        environment = {**os.environ, **stack.environment}
+        line = [sys.executable, "-m", "workers.cli", *command, "--check"]
+        return subprocess.run(line, env=environment, check=False).returncode
+
+    def healthy() -> httpx2.Response:
+        return httpx2.get(f"{stack.url}/healthz?deep=1")
+
+    wait_for(lambda: healthy().status_code == 200)
+    before = probe("worker")
+    frozen = stack.processes["worker-cpu"]
+    frozen.is_watched = False
+    signal_group(frozen.pid, signal.SIGSTOP)
+    try:
+        wait_for(lambda: healthy().status_code == 503, within_s=15)
+
+        told, ready = healthy().json(), httpx2.get(f"{stack.url}/readyz").status_code
+        wait_for(lambda: probe("worker", "--name", "worker-cpu") == 1)
+        # It may still start, because another test has killed it.
+        wait_for(lambda: probe("worker", "--name", "worker-io-1") == 0, within_s=30)
+        after = probe("beat")
+    finally:
+        signal_group(frozen.pid, signal.SIGCONT)
+        frozen.is_watched = True
+    wait_for(lambda: healthy().status_code == 200)
+
+    assert (before, after) == (0, 0)
+    assert ("tools.cpu" in told["detail"], "tools.io" in told["detail"], ready) == (True, False, 200)
+
+
+def test_stack_is_what_was_asked_for(stack: Stack):
+    """Two workers for tools that wait, one for those that compute, one for the road; Flower. The API wants the key."""
+    answer = httpx2.get(f"{stack.url}/v1/tools")
+
+    workers = {"worker-plan", "worker-io-1", "worker-io-2", "worker-cpu"}
+    assert set(stack.processes) == {"web", "beat", "flower", *workers}
+    assert answer.status_code == 401
+
+
+def test_sigterm_ends_everything(up, tmp_path):
+    """SIGTERM stops an ephemeral stack with exit code 0: no process and no directory is left."""
+    process = up("--ephemeral")
+    [home] = tmp_path.glob("turnloom-*")
+    pids = recorded(home)
+
+    process.send_signal(signal.SIGTERM)
+
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(15)
+    assert (process.poll(), [name for name, pid in pids.items() if is_alive(pid)]) == (0, [])
+    assert len(pids) == 7
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path):
+    """In its directory without a word, in any other by the line that the banner shows; also where a key was given."""
+    (tmp_path / ".turnloom").symlink_to(stack.servers.home.path)
+    (tmp_path / "elsewhere").mkdir()
+    banner_lines = str(banner(stack, ready_in_s=1.0)).splitlines()
+    [line] = [line.removeprefix("another shell ") for line in banner_lines if line.startswith("another shell ")]
+
+    def said(*command: str, cwd: Path) -> str:
+        done = subprocess.run(command, cwd=cwd, input="hi\n", capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    here = said(sys.executable, "-m", "workers.cli", "chat", cwd=tmp_path)
+    there = said("sh", "-c", line, cwd=tmp_path / "elsewhere")
+
+    assert ["succeeded" in here, "succeeded" in there] == [True, True], here + there
+
+
+def test_kill_9_leaves_nothing_that_matters(up, tmp_path):
+    """After kill -9 every process ends by itself or at the next start, and what was committed is there."""
+    home = tmp_path / "data"
+    process = up("--data-dir", str(home))
+    pids = recorded(home)
+
+    process.kill()
+    process.wait()
+
+    servers = Servers(home)
+    try:
+        with psycopg.connect(servers.owner_url) as connection:
+            tenants = connection.execute("SELECT name FROM tenants").fetchall()
+        assert tenants == [("development",)]
+        assert [name for name, pid in pids.items() if is_alive(pid)] == []
+    finally:
+        servers.close()

@@ -1,0 +1,167 @@
+"""Golden conversations: read from files, and checked against turns by facts."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from models.errors import Invalid
+from workers.evals.check import first_difference
+from workers.evals.conversations import Expected, load_golden
+from workers.evals.values import difference, read_date
+
+SUNDAY = date(2026, 11, 22)
+
+STEP = {"status": "succeeded", "needs": [], "cache": None, "result": None, "args": {}}
+TURN: dict[str, Any] = {
+    "status": "succeeded",
+    "error": None,
+    "steps": [
+        {**STEP, "id": "dates", "tool": "dates.resolve_hint", "result": {"check_in": "2026-11-27"}},
+        {**STEP, "id": "weather", "tool": "travel.lookup_weather", "cache": "memory"},
+        {
+            **STEP,
+            "id": "hotels",
+            "tool": "travel.search_hotels",
+            "args": {"city": "Rome", "check_in": {"$from": "dates.check_in"}, "nights": 2},
+            "needs": ["dates"],
+        },
+    ],
+    "output": {"days": [1, 2]},
+    "synthesis_hint": "compare",
+    "reply": {
+        "artifacts": [{"kind": "table"}],
+        "question": {"fields": ["city"], "choices": {"city": ["Rome"]}},
+        "grounded": True,
+        "text": "In Rome: Hotel Uno.",
+    },
+    "usage": {"llm_calls": 2},
+    "plans": [{}],
+}
+SLOTS = {"city": "Rome"}
+
+HOLDS: list[dict[str, Any]] = [
+    {},
+    {"tools": ["travel.search_hotels", "dates.resolve_hint", "travel.lookup_weather"]},
+    {"args": {"travel.search_hotels": {"city": "rome", "check_in": {"$date": "friday"}}}},
+    {"edges": ["dates.resolve_hint -> travel.search_hotels"]},
+    {"side_by_side": ["dates.resolve_hint", "travel.lookup_weather"]},
+    {"outcomes": {"travel.search_hotels": "succeeded"}},
+    {"remembered": ["travel.lookup_weather"]},
+    {"slots": {"city": "Rome"}},
+    {"output": {"days": {"$length": 2}}},
+    {"artifacts": ["table"], "hint": "compare", "grounded": True},
+    {"mentions": ["hotel uno", "Rome"]},
+    {"question": ["city"], "choices": {"city": ["Rome"]}},
+    {"llm_calls": 2, "revisions": 1},
+]
+DIFFERS: list[tuple[dict[str, Any], str]] = [
+    ({"status": "failed"}, "status: 'succeeded', expected 'failed'"),
+    ({"mentions": ["Rome", "Hotel Due"]}, "the reply does not mention 'Hotel Due'"),
+    ({"error": "deadline"}, "error: None, expected 'deadline'"),
+    ({"tools": ["travel.search_hotels"]}, "tools: "),
+    ({"args": {"travel.search_hotels": {"nights": 3}}}, "travel.search_hotels.nights is 2, expected 3"),
+    ({"args": {"travel.search_hotels": {"check_in": {"$date": "today"}}}}, "'2026-11-27', expected date 2026-11-22"),
+    ({"args": {"travel.format_itinerary": {}}}, "travel.format_itinerary is not called"),
+    ({"edges": ["travel.search_hotels -> dates.resolve_hint"]}, "no call of dates.resolve_hint waits for"),
+    ({"side_by_side": ["dates.resolve_hint", "travel.search_hotels"]}, "travel.search_hotels waits for"),
+    ({"outcomes": {"travel.search_hotels": "failed"}}, "status of travel.search_hotels: ['succeeded']"),
+    ({"outcomes": {"sim.echo": "failed"}}, "status of sim.echo: []"),
+    ({"remembered": ["travel.search_hotels"]}, "travel.search_hotels comes from a call"),
+    ({"remembered": ["sim.echo"]}, "sim.echo comes from nowhere"),
+    ({"slots": {"city": "Paris"}}, "slots.city is 'Rome', expected 'Paris'"),
+    ({"output": {"days": {"$length": 3}}}, "output.days is [1, 2], expected length 3"),
+    ({"artifacts": []}, "artifacts: ['table'], expected []"),
+    ({"hint": "other"}, "hint: "),
+    ({"grounded": False}, "grounded: True"),
+    ({"question": []}, "question: ['city'], expected []"),
+    ({"choices": {"city": {"$length": 2}}}, "choices.city is ['Rome'], expected length 2"),
+    ({"llm_calls": 1}, "2 calls of the language model, expected 1 at most"),
+    ({"revisions": 2}, "revisions: 1, expected 2"),
+]
+
+
+@pytest.mark.parametrize("expected", HOLDS, ids=str)
+def test_what_holds_differs_in_nothing(expected: dict[str, Any]) -> None:
+    """Each fact is looked at by itself, and what is left out is not."""
+    assert first_difference(Expected(**expected), TURN, SLOTS, SUNDAY) is None
+
+
+@pytest.mark.parametrize(("expected", "told"), DIFFERS, ids=lambda value: str(value)[:60])
+def test_what_does_not_hold_is_told_with_what_was_expected(expected: dict[str, Any], told: str) -> None:
+    """Each fact can fail, and says how."""
+    found = first_difference(Expected(**expected), TURN, SLOTS, SUNDAY)
+
+    assert found is not None
+    assert told in found
+
+
+def test_a_turn_without_a_reply_is_only_not_as_expected() -> None:
+    """A turn that came to nothing fails a check instead of the checker."""
+    bare = {**TURN, "steps": [], "reply": None, "plans": []}
+
+    assert first_difference(Expected(artifacts=["table"]), bare, {}, SUNDAY) == "artifacts: [], expected ['table']"
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("today", 22),
+        ("today+3", 25),
+        ("today-1", 21),
+        ("sunday", 22),
+        ("monday", 23),
+        ("friday", 27),
+        ("next_monday", 23),
+        ("next_friday", 27),
+        ("next_sunday", 29),
+        ("friday+1", 28),
+    ],
+)
+def test_dates_are_relative_to_the_day_of_the_message(text: str, day: int) -> None:
+    """Weeks begin on Monday: on a Sunday, next Friday is in five days."""
+    assert read_date(text, SUNDAY) == date(2026, 11, day)
+
+
+@pytest.mark.parametrize("expected", [{"$date": "soon"}, {"$like": "x"}])
+def test_an_expectation_that_means_nothing_is_an_error(expected: dict[str, str]) -> None:
+    """A slip in a file is not taken for a difference."""
+    with pytest.raises(ValueError, match=r"soon|\$like"):
+        difference(expected, "2026-11-22", SUNDAY)
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "holds"),
+    [
+        ({"$one_of": ["Rome", "Paris"]}, "rome", True),
+        ({"$at_most": 3}, 3, True),
+        ({"$at_most": 3}, "2", False),
+        ({"$any": True}, 0, True),
+        ({"$any": True}, None, False),
+        ({"$any": False}, None, True),
+        (1, True, False),
+        (2, 2.0, True),
+        ([{"a": 1}], [{"a": 1, "b": 2}], True),
+        ([1], [1, 2], False),
+    ],
+)
+def test_values_are_compared_by_parts(expected: Any, found: Any, holds: bool) -> None:
+    """Names as people write them, numbers by value, objects by the fields that are named, lists as they are."""
+    assert (difference(expected, found, SUNDAY) is None) == holds
+
+
+def test_a_file_that_is_none_is_refused_with_its_name(tmp_path: Path) -> None:
+    """A slip in a name, or an agent without conversations, is said."""
+    file = tmp_path / "mine.yaml"
+    file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{say: hi, expect: {tool: []}}]}]\n")
+
+    with pytest.raises(Invalid, match=r"(?s)mine.yaml.*tool"):
+        load_golden([file])
+    file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{say: hi, choose: 1, expect: {}}]}]\n")
+    with pytest.raises(Invalid, match="say"):
+        load_golden([file])
+    file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{say: hi, expect: {tools: []}}]}]\n")
+    with pytest.raises(Invalid, match="hotel"):
+        load_golden([file], ["hotel"])
+    assert [golden.agent for golden in load_golden([file], ["travel"])] == ["travel"]

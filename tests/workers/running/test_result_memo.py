@@ -1,0 +1,198 @@
+"""Remembering: a call that was made in the conversation is not made again while its result holds."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import time_machine
+from pydantic import BaseModel
+
+from models.connections.database import statement
+from models.contracts.envelope import Envelope, ToolError
+from models.ledger import memory, steps
+from models.ledger.steps import ClaimedStep, FinishedStep, Holder, Wanted
+from models.ledger.turns import ClaimedTurn
+from tests.factories import running_turn, step
+from tools.context import ToolContext
+from tools.registry import Tool
+from workers.running.result_memo import MAX_RESULT_BYTES, input_hash, through_memory
+
+
+class _Query(BaseModel):
+    city: str
+    days: int = 3
+
+
+class _Answer(BaseModel):
+    weather: str
+
+
+class _Newer(BaseModel):
+    weather: str
+    wind: str
+
+
+TOOL = Tool(
+    name="a.look",
+    description="d",
+    input=_Query,
+    output=_Answer,
+    call=lambda query, _: _Answer(weather=query.city),
+    effect="read",
+    remember_s=600,
+)
+ROME = {"city": "Rome"}
+ADA = {"id": "ada", "timezone": "Europe/Rome"}
+HOLDER = Holder("w", 60_000)
+SUNNY = Envelope(ok=True, data={"weather": "sunny"})
+
+
+class _World:
+    """Makes calls in a turn, as its executor does, and counts those that reach the tool."""
+
+    def __init__(self) -> None:
+        self.turn: ClaimedTurn = running_turn(*(step(name) for name in "abcdef"), max_steps=1, user=ADA)
+        self.made = 0
+        self._names = iter("abcdef")
+
+    def call(self, args: dict[str, Any], tool: Tool = TOOL, answer: Envelope = SUNNY, **context: Any) -> FinishedStep:
+        name = next(self._names)
+        claimed = self._claim(name)
+
+        def make() -> Envelope:
+            self.made += 1
+            return answer
+
+        finished = through_memory(claimed, tool, args, self._context(name, **context), make)
+        with statement() as db:
+            wanted = Wanted([], "tools.io", 0, mixed=False)
+            steps.advance(db, self.turn.id, self.turn.generation, [finished], wanted, HOLDER)
+        return finished
+
+    def _claim(self, name: str) -> ClaimedStep:
+        with statement() as db:
+            claimed = steps.claim(db, self.turn.id, [[name]], self.turn.generation, HOLDER).lanes[0].step
+        assert claimed is not None
+        return claimed
+
+    def _context(self, name: str, **context: Any) -> ToolContext:
+        given: dict[str, Any] = {
+            "tenant_id": self.turn.tenant_id,
+            "conversation_id": self.turn.conversation_id,
+            "turn_id": self.turn.id,
+            "step_id": name,
+            "attempt": 1,
+            "idempotency_key": "k",
+            "deadline": time.monotonic() + 5,
+            "user": ADA,
+        }
+        return ToolContext(**given | context)
+
+
+@pytest.fixture
+def world(database: str) -> _World:
+    """A turn of six steps."""
+    return _World()
+
+
+def test_the_same_call_is_made_once(world: _World) -> None:
+    """Its result is there at once, and says where it comes from; a default that is written out is the same call."""
+    first = world.call(ROME)
+    again = world.call({"city": "Rome", "days": 3})
+
+    assert world.made == 1
+    assert (first.cache, first.result) == (None, SUNNY.data)
+    assert (again.status, again.cache, again.result) == ("succeeded", "memory", SUNNY.data)
+    assert again.input_hash == first.input_hash
+
+
+def test_what_others_change_is_called_again_and_remembered(world: _World) -> None:
+    """The planner is told what the user has seen last; the call itself never hides what came since."""
+    tool = replace(TOOL, always_made=True)
+    world.call(ROME, tool)
+    newer = world.call(ROME, tool, Envelope(ok=True, data={"weather": "rain"}))
+    with statement() as db:
+        remembered = memory.find(
+            db, world.turn.tenant_id, world.turn.conversation_id, tool.name, newer.input_hash or ""
+        )
+
+    assert (world.made, newer.cache, remembered) == (2, None, {"weather": "rain"})
+
+
+@pytest.mark.parametrize(
+    ("args", "context"),
+    [
+        ({"city": "Paris"}, {}),
+        ({"city": "Rome", "days": 4}, {}),
+        (ROME, {"user": {"id": "bob"}}),
+        (ROME, {"conversation_id": "another"}),
+    ],
+    ids=["arguments", "more", "person", "conversation"],
+)
+def test_another_call_is_made(world: _World, args: dict[str, Any], context: dict[str, Any]) -> None:
+    """What one person was told in one conversation is nobody else's."""
+    world.call(ROME)
+
+    assert world.call(args, **context).cache is None
+    assert world.made == 2
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        replace(TOOL, remember_s=None),
+        replace(TOOL, remember_s=0.0),
+        replace(TOOL, effect="write"),
+        replace(TOOL, requires_approval=True),
+        replace(TOOL, inline=True),
+    ],
+    ids=["not_said", "run_out", "write", "approval", "inline"],
+)
+def test_a_call_of_another_kind_of_tool_is_always_made(world: _World, tool: Tool) -> None:
+    """One with an effect, above all; and an inline one, which costs less than the look-up."""
+    world.call(ROME, tool)
+    world.call(ROME, tool)
+
+    assert world.made == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Envelope(ok=False, error=ToolError(code="NOT_FOUND", message="no such city")),
+        Envelope(ok=False, needs={"city": ["Rome", "Rome, NY"]}),
+        Envelope(ok=True, data={"weather": "x" * MAX_RESULT_BYTES}),
+    ],
+    ids=["failure", "needs", "long"],
+)
+def test_only_a_result_of_some_length_is_remembered(world: _World, answer: Envelope) -> None:
+    """A failure may pass, a question is answered, and what is long would be read with every turn."""
+    world.call(ROME, answer=answer)
+
+    assert world.call(ROME).cache is None
+
+
+def test_what_an_earlier_release_found_is_found_again(world: _World) -> None:
+    """A result that the tool's output model refuses now is none."""
+    world.call(ROME)
+
+    assert world.call(ROME, replace(TOOL, output=_Newer)).cache is None
+
+
+def test_a_result_holds_for_its_time_and_not_past_midnight(world: _World) -> None:
+    """Midnight is the person's: what was said of tomorrow is wrong then."""
+    with time_machine.travel(datetime(2026, 12, 1, 12, 0, tzinfo=UTC), tick=False):
+        noon = world.call(ROME)
+    with time_machine.travel(datetime(2026, 12, 1, 22, 59, 0, tzinfo=UTC), tick=False):  # a minute to midnight in Rome
+        night = world.call({"city": "Oslo"})
+
+    assert noon.remember is not None
+    assert night.remember is not None
+    assert (noon.remember["for_s"], night.remember["for_s"]) == (600, 60)
+
+
+def test_arguments_that_the_tool_refuses_have_no_hash() -> None:
+    """The call itself says what is wrong with them."""
+    assert input_hash(TOOL, {"town": "Rome"}, ADA) is None

@@ -1,0 +1,118 @@
+"""The executor where something comes between: what it holds is neither forgotten nor kept alive."""
+
+import threading
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from celery.exceptions import Ignore
+
+from models.connections.database import statement
+from models.errors import Unavailable
+from models.ledger import steps
+from models.ledger.steps import Claim, Holder
+from tests.factories import queue_length, running_turn, step
+from tests.facts import wait_for
+from tests.journeys.following import wait_step
+from tests.models.ledger.parking import row
+from tests.models.ledger.stopping import statuses
+from tools.packs.sim.load import Wait, Waited
+from tools.registry import Tool
+from workers.execution import Executor
+from workers.recovery import recompile, resume
+
+pytestmark = pytest.mark.usefixtures("database", "tools")
+
+HOLDER = Holder("worker/1", 6_000)
+LATER = step("late", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30}, timeout_ms=5_000)
+
+
+def claimed(turn_id: UUID, *lanes: list[str], generation: int = 1) -> Claim:
+    with statement() as db:
+        return steps.claim(db, turn_id, lanes, generation, HOLDER)
+
+
+def run(turn_id: UUID, *lanes: list[str], generation: int = 1) -> None:
+    """Run lanes side by side, as a worker would; an end that does not count is one too."""
+    claim = claimed(turn_id, *lanes, generation=generation)
+    assert claim.turn is not None
+    with suppress(Ignore):
+        Executor(turn_id, claim.turn, generation, "tools.io", HOLDER).run(claim.lanes, 4, claim.at)
+
+
+def test_reads_beside_a_parked_one_are_gone_on_with() -> None:
+    """They were to run ahead, and were given back; the ledger has them claimed by who ran them, not by recovery."""
+    turn = running_turn(LATER, wait_step("a", ms=200), wait_step("b", "a", ms=1), wait_step("c", "b", ms=1))
+
+    run(turn.id, ["late"], ["a", "b", "c"])
+
+    assert statuses(turn.id) == {"late": "pending", "a": "succeeded", "b": "succeeded", "c": "succeeded"}
+
+
+def test_reads_that_are_given_back_in_another_generation_are_sent_anew() -> None:
+    """While they were held the turn was compiled without them, so somebody must be told."""
+    failing = step("f", "y", tool="sim.fail", args={"code": "NOT_FOUND"})
+    turn = running_turn(wait_step("a", ms=500), wait_step("b", "a", ms=1), wait_step("y", ms=100), failing)
+    running = threading.Thread(target=run, args=(turn.id, ["a", "b"], ["y", "f"]))
+    running.start()
+    wait_for(lambda: statuses(turn.id)["a"] == "running")
+    recompile(turn.id)
+    running.join()
+
+    assert (statuses(turn.id)["b"], queue_length("maintenance")) == ("pending", 1)
+    resume(str(turn.id))
+    assert claimed(turn.id, ["b"], generation=3).verdict == "claimed"
+
+
+def test_a_step_begins_before_others_are_sent(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an executor takes with a record does not wait for the broker, which may be slow."""
+    began, began_first = threading.Event(), []
+
+    def call(query: Wait, _: object) -> Waited:
+        if query.ms > 1:
+            began.set()
+        return Waited(ms=query.ms, payload=None)
+
+    tools["sim.wait"] = replace(tools["sim.wait"], call=call)
+    monkeypatch.setattr("workers.dispatch.push", lambda *_: began_first.append(began.wait(4)))
+    turn = running_turn(step("a"), *(wait_step(name, "a", ms=2) for name in "bcdef"), max_steps=1)
+
+    run(turn.id, ["a"])
+
+    assert began_first == [True]
+
+
+@pytest.mark.parametrize(("tool", "ends"), [("sim.wait", "failed"), ("sim.write", "unknown")])
+def test_a_fault_around_a_call_ends_its_step(monkeypatch: pytest.MonkeyPatch, tool: str, ends: str) -> None:
+    """At once, and not when its time is over; whether a write took effect nobody knows."""
+
+    def broken(*_: Any) -> Any:
+        raise TypeError("a fault of ours")
+
+    monkeypatch.setattr("workers.running.step_call.runner.run", broken)
+    turn = running_turn(step("s", tool=tool, args={"ms": 1} if tool == "sim.wait" else {"value": 7}))
+
+    run(turn.id, ["s"])
+
+    assert (row(turn.id, "s").status, (row(turn.id, "s").error or {}).get("code")) == (ends, "INTERNAL_ERROR")
+
+
+def test_a_ledger_that_is_out_is_waited_for_before_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The write is claimed when it is back, and made."""
+    claim, failures = steps.claim, [Unavailable("Postgres does not answer")] * 2
+
+    def out_for_a_while(db: psycopg.Connection, turn_id: UUID, lanes: Any, *rest: Any) -> Claim:
+        if lanes == [["w"]] and failures:
+            raise failures.pop()
+        return claim(db, turn_id, lanes, *rest)
+
+    turn = running_turn(wait_step("a", ms=1), step("w", "a", tool="sim.write", args={"value": 7}))
+    first = claimed(turn.id, ["a", "w"])
+    monkeypatch.setattr("workers.running.step_commits.steps.claim", out_for_a_while)
+    assert first.turn is not None
+    Executor(turn.id, first.turn, 1, "tools.io", HOLDER).run(first.lanes, 1, first.at)
+
+    assert (statuses(turn.id)["a"], statuses(turn.id)["w"], failures) == ("succeeded", "succeeded", [])

@@ -1,0 +1,74 @@
+"""What a worker spends on a turn is in its account, whether its work is recorded or not."""
+
+import pytest
+
+from models.connections.database import transaction
+from models.contracts.turn import Usage
+from models.contracts.usage import Allowance
+from models.errors import Unavailable
+from models.ledger import turns
+from models.ledger.turns import ClaimedTurn
+from models.ledger.usage import read_usage
+from models.runtime.settings import settings
+from planner.agents import load_agents
+from planner.llm.metering import Meter
+from planner.llm.protocol import Message
+from tests.factories import claim_turn, make_tenant, open_turn
+from workers.turns.accounting import allowances_of, metered
+
+HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+
+
+@pytest.fixture
+def turn(database: str) -> ClaimedTurn:
+    claimed = claim_turn(open_turn(make_tenant()).turn_id)
+    assert claimed is not None
+    return claimed
+
+
+def spend(meter: Meter) -> None:
+    meter.generate(HELLO, purpose="plan")
+
+
+def fail(turn: ClaimedTurn, error: Exception) -> None:
+    with metered(turn.id, []) as meter:
+        spend(meter)
+        raise error
+
+
+def calls(turn: ClaimedTurn) -> int:
+    with transaction() as db:
+        row = turns.get(db, turn.id)
+        assert row is not None
+        return read_usage(row.usage).llm_calls
+
+
+def test_calls_that_nothing_took_along_are_recorded(turn: ClaimedTurn) -> None:
+    """Work that ended without a record, by its fence or by a fault of ours, is counted all the same."""
+    with metered(turn.id, []) as meter:
+        spend(meter)
+    with pytest.raises(RuntimeError):
+        fail(turn, RuntimeError("ours"))
+
+    assert calls(turn) == 2
+
+
+def test_calls_that_were_recorded_are_not_recorded_again(turn: ClaimedTurn) -> None:
+    """Settled is settled; and where Postgres went while it recorded them, they are not counted rather than twice."""
+    with metered(turn.id, []) as meter:
+        spend(meter)
+        meter.settle()
+    with pytest.raises(Unavailable):
+        fail(turn, Unavailable("Postgres went away"))
+
+    assert calls(turn) == 0
+
+
+def test_an_agents_file_bounds_its_turns() -> None:
+    """Dollars and tokens, each where it is named, less what the turn has used."""
+    agent = load_agents(settings().prompts_dir / "agents").get("generic")
+    bounded = agent.model_copy(update={"max_cost": 0.5, "max_llm_tokens": 900})
+    used = Usage(prompt_tokens=100, completion_tokens=20, cost=0.2)
+
+    assert allowances_of(agent.model_copy(update={"max_cost": None, "max_llm_tokens": None}), used) == []
+    assert allowances_of(bounded, used) == [Allowance("turn", "cost", 0.5, 0.2), Allowance("turn", "tokens", 900, 120)]

@@ -1,0 +1,168 @@
+"""Reads in the planner's threads where something comes between: the fence of their turn guards them."""
+
+import threading
+from typing import Any
+
+import psycopg
+import pytest
+
+from models.connections.database import statement, transaction
+from models.contracts.event import Event
+from models.errors import Unavailable
+from models.ledger import plans, replies, turns
+from models.ledger.plans import Begun
+from models.runtime.settings import settings
+from tests.factories import claim_turn, finish_turn, step
+from tests.facts import wait_for
+from tests.models.ledger.early import view
+from tests.models.ledger.stopping import close, lose
+from tests.models.ledger.stopping import view as turn_view
+from tests.workers.turns.early_planner import HOLDER, Planner, kinds, slow
+from workers.recovery import recompile
+from workers.turns.early_reads import EarlyReads
+
+
+@pytest.mark.parametrize("why", ["cancelled", "late"])
+def test_a_turn_that_is_stopped_is_answered_from_what_was_found(planner: Planner, why: Any) -> None:
+    """What still runs is cancelled, and the planner that comes with its plan has lost the turn."""
+    planner.write(step("a"), slow("b"))
+    wait_for(lambda: view(planner.turn.id).get("a") == ("succeeded", 1, 0))
+
+    closed = close(planner.turn.id, why)
+    recorded = planner.record(step("a"), slow("b"))
+    planner.gate.set()
+
+    assert closed is not None
+    with statement() as db:
+        material = replies.gather(db, planner.turn.id)
+    assert material is not None
+    assert [(one.id, one.status) for one in material.steps] == [("a", "succeeded"), ("b", "cancelled")]
+    assert recorded is None
+    assert (turn_view(planner.turn.id).open_steps, planner.executor) == (0, None)
+
+
+def test_what_failed_planning_had_begun_is_recorded_before_the_turn_ends(planner: Planner) -> None:
+    """No plan comes of it: its calls stand in the ledger all the same."""
+    planner.write(step("a"), slow("b"))
+    wait_for(lambda: planner.ended("a"))
+
+    planner.reads.keep()
+    finish_turn(planner.turn)
+    planner.gate.set()
+
+    assert view(planner.turn.id) == {"a": ("succeeded", 1, 0), "b": ("cancelled", 1, 0)}
+    assert kinds(planner)[-3:] == ["step.finished b", "reply.done", "turn.succeeded"]
+
+
+def test_a_lost_planner_takes_its_reads_with_it(planner: Planner) -> None:
+    """The next one runs them again, under an attempt of its own; the first records nothing any more."""
+    planner.write(slow("a"))
+    wait_for(lambda: view(planner.turn.id) == {"a": ("running", 1, 0)})
+    lost = planner.reads
+    with transaction() as db:
+        turn = turns.get(db, planner.turn.id)
+        assert turn is not None
+        turn.lease_until = turn.created_at
+    second = claim_turn(planner.turn.id)
+    assert second is not None
+    cancelled = view(second.id)
+    planner.plans_next(second)
+    planner.write(slow("a"))
+    late = _kept_by(lost)
+
+    planner.gate.set()
+    wait_for(lambda: planner.ended("a"))
+    recorded = planner.record(slow("a"))
+
+    assert (second.early_attempt, cancelled, late) == (2, {"a": ("cancelled", 1, 0)}, None)
+    assert recorded is not None
+    assert view(second.id) == {"a": ("succeeded", 2, 1)}
+
+
+def _kept_by(reads: EarlyReads) -> list[Event] | None:
+    with statement() as db:
+        return plans.keep_begun(db, reads._turn.id, reads._turn.attempt, Begun(told=[{"type": "plan.step"}]), HOLDER)
+
+
+def test_the_ledger_hears_with_the_plan_of_what_it_could_not_be_told(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While Postgres is out the reads go on."""
+    asked = threading.Event()
+
+    def out(*_: object) -> None:
+        asked.set()
+        raise Unavailable("Postgres does not answer", code="database_unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plans, "keep_begun", out)
+        planner.write(step("a"), slow("b"))
+        assert asked.wait(8)
+        with pytest.raises(Unavailable):
+            planner.reads.drop()
+    planner.gate.set()
+    wait_for(lambda: not planner.reads._outcomes.empty())
+
+    recorded = planner.record(step("a"))
+
+    assert recorded is not None
+    assert view(planner.turn.id) == {"a": ("running", 2, 1), "b": ("cancelled", 1, 0)}
+
+
+def test_a_planner_that_was_frozen_after_its_record_records_no_end(planner: Planner) -> None:
+    """Recovery takes its read back as any other worker's."""
+    recorded = planner.write(slow("a")).record(slow("a"))
+    lose(planner.turn.id)
+    recompile(planner.turn.id)
+    taken_back = view(planner.turn.id)
+
+    planner.gate.set()
+    planner.go_on(recorded)
+
+    assert (taken_back, view(planner.turn.id)) == ({"a": ("pending", 1, 1)}, {"a": ("pending", 1, 1)})
+
+
+def test_steps_whose_telling_was_lost_are_told_by_the_next_commit(planner: Planner) -> None:
+    """Postgres ends the session of the commit that was to tell of them."""
+    with psycopg.connect(settings().database_url) as db:
+        db.execute("SELECT FROM turns WHERE id = %s FOR NO KEY UPDATE", (planner.turn.id,))
+        planner.write(slow("a")).write(step("w", tool="sim.write"), early=False, first=1)
+        wait_for(end_who_wait_for_locks)
+    planner.gate.set()
+    wait_for(lambda: planner.ended("a"))
+
+    planner.record(slow("a"), step("w", tool="sim.write"))
+
+    assert kinds(planner) == [
+        "plan.step a", "plan.step w", "step.started a", "step.finished a", "plan.ready",
+    ]  # fmt: skip
+
+
+def end_who_wait_for_locks() -> int:
+    """Let Postgres end the sessions that wait for a lock. Returns how many."""
+    with statement() as db:
+        return db.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        ).rowcount
+
+
+def test_an_answer_that_was_lost_is_given_again(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was recorded before its answer was lost is recorded once, and told once."""
+    real = plans.keep_begun
+
+    def lose_the_answer(db: psycopg.Connection, *arguments: Any) -> None:
+        real(db, *arguments)
+        raise Unavailable("the connection was lost", code="database_unavailable")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plans, "keep_begun", lose_the_answer)
+        planner.write(slow("a"))
+        wait_for(lambda: "step.started a" in kinds(planner))
+    planner.gate.set()
+    wait_for(lambda: planner.ended("a"))
+
+    planner.record(slow("a"))
+
+    assert view(planner.turn.id) == {"a": ("succeeded", 1, 1)}
+    assert kinds(planner) == ["plan.step a", "step.started a", "step.finished a", "plan.ready"]

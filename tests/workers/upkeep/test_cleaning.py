@@ -1,0 +1,38 @@
+"""Tools undo what lost calls of theirs have left."""
+
+from dataclasses import replace
+
+import pytest
+
+from tools.registry import Registry, load_registry
+from workers.broker.app import app
+from workers.upkeep.cleaning import clean_up
+
+
+def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one raises is logged, and the next is asked all the same."""
+    cleaned = []
+
+    def breaks() -> None:
+        cleaned.append("a")
+        raise RuntimeError("no")
+
+    echo = load_registry(["sim"]).get("sim.echo")
+    tools = {
+        "a": replace(echo, clean_up=breaks), "b": echo, "c": replace(echo, clean_up=lambda: cleaned.append("c")),
+    }  # fmt: skip
+    monkeypatch.setattr("workers.upkeep.cleaning.registry", lambda: Registry(tools))
+
+    clean_up()
+
+    assert cleaned == ["a", "c"]
+
+
+def test_what_beat_asks_for_exists_where_it_is_sent() -> None:
+    """Each entry of the schedule is a task that workers know, on a queue of ours."""
+    app.loader.import_default_modules()
+    queues = {queue.name for queue in app.conf.task_queues}
+
+    for entry in app.conf.beat_schedule.values():
+        assert entry["task"] in app.tasks
+        assert entry["options"]["queue"] in queues

@@ -1,0 +1,27 @@
+"""Workers that have nothing to do ask Postgres for little."""
+
+import pytest
+from sqlalchemy.event import listen
+
+from models.connections.database import engine
+from tests.factories import running_turn, step
+from workers.recovery import sweep
+from workers.upkeep.heartbeat import Heartbeat
+
+pytestmark = pytest.mark.usefixtures("database", "tools")
+
+
+def test_where_nothing_is_open_a_sweep_only_looks() -> None:
+    """With nothing to recover, a sweep and a heartbeat begin no transaction; an open turn has everything looked at."""
+    begun: list[object] = []
+    listen(engine(), "begin", begun.append)
+    sweep()
+    Heartbeat("worker@host", ["plan"], 16).beat()
+    idle = list(begun)
+    running_turn(step("w", tool="sim.write", args={"value": 7}))
+    begun.clear()
+
+    sweep()
+
+    assert idle == []
+    assert len(begun) == 2

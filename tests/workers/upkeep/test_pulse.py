@@ -1,0 +1,95 @@
+"""Pulses, and the probe that reads them."""
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from models.errors import Unavailable
+from models.runtime.settings import settings
+from tests.facts import wait_for
+from workers.upkeep.pulse import Pulse, check
+
+HOST = socket.gethostname()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where pulses are; not made yet."""
+    monkeypatch.setenv("TURNLOOM_RUN_DIR", str(tmp_path / "run"))
+    settings.cache_clear()
+    return tmp_path / "run"
+
+
+def make_old(file: Path) -> None:
+    os.utime(file, (0, 0))
+
+
+def refused(look: Callable[[], object]) -> str:
+    with pytest.raises(Unavailable) as refusal:
+        look()
+    return str(refusal.value)
+
+
+def test_a_worker_that_shows_a_pulse_lives(folder: Path) -> None:
+    """By its name, or as one of all on this machine; beat is none of them."""
+    for kind, name in (("worker", "plan"), ("worker", "io"), ("beat", "beat")):
+        Pulse(kind, f"{name}@{HOST}").start()  # type: ignore[arg-type]
+
+    assert (check("worker", "plan"), check("worker"), check("beat")) == (1, 2, 1)
+
+
+def test_a_pulse_goes_on(folder: Path) -> None:
+    """The file is touched again and again, and comes back where somebody removes it."""
+    Pulse("worker", f"plan@{HOST}").start()
+    (folder / f"plan@{HOST}.worker").unlink()
+
+    wait_for((folder / f"plan@{HOST}.worker").exists)
+
+
+def test_a_worker_without_a_pulse_is_named(folder: Path) -> None:
+    """One that has stopped, one that never was, and one that has been silent for too long."""
+    none = refused(lambda: check("worker"))
+    silent, stopped = Pulse("worker", f"silent@{HOST}"), Pulse("worker", f"stopped@{HOST}")
+    silent.start()
+    stopped.start()
+    stopped.stop()
+    silent._daemon.stop(5)
+    make_old(folder / f"silent@{HOST}.worker")
+
+    assert "no worker has started here" in none
+    assert f"stopped@{HOST} does not run here" in refused(lambda: check("worker", "stopped"))
+    assert f"silent@{HOST} has shown no pulse for" in refused(lambda: check("worker"))
+
+
+def test_a_folder_of_somebody_else_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where files of others could be, a process lives on without a pulse."""
+    folder.mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: -1)
+
+    Pulse("worker", f"plan@{HOST}").start()
+
+    assert list(folder.iterdir()) == []
+
+
+def test_the_probe_is_cheap(folder: Path) -> None:
+    """It loads neither Celery nor the ledger, and takes less processor time than a start of the worker's program."""
+    Pulse("worker", f"plan@{HOST}").start()
+    probe = "import sys; from workers.cli import main; main(['worker', '--check'], standalone_mode=False);"
+    loaded = "print(*(name in sys.modules for name in ('celery', 'kombu', 'sqlalchemy', 'psycopg', 'redis')))"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    done = subprocess.run(
+        [sys.executable, "-c", f"{probe} {loaded}"],
+        env={**os.environ, "TURNLOOM_RUN_DIR": str(folder)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.stdout.split() == ["alive:", "1", "worker", *["False"] * 5]
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 5  # a hang, or all that is there

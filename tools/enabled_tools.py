@@ -1,0 +1,21 @@
+"""All tools of this deployment: those of its packs and those imported from MCP servers."""
+
+from models.runtime.settings import settings
+from tools.registry import Registry, load_registry
+
+
+def enabled_tools() -> Registry:
+    """Return the tools that the settings enable.
+
+    Raises:
+        NotFound: the settings name a pack or a file that does not exist.
+        Conflict: two installed packs have the same name.
+        Invalid: the file of MCP servers, or the list of their tools, has a fault.
+    """
+    tools = dict(load_registry(settings().packs).tools)
+    if (servers := settings().mcp_servers) is not None:
+        # The import takes 0.05 s, and most deployments have no servers.
+        from tools.mcp.imported_tools import imported  # noqa: PLC0415 - heavy, see above
+
+        tools.update((tool.name, tool) for tool in imported(servers))
+    return Registry(dict(sorted(tools.items())))

@@ -1,0 +1,95 @@
+"""Packs: where tools come from.
+
+A pack is a package under `tools/packs/`, or a module that an installed distribution names in the entry-point group
+`turnloom.packs`. A pack is loaded only if TURNLOOM_PACKS names it.
+"""
+
+import importlib
+import pkgutil
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from models.errors import Conflict, NotFound
+from tools import packs
+
+GROUP = "turnloom.packs"
+"""The entry-point group: the name of each entry is the name of a pack."""
+
+_names: dict[str, str] = {"tools.mcp": "mcp"}
+"""Module of each pack that has been loaded -> its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A pack that can be enabled."""
+
+    name: str
+    module: str
+    """A module, or a package whose modules are all loaded."""
+    distribution: str | None
+    """The installed distribution that contains it; None for packs under `tools/packs/`."""
+
+    def __str__(self) -> str:
+        return f"{self.module} of {self.distribution}" if self.distribution else self.module
+
+
+def shipped_packs() -> list[Pack]:
+    """Return the packs under `tools/packs/`."""
+    names = sorted(module.name for module in pkgutil.iter_modules(packs.__path__))
+    return [Pack(name, f"{packs.__name__}.{name}", None) for name in names]
+
+
+def find_packs(names: Iterable[str]) -> list[Pack]:
+    """Return the packs with these names, loaded or not.
+
+    Raises:
+        NotFound: no pack has one of the names.
+        Conflict: several packs have one of the names.
+    """
+    installed = defaultdict(list)
+    for pack in [*shipped_packs(), *_plug_ins()]:
+        installed[pack.name].append(pack)
+    found = []
+    for name in names:
+        match installed.get(name, []):
+            case [pack]:
+                found.append(pack)
+            case []:
+                known = ", ".join(sorted(installed))
+                raise NotFound(f"there is no tool pack {name!r}; installed are {known}; look at TURNLOOM_PACKS")
+            case several:
+                raise Conflict(f"the tool pack {name!r} is installed more than once: {', '.join(map(str, several))}")
+    return found
+
+
+def load_pack(pack: Pack) -> None:
+    """Import every module of a pack.
+
+    Raises:
+        NotFound: a module cannot be imported. The message names the pack and the fault.
+    """
+    _names[pack.module] = pack.name
+    try:
+        package = importlib.import_module(pack.module)
+        for module in pkgutil.iter_modules(getattr(package, "__path__", ()), prefix=f"{package.__name__}."):
+            importlib.import_module(module.name)
+    except (Exception, SystemExit) as error:
+        # SystemExit too: the code is foreign, and the message must say which pack it belongs to.
+        reason = f"{type(error).__name__}: {error}"
+        raise NotFound(f"the tool pack {pack.name!r} ({pack}) cannot be loaded: {reason}") from error
+
+
+def pack_of(module: str) -> str:
+    """Return the name of the pack that a module belongs to."""
+    parts = module.split(".")
+    parents = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((_names[parent] for parent in parents if parent in _names), parts[0])
+
+
+def _plug_ins() -> list[Pack]:
+    return [
+        Pack(entry.name, entry.module, entry.dist.name if entry.dist else "an unknown package")
+        for entry in entry_points(group=GROUP)
+    ]

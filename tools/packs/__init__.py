@@ -1,0 +1,1 @@
+"""The tool packs that are shipped, one package each."""

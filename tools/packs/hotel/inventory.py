@@ -1,0 +1,90 @@
+"""The system of a hotel whose rooms and prices are in our database. A booking link holds its room."""
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+from uuid import UUID
+
+from models.connections.database import transaction
+from models.contracts.base import rfc3339
+from models.errors import ToolFailed
+from models.ledger import holds, inventory
+from models.ledger.holds import Hold
+from models.ledger.inventory import Guest, Hotel, Quote, RoomType, Stay
+from models.runtime.settings import settings
+from tools.packs.hotel.offers import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """A hotel's inventory in our database, as a guest sees it."""
+
+    hotel: Hotel
+    guest: Guest
+
+    def room_types(self) -> list[RoomType]:
+        """Return the hotel's room types, sorted by code."""
+        with transaction() as db:
+            return inventory.room_types(db, self.hotel)
+
+    described_rooms = room_types
+
+    def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
+        """Return the quotes of a stay at these rates for every room type and board, those sold out included."""
+        with transaction() as db:
+            return inventory.quotes(db, self.guest, self.hotel, stay, rate_codes)
+
+    def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:
+        """Hold the room and return a link to the hotel's page. None if the room is sold out by now.
+
+        Raises:
+            ToolFailed: CONNECTION_INACTIVE, there is no secret to sign the link with. Nothing is held.
+        """
+        secret = _secret()
+        with transaction() as db:
+            hold = holds.take(db, self.guest, self.hotel, stay, quote, key)
+        return None if hold is None else self._offer(stay, hold, secret)
+
+    def offered(self, stay: Stay, key: str) -> Offer | None:
+        """Return the link of the hold that the call with this key has made. None if there is none, or it has ended."""
+        with transaction() as db:
+            hold = holds.find(db, self.guest, self.hotel, key)
+        return None if hold is None else self._offer(stay, hold, _secret())
+
+    def _offer(self, stay: Stay, hold: Hold, secret: str) -> Offer:
+        """Make the offer of a hold. The `signature` in its link is the HMAC-SHA256 of the query before it."""
+        query = urlencode(
+            {
+                "tenant": _alias(self.guest.tenant_id, secret),
+                "hotel": self.hotel.id,
+                "check_in": stay.check_in,
+                "check_out": stay.check_out,
+                "adults": stay.adults,
+                "children": stay.children,
+                "babies": stay.babies,
+                "room_type": hold.quote.room_type,
+                "board": hold.quote.board,
+                "rate": hold.quote.rate_code,
+                "price": hold.quote.price,
+                "currency": hold.quote.currency,
+                "expires": rfc3339(hold.expires_at),
+            }
+        )
+        signature = hmac.new(secret.encode(), query.encode(), hashlib.sha256).hexdigest()
+        url = f"{self.hotel.booking_url}?{query}&signature={signature}"
+        return Offer(url, hold.quote, hold.expires_at, is_held=True)
+
+
+def _alias(tenant_id: UUID, secret: str) -> str:
+    """Return a stable alias of the tenant, which reveals nothing without the secret."""
+    return hmac.new(secret.encode(), f"tenant {tenant_id}".encode(), hashlib.sha256).hexdigest()[:32]
+
+
+def _secret() -> str:
+    secret = settings().link_secret
+    if secret is None:
+        message = "TURNLOOM_LINK_SECRET is not set, so booking links cannot be signed: set it"
+        raise ToolFailed(message, code="CONNECTION_INACTIVE")
+    return secret

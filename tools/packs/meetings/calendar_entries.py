@@ -1,0 +1,85 @@
+"""Write a meeting into both calendars, or remove it from them."""
+
+import time
+from collections.abc import Collection
+from datetime import timedelta
+
+from models.connections.database import transaction
+from models.errors import ToolFailed, Unavailable
+from models.ledger import meetings
+from models.ledger.users import User
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from tools.packs.meetings.calendars import Calendar
+from tools.packs.meetings.dav import open_calendar
+from tools.packs.meetings.invites import Meeting, calendar_object
+from tools.packs.meetings.records import ledger, meeting_of
+
+_CLEANING_S = 20.0
+"""Time to clean up one meeting in both calendars."""
+_AGAIN_AFTER = timedelta(minutes=5)
+"""Pause before the next attempt. A server may be out for long, or a user may have to connect their calendar first."""
+
+
+def write(meeting: Meeting, written: list[User], until: float) -> list[Calendar]:
+    """Write a held meeting into both calendars and return them.
+
+    Each user is added to `written` just before the meeting is written into their calendar.
+
+    Raises:
+        ToolFailed: CONFLICT, a user is busy by now, or the session is no longer held by this call; or the failure of a
+            calendar.
+        Unavailable, TimeoutError: the failure of a calendar.
+    """
+    session = meeting.session
+    assert session.chosen is not None, "a held session has a time"
+    calendars = [_calendar(meeting, user, until) for user in meeting.users]
+    # Look only now, while the time is held: an earlier writer held it until its meeting was visible.
+    for calendar in calendars:
+        if calendar.busy(session.chosen, but=session.uid):
+            raise ToolFailed(f"the time has been taken in the meantime: {calendar.user.name} is busy", code="CONFLICT")
+    event = calendar_object(meeting)
+    for calendar in calendars:
+        with ledger() as db:
+            meetings.check_held(db, session)
+        written.append(calendar.user)
+        calendar.write(session.uid, event)
+        reach("calendar.written")
+    reach("meeting.written")
+    return calendars
+
+
+def undo(meeting: Meeting, written: Collection[User], until: float) -> None:
+    """Remove a meeting from the calendars of some users and release its session.
+
+    If that fails, the session stays as it is, and `clean_up` tries again.
+    """
+    session = meeting.session
+    try:
+        with ledger() as db:
+            meetings.check_held(db, session)
+        for user in written:
+            _calendar(meeting, user, until).remove(session.uid)
+            reach("calendar.cleared")
+        reach("meeting.cleared")
+        with ledger() as db:
+            meetings.release(db, session)
+    except (ToolFailed, Unavailable, TimeoutError) as error:
+        log.warning("meeting.left", session_id=str(session.id), error=type(error).__name__)
+    else:
+        log.info("meeting.undone", session_id=str(session.id))
+
+
+def clean_up() -> None:
+    """Undo what lost calls of `network.confirm_meeting` have left in calendars."""
+    while True:
+        with transaction() as db:
+            session = meetings.take_abandoned(db, _AGAIN_AFTER)
+            if session is None:
+                return
+            meeting = meeting_of(db, session)
+        undo(meeting, meeting.users, time.monotonic() + _CLEANING_S)
+
+
+def _calendar(meeting: Meeting, user: User, until: float) -> Calendar:
+    return open_calendar(meeting.session.tenant_id, user, until, is_own=user is meeting.organizer)

@@ -1,0 +1,219 @@
+"""`network.confirm_meeting`: write one of the proposed times into both calendars, or into none.
+
+1. Hold: under the lock of both users, the time is taken in our own calendars, and the session becomes `confirming`.
+   From here on, the session records the intent, which outlives this process.
+2. Write: both calendars are checked once more, and the meeting is written into each under the same uid.
+3. Finish: one commit makes the meeting final and notifies the counterpart.
+
+If a step fails, the earlier ones are undone. If the process is lost, the session remains. The same call made again
+continues it, otherwise `writing.clean_up` undoes it.
+"""
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from models.connections.database import Transaction
+from models.contracts.artifact import Card, CardArtifact, Fact
+from models.contracts.base import Contract
+from models.errors import NeedsInput, ToolFailed, Unavailable
+from models.ledger import meetings, users
+from models.ledger.calendars import Interval
+from models.ledger.meetings import MeetingSession
+from models.ledger.notifications import Notice, notify
+from models.runtime.crash_points import reach
+from tools.context import ToolContext
+from tools.packs.meetings.calendar_entries import clean_up, undo, write
+from tools.packs.meetings.invites import Meeting, invitation
+from tools.packs.meetings.records import ledger, meeting_of
+from tools.packs.meetings.times import When, in_words, read_time, told
+from tools.registry import tool
+
+_LOST_AFTER = timedelta(seconds=30)
+"""A call that is still confirming this long after its deadline counts as lost."""
+_WRITING = 2 / 3
+"""Share of the remaining time for writing. The rest is for undoing it."""
+
+
+class Choice(Contract):
+    """The proposed time that the user chose."""
+
+    session_id: UUID | None = None
+    """The session that network.schedule_meeting returned; null for the last one of this conversation."""
+    selection_index: int | None = Field(None, ge=1, le=9)
+    """Number of the chosen proposal in the list: the first is 1, so "option 2" is 2."""
+    start_time: When | None = None
+    """Instead of the number: the start of the chosen proposal."""
+    end_time: When | None = None
+    """End of the chosen proposal, if the user names it."""
+
+
+class ConfirmedMeeting(Contract):
+    """A meeting that is in both calendars."""
+
+    session_id: UUID
+    """The session that proposed it."""
+    title: str
+    """Title of the meeting in both calendars."""
+    counterpart: str
+    """Name of the person whom the user meets. They are notified."""
+    counterpart_user_id: str
+    """User id of that person."""
+    connection_id: UUID
+    """The connection between the two users."""
+    start: str
+    """Start of the meeting, RFC 3339, with the offset of `tz`."""
+    end: str
+    """End of the meeting, in the same form."""
+    tz: str
+    """IANA name of the time zone."""
+    duration_mins: int
+    """Length of the meeting in minutes."""
+    uid: str
+    """The iCalendar UID of the event in both calendars."""
+    invite: str
+    """The invitation as iCalendar, for an .ics file."""
+
+
+def _card(meeting: ConfirmedMeeting) -> CardArtifact:
+    shown = {"with": meeting.counterpart, "from": meeting.start, "to": meeting.end, "time zone": meeting.tz}
+    facts = [Fact(label=label, value=value) for label, value in shown.items()]
+    return CardArtifact(title=meeting.title, data=Card(facts=facts))
+
+
+def find_confirmed(_: Choice, context: ToolContext) -> ConfirmedMeeting | None:
+    """Return the meeting that the call has confirmed. Otherwise return None: made again, the call goes on."""
+    with ledger() as db:
+        session = meetings.confirmed(db, context.tenant_id, context.conversation_id, context.idempotency_key)
+        return None if session is None else _told(meeting_of(db, session))
+
+
+@tool(
+    "network.confirm_meeting",
+    effect="write",
+    timeout_s=30,
+    scopes=frozenset({"calendar.events.write"}),
+    per_user="30/minute",
+    reconcile=find_confirmed,
+    clean_up=clean_up,
+    artifact=_card,
+    # The invitation contains the e-mail addresses of both.
+    redact=frozenset({"invite"}),
+    asks=("selection_index",),
+    errors=(
+        *("NOT_FOUND", "CONFLICT", "VALIDATION_ERROR", "CONNECTION_INACTIVE", "REAUTH_REQUIRED"),
+        *("RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX"),
+    ),
+)
+def confirm_meeting(query: Choice, context: ToolContext) -> ConfirmedMeeting:
+    """Confirm one of the times that network.schedule_meeting has proposed, and write it into both calendars.
+
+    Raises:
+        NeedsInput: the user must choose one of the times.
+        ToolFailed: NOT_FOUND, nothing was proposed here or it has expired; CONFLICT, the time has been taken, or the
+            session is confirmed or being confirmed otherwise; VALIDATION_ERROR, it is not one of the proposed times;
+            CONNECTION_INACTIVE, REAUTH_REQUIRED, UPSTREAM_4XX.
+        Unavailable: RATE_LIMITED or UPSTREAM_5XX of a calendar server.
+        TimeoutError: a calendar server did not answer in time.
+    """
+    with ledger() as db:
+        before = _asked_for(db, query, context)
+        if before.status == "confirmed":
+            return _told(meeting_of(db, before))
+        meeting = _hold(db, before, query, context)
+    reach("meeting.held")
+    # A lost attempt may have written into either calendar.
+    written = list(meeting.users) if before.status == "confirming" else []
+    try:
+        calendars = write(meeting, written, time.monotonic() + context.remaining_s * _WRITING)
+    except (ToolFailed, Unavailable, TimeoutError) as error:
+        # After a timeout a slow server may still write the meeting, so leave it to `clean_up`, which comes later.
+        if not (written and isinstance(error, TimeoutError)):
+            undo(meeting, written, context.deadline)
+        raise
+    with ledger() as db:
+        meetings.finish(db, meeting.session, [calendar.user.id for calendar in calendars if calendar.is_ours])
+        notify(db, context.tenant_id, _notice(meeting))
+    reach("meeting.confirmed")
+    return _told(meeting)
+
+
+def _asked_for(db: Transaction, query: Choice, context: ToolContext) -> MeetingSession:
+    """Return the locked session if this call may confirm it, or if it is confirmed with this choice."""
+    user_id, conversation_id = context.user["id"], context.conversation_id
+    session = meetings.get(db, context.tenant_id, user_id, conversation_id, query.session_id)
+    if session.status == "confirmed" and _chosen(session, query) != session.chosen:
+        raise ToolFailed("another of these times has already been confirmed", code="CONFLICT")
+    if session.status == "confirming" and session.confirm_key != context.idempotency_key:
+        raise ToolFailed("another call is confirming this meeting right now", code="CONFLICT")
+    if session.is_expired or session.status == "cancelled":
+        raise ToolFailed("these proposals are no longer valid: look for times again", code="NOT_FOUND")
+    return session
+
+
+def _hold(db: Transaction, session: MeetingSession, query: Choice, context: ToolContext) -> Meeting:
+    known = users.connections_of(db, context.tenant_id, session.user_id)
+    if not any(each.is_active for each in known if each.user.id == session.counterpart_id):
+        raise ToolFailed("the connection between the two users is switched off", code="CONNECTION_INACTIVE")
+    meeting = meeting_of(db, session)
+    lasts = timedelta(seconds=context.remaining_s) + _LOST_AFTER
+    held = meetings.hold(db, session, _chosen(session, query), context.idempotency_key, lasts, meeting.title)
+    return replace(meeting, session=held)
+
+
+def _chosen(session: MeetingSession, query: Choice) -> Interval:
+    """Return the proposal that the user chose."""
+    proposals = session.proposals
+    if query.selection_index is None and query.start_time is None:
+        if len(proposals) == 1:
+            return proposals[0]
+        raise NeedsInput({"selection_index": [in_words(each, session.tz) for each in proposals]})
+    zone = ZoneInfo(session.tz)
+    starts, ends = (at and read_time(at, zone) for at in (query.start_time, query.end_time))
+    for number, proposal in enumerate(proposals, 1):
+        wanted = ((query.selection_index, number), (starts, proposal.starts), (ends, proposal.ends))
+        if all(asked in (None, offered) for asked, offered in wanted):
+            return proposal
+    raise ToolFailed("this is not one of the proposed times", code="VALIDATION_ERROR")
+
+
+def _notice(meeting: Meeting) -> Notice:
+    session, counterpart = meeting.session, meeting.counterpart
+    start, end = _time_of(session)
+    assert session.chosen is not None
+    when = in_words(session.chosen, counterpart.timezone)
+    return Notice(
+        user_id=counterpart.id,
+        kind="meeting.confirmed",
+        title=f"{meeting.organizer.name} meets you",
+        body=f"{meeting.title}: {when}. It is in your calendar.",
+        about={"session_id": str(session.id), "uid": session.uid, "start": start, "end": end},
+        conversation_id=session.conversation_id,
+    )
+
+
+def _time_of(session: MeetingSession) -> tuple[str, str]:
+    assert session.chosen is not None, "a held meeting has a time"
+    return told(session.chosen, session.tz)
+
+
+def _told(meeting: Meeting) -> ConfirmedMeeting:
+    session = meeting.session
+    start, end = _time_of(session)
+    return ConfirmedMeeting(
+        session_id=session.id,
+        title=meeting.title,
+        counterpart=meeting.counterpart.name,
+        counterpart_user_id=meeting.counterpart.id,
+        connection_id=session.connection_id,
+        start=start,
+        end=end,
+        tz=session.tz,
+        duration_mins=session.duration_mins,
+        uid=session.uid,
+        invite=invitation(meeting),
+    )

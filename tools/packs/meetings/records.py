@@ -1,0 +1,26 @@
+"""Access of this pack's tools to the ledger."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from models.connections.database import Transaction, transaction
+from models.errors import Conflict, NotFound, ToolFailed
+from models.ledger import users
+from models.ledger.meetings import MeetingSession
+from tools.packs.meetings.invites import Meeting
+
+
+@contextmanager
+def ledger() -> Iterator[Transaction]:
+    """Open a transaction. Its `NotFound` and `Conflict` become a `ToolFailed`."""
+    try:
+        with transaction() as db:
+            yield db
+    except (NotFound, Conflict) as error:
+        raise ToolFailed(str(error), code=error.code.upper()) from error
+
+
+def meeting_of(db: Transaction, session: MeetingSession) -> Meeting:
+    """Return a session together with its users."""
+    organizer, counterpart = (users.get_user(db, session.tenant_id, user_id) for user_id in session.users)
+    return Meeting(session, organizer, counterpart)

@@ -1,0 +1,84 @@
+"""Open turns: one commit for all messages that come while those before it are under way.
+
+A message that comes alone is opened at once. What would have to wait for somebody, such as a message to a conversation
+that is busy, is opened by itself, so that no other message waits with it.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from models.connections.database import statement
+from models.errors import Unavailable
+from models.ledger import turns
+from models.ledger.turns import NewTurn, OpenedTurn
+from models.runtime.batching import Gatherer
+from models.runtime.logging import log
+from web import gate
+
+_PATIENCE_S = 10.0
+"""How long a message that was let in waits for its commit; what has not been begun by then is not opened."""
+
+
+def open_turn(new: NewTurn) -> OpenedTurn:
+    """Record a message durably as a turn of its conversation.
+
+    Raises:
+        Unavailable: Postgres does not answer, and the turn may have been opened; or too many messages wait already.
+    """
+    with gate.commits().admitted():
+        opened = _opened_with_others(new)
+    if opened is not None and opened.outcome != "later":
+        return opened
+    with gate.apart().passed(), statement() as db:
+        return turns.open_turn(db, new)
+
+
+def _opened_with_others(new: NewTurn) -> OpenedTurn | None:
+    asked = _Asked(new)
+    _door().put(asked)
+    try:
+        return asked.opened.result(_PATIENCE_S)
+    except TimeoutError as error:
+        asked.opened.cancel()
+        message = f"Postgres did not record the message within {_PATIENCE_S} s"
+        raise Unavailable(message, code="database_unavailable") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    new: NewTurn
+    opened: "Future[OpenedTurn | None]" = field(default_factory=Future)
+    """What became of it; None: nothing, for a reason that may be another message's."""
+
+
+@lru_cache
+def _door() -> Gatherer[_Asked]:
+    return Gatherer("door", _open, moment_s=0, at_most=gate.AT_ONCE, threads=gate.COMMITS)
+
+
+os.register_at_fork(after_in_child=_door.cache_clear)
+
+
+def _open(put: Sequence[_Asked]) -> None:
+    asked = [each for each in put if each.opened.set_running_or_notify_cancel()]
+    if not asked:
+        return
+    began = time.monotonic()
+    try:
+        with statement() as db:
+            opened: Sequence[OpenedTurn | None] = turns.open_turns(db, [each.new for each in asked])
+    except Unavailable as error:
+        for each in asked:
+            each.opened.set_exception(Unavailable(str(error), code=error.code))
+        return
+    except Exception as error:  # noqa: BLE001 - nobody is here to tell; alone, each message meets its own error
+        log.warning("door.failed", messages=len(asked), error=type(error).__name__)
+        opened = [None] * len(asked)
+    finally:
+        gate.commits().note(time.monotonic() - began)
+    for each, outcome in zip(asked, opened, strict=True):
+        each.opened.set_result(outcome)

@@ -1,0 +1,181 @@
+"""Live news of turns: one subscription per process, handed on to whoever waits for a turn.
+
+What is heard here may be lost at any time. It says when to look, and the ledger says what happened. So the hub also
+looks into the ledger itself, every few seconds and once for all readers: a reader costs no connection while nothing
+happens to its turn.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from queue import Empty, SimpleQueue
+from uuid import UUID
+
+from models.connections import redis
+from models.connections.database import statement
+from models.connections.redis import DELTA, DELTAS_TTL_S, Item, read_news
+from models.contracts.turn import FINAL_TURN_STATUSES
+from models.errors import Unavailable
+from models.ledger import events
+from models.ledger.events import Stand
+from models.runtime.counters import counts
+from models.runtime.daemon import Daemon
+from models.runtime.logging import log
+
+FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
+"""After one of these a turn has no further event."""
+
+_RECONNECT_S = 1.0
+_CLOSING_S = 5.0
+_KEPT_PER_READER = 1_000
+_POLL_HEARING_S, _POLL_DEAF_S = 5.0, 1.0
+
+
+class Reader:
+    """The end of the line of one who waits for a turn."""
+
+    def __init__(self, seen: float) -> None:
+        self.seen = seen
+        """The last event in the ledger that it knows of. Infinite: it wants to hear of the end only."""
+        self._news: SimpleQueue[list[Item] | None] = SimpleQueue()
+
+    def put(self, items: list[Item]) -> None:
+        """Hand over news. What a slow reader has no room for is dropped: it finds it in the ledger."""
+        if self._news.qsize() < _KEPT_PER_READER:
+            self._news.put(items)
+        else:
+            log.warning("news.dropped", kept=_KEPT_PER_READER)
+
+    def note(self, stand: Stand) -> None:
+        """Send the reader to the ledger if that knows more; what it has not read yet may be just that."""
+        if (stand.is_final or stand.last_event > self.seen) and self._news.empty():
+            self._news.put(None)
+
+    def wait(self, at_most_s: float) -> list[Item] | None:
+        """Return the next news, none when the time is over; None when it is time to look into the ledger."""
+        try:
+            return self._news.get(timeout=max(0.0, at_most_s))
+        except Empty:
+            return []
+
+    def wait_for_end(self, deadline: float) -> bool:
+        """Wait until the turn seems to be final, until this time by the monotonic clock; tell whether it does."""
+        while (left_s := deadline - time.monotonic()) > 0:
+            heard = self.wait(left_s)
+            if heard is None or any(kind in FINAL_EVENTS for _, kind, _ in heard):
+                return True
+        return False
+
+
+class Hub:
+    """Listens and looks, from the first reader on, in two threads (greenlets under gunicorn's gevent workers)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers: dict[str, set[Reader]] = {}
+        self._looks: Daemon | None = None
+        self._hears = False
+        self._hears_since = math.inf
+        """Nothing that was announced after this time has been missed."""
+        self._spoken: dict[str, float] = {}
+        """When deltas of a turn were heard last, while Redis may still keep them; the oldest first."""
+        self._stopping = threading.Event()
+        self._may_look = threading.Event()
+        """A reason to look before it is time to."""
+
+    @contextmanager
+    def follow(self, turn_id: str, seen: float = 0) -> Iterator[Reader]:
+        """Read a turn's news from now on; `seen` as in `Reader`."""
+        reader = Reader(seen)
+        with self._lock:
+            self._readers.setdefault(turn_id, set()).add(reader)
+            if self._looks is None:
+                Daemon("live news", self._listen, stopping=self._stopping).start()
+                self._looks = Daemon("live looks", self._look, stopping=self._stopping).start()
+        try:
+            yield reader
+        finally:
+            with self._lock:
+                self._readers[turn_id].discard(reader)
+                if not self._readers[turn_id]:
+                    del self._readers[turn_id]
+
+    def may_have_spoken(self, turn_id: str) -> bool:
+        """Whether Redis may keep deltas of a turn that its readers of now have not heard."""
+        hears_all = time.monotonic() - self._hears_since > DELTAS_TTL_S
+        return not hears_all or turn_id in self._spoken
+
+    def close(self) -> None:
+        """Hand nothing on from now on. When it returns, no look is under way; the listener ends within seconds."""
+        self._stopping.set()
+        self._may_look.set()
+        if self._looks:
+            self._looks.stop(_CLOSING_S)
+
+    def _listen(self) -> None:
+        """Hand on what is announced, until the connection is lost."""
+        try:
+            for message in redis.listen():
+                if self._stopping.is_set():
+                    return
+                if not self._hears:
+                    self._hears, self._hears_since = True, time.monotonic()
+                    self._may_look.set()  # what was announced before was not heard
+                if message is not None:
+                    self._hand_on(message)
+        except Unavailable:
+            self._hears, self._hears_since = False, math.inf
+            self._stopping.wait(_RECONNECT_S)
+            raise
+        finally:
+            self._hears, self._hears_since = False, math.inf
+
+    def _hand_on(self, message: bytes) -> None:
+        try:
+            news = read_news(message)
+        except ValueError as error:
+            log.warning("news.malformed", bytes=len(message), error=type(error).__name__)
+            counts().add("turnloom_news_malformed_total")
+            return
+        for turn_id, items in news:
+            if any(kind == DELTA for _, kind, _ in items):
+                self._note_spoken(turn_id)
+            for reader in self._readers_of(turn_id):
+                reader.put(items)
+
+    def _note_spoken(self, turn_id: str) -> None:
+        now = time.monotonic()
+        self._spoken.pop(turn_id, None)
+        self._spoken[turn_id] = now
+        while now - self._spoken[oldest := next(iter(self._spoken))] > DELTAS_TTL_S:
+            del self._spoken[oldest]
+
+    def _look(self) -> None:
+        """Tell readers of whose turn the ledger knows more, once."""
+        self._may_look.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
+        self._may_look.clear()
+        with self._lock:
+            turn_ids = [] if self._stopping.is_set() else list(self._readers)
+        for turn_id, stand in _stands(turn_ids).items():
+            for reader in self._readers_of(str(turn_id)):
+                reader.note(stand)
+
+    def _readers_of(self, turn_id: str) -> tuple[Reader, ...]:
+        with self._lock:
+            return tuple(self._readers.get(turn_id, ()))
+
+
+def _stands(turn_ids: list[str]) -> Mapping[UUID, Stand]:
+    if not turn_ids:
+        return {}
+    with statement() as db:
+        return events.stands(db, [UUID(turn_id) for turn_id in turn_ids])
+
+
+@lru_cache
+def hub() -> Hub:
+    """Return this process's hub."""
+    return Hub()

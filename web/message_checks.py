@@ -1,0 +1,113 @@
+"""Judge a message at the door: whether this caller may ask for it, and whether it is something that we do."""
+
+import hashlib
+from typing import Any
+
+import orjson
+from flask import request
+from pydantic import TypeAdapter, ValidationError
+
+from models.connections.database import transaction
+from models.contracts.turn import Identifier, TurnRequest
+from models.errors import Invalid
+from models.ledger import conversations
+from models.ledger.turns import NewTurn
+from models.runtime.ids import new_id
+from models.runtime.settings import settings
+from planner.agents import AgentProfile
+from planner.plan.validation import validate
+from web import gate
+from web.auth import caller, demand
+from web.catalogue import catalogue
+from web.errors import fault
+
+CHANNEL = "api"
+_IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
+_LARGEST_SEQUENCE = 2**53
+"""Whole numbers in JSON are exact up to here."""
+
+
+def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
+    """Return the turn to open for a message; `may_open`: whether the backlog has room for it.
+
+    Raises:
+        Invalid: the message asks for what is not carried out, or the agent does not work in that mode.
+        InvalidPlan: its plan breaks rules; every fault is named.
+        NotFound: there is no such agent.
+        PolicyDenied: it brings a plan, and the key may not.
+    """
+    message = _identified(message)
+    _refuse_unsupported(message)
+    if (message.agent, message.mode, message.plan) != (None, None, None):
+        _check_against(_agent(message), message)
+    return NewTurn(
+        id=new_id(),
+        tenant_id=caller().tenant_id,
+        conversation_id=message.conversation_id or str(new_id()),
+        channel=CHANNEL,
+        body_hash=_body_hash(message),
+        default_agent=settings().default_agent,
+        deadline_ms=message.deadline_ms or settings().turn_deadline_ms,
+        request=message,
+        may_open=may_open,
+        sequence=_sequence(message.metadata),
+        order_ms=settings().order_window_ms,
+        # Nothing is ever merged into a plan.
+        burst_ms=settings().burst_window_ms if message.plan is None else 0,
+    )
+
+
+def _sequence(metadata: dict[str, Any]) -> int | None:
+    """Return the sender's number of a message; None where its metadata has no whole number of that name."""
+    number = metadata.get("sequence")
+    return number if type(number) is int and 1 <= number <= _LARGEST_SEQUENCE else None
+
+
+def _identified(message: TurnRequest) -> TurnRequest:
+    """Take the message's id from the header `Idempotency-Key`, where it comes that way."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None or key == message.message_id:
+        return message
+    detail = None
+    if message.message_id is not None:
+        detail = "differs from message_id; send one of the two"
+    else:
+        try:
+            _IDENTIFIER.validate_python(key)
+        except ValidationError:
+            detail = "write 1-128 visible ASCII characters"
+    if detail is not None:
+        raise Invalid(f"Idempotency-Key: {detail}", faults=[fault("Idempotency-Key", "bad_header", detail)])
+    return message.model_copy(update={"message_id": key})
+
+
+def _body_hash(message: TurnRequest) -> bytes:
+    """Hash what was asked for. A field that is absent and one with its default value ask for the same."""
+    content = message.model_dump(exclude={"message_id"})
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
+
+
+def _refuse_unsupported(message: TurnRequest) -> None:
+    if message.callback_url is not None:
+        detail = "callbacks are not sent; wait with `?wait=`, follow the events, or read the turn"
+        raise Invalid(
+            f"callback_url: {detail}", code="unsupported", faults=[fault("callback_url", "unsupported", detail)]
+        )
+
+
+def _agent(message: TurnRequest) -> AgentProfile:
+    """Return the agent that will answer: the message's, else the conversation's own, else the default."""
+    name = message.agent
+    if name is None and message.conversation_id is not None:
+        with gate.lookups().passed(), transaction() as db:
+            name = conversations.agent_of(db, caller().tenant_id, message.conversation_id)
+    return catalogue().agents.get(name or settings().default_agent)
+
+
+def _check_against(agent: AgentProfile, message: TurnRequest) -> None:
+    if message.mode is not None and message.mode not in agent.modes:
+        detail = f"the agent {agent.name} works in: {', '.join(agent.modes)}"
+        raise Invalid(f"mode: {detail}", faults=[fault("mode", "mode_not_allowed", detail)])
+    if message.plan is not None:
+        demand("plans:submit")
+        validate(message.plan, catalogue().registry.allowed(agent.tools), agent.limits)

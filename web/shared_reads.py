@@ -1,0 +1,94 @@
+"""Read the ledger for many who ask: one round of statements for all who come while the one before is under way.
+
+For what a crowd asks for, each about a turn of its own: turns as they stand, and their events.
+"""
+
+import os
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar
+from uuid import UUID
+
+from models.errors import NotFound, Unavailable
+from models.runtime.batching import Gatherer
+from web import gate
+from web.precedence import give_way
+
+Key = TypeVar("Key", bound=Hashable)
+Found = TypeVar("Found")
+
+_PATIENCE_S = 20.0
+_MOMENT_S = 0.005
+"""Between two rounds, so that a crowd costs few of them, and a message that comes meanwhile is accepted in between."""
+
+
+def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Found | None:
+    """Return what a reader, which reads for many keys at a time, finds of this one; None where it finds nothing.
+
+    Raises:
+        Unavailable: Postgres does not answer, or too many wait already.
+    """
+    asked = _Asked(reader, key)
+    with gate.shared_reads().admitted():
+        _reader().put(asked)
+        try:
+            found: Found | None = asked.found.result(_PATIENCE_S)
+        except TimeoutError as error:
+            asked.found.cancel()
+            message = f"Postgres did not answer within {_PATIENCE_S:.0f} s"
+            raise Unavailable(message, code="database_unavailable") from error
+    give_way()
+    return found
+
+
+def turn_id_of(text: str) -> UUID:
+    """Return the id of a turn as a caller writes it.
+
+    Raises:
+        NotFound: this is none.
+    """
+    try:
+        return UUID(text)
+    except ValueError:
+        raise no_turn() from None
+
+
+def no_turn() -> NotFound:
+    """Return the error for a turn that there is not, or that is another tenant's."""
+    return NotFound("there is no turn of that id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    reader: Callable[[Sequence[Any]], Mapping[Any, Any]]
+    key: Any
+    found: "Future[Any]" = field(default_factory=Future)
+
+
+@lru_cache
+def _reader() -> Gatherer[_Asked]:
+    return Gatherer("reader", _answer, moment_s=_MOMENT_S, at_most=gate.READ_AT_ONCE)
+
+
+os.register_at_fork(after_in_child=_reader.cache_clear)
+
+
+def _answer(put: Sequence[_Asked]) -> None:
+    asked = [each for each in put if each.found.set_running_or_notify_cancel()]
+    if not asked:
+        return
+    began = time.monotonic()
+    keys = {each.reader: list({other.key for other in asked if other.reader == each.reader}) for each in asked}
+    try:
+        found = {reader: reader(of) for reader, of in keys.items()}
+    except BaseException as error:
+        for each in asked:
+            each.found.set_exception(error)
+        raise
+    finally:
+        gate.shared_reads().note(time.monotonic() - began)
+    for each in asked:
+        each.found.set_result(found[each.reader].get(each.key))

@@ -1,0 +1,97 @@
+"""The Celery application, and the settings that experience with Redis as a broker has shown to be necessary.
+
+docs/decisions/0003-worker-pools.md gives the reasons; docs/decisions/0001-ledger-and-canvas.md says why a lost message
+is no lost work.
+"""
+
+from typing import Any
+
+from celery import Celery, Task
+from celery.signals import after_task_publish, setup_logging
+from kombu import Exchange, Queue
+from kombu.transport import TRANSPORT_ALIASES
+
+from models.runtime.crash_points import reach
+from models.runtime.logging import configure_logging, log
+from models.runtime.settings import settings
+
+QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
+"""Apart from each other, so that a full tool queue never blocks planning."""
+
+
+class RoadTask(Task):  # type: ignore[type-arg]
+    """The base of our tasks: what escapes from one is logged with its ids; no argument is more than an id."""
+
+    abstract = True
+    Request = "workers.broker.task_request:TaskRequest"
+
+    def on_failure(self, exc: BaseException, task_id: str, args: Any, *_: Any) -> None:
+        """Log what Celery has caught at the edge."""
+        turn_id = args[0] if args else None
+        log.error("task.failed", task=self.name, task_id=task_id, turn_id=turn_id, exc_info=exc)
+
+
+def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
+    """Return an application with our settings. `options` are those of `Celery`."""
+    url = settings().redis_url
+    TRANSPORT_ALIASES["redis"] = "workers.broker.transport:Transport"
+    made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=backend, task_cls=RoadTask, **options)
+    made.conf.update(
+        include=[
+            *(
+                "workers.planning",
+                "workers.broker.canvas",
+                "workers.execution",
+                "workers.running.lanes",
+                "workers.responding",
+                "workers.recovery",
+            ),
+            *("workers.upkeep.heartbeat", "workers.upkeep.admission", "workers.upkeep.cleaning"),
+            *("workers.upkeep.summaries", "workers.upkeep.audit_seal", "workers.turns.accounting"),
+        ],
+        task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
+        task_default_queue="maintenance",
+        task_create_missing_queues=False,
+        # One BRPOP a message instead of nine commands; what a killed worker held is found by its leases. With the
+        # broker out or hanging, a publisher is told soon: the ledger remembers, and the sweep sends again. No queue has
+        # priorities, for each of which there would be a list to look into.
+        broker_transport_options={
+            "ack_emulation": False,
+            "socket_connect_timeout": 2,
+            "socket_timeout": 5,
+            "max_retries": 1,
+            "interval_start": 0,
+            "priority_steps": [0],
+        },
+        broker_connection_retry_on_startup=True,
+        broker_pool_limit=32,
+        task_publish_retry_policy={"max_retries": 10, "interval_start": 0, "interval_step": 0.1, "interval_max": 1},
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_soft_shutdown_timeout=20,
+        # No event when a task is sent: it would come late and put the task's own name over its tool's.
+        worker_send_task_events=settings().task_events,
+        task_track_started=False,
+        task_ignore_result=True,
+        beat_schedule={
+            # Where tools are called, because it asks the same outside services; one that waited for long is in vain.
+            "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
+            "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
+            "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},
+        },
+    )
+    return made
+
+
+app = make_app("workers.broker.chords:Backend")
+
+
+@setup_logging.connect
+def _log_our_way(**_: Any) -> None:
+    configure_logging()
+
+
+@after_task_publish.connect
+def _note_sent(sender: str | None = None, **_: Any) -> None:
+    reach(f"{sender}.sent")

@@ -1,0 +1,37 @@
+"""The application of beat: the schedule, but no tasks and no results, so that it starts at once and stays small."""
+
+from contextlib import suppress
+from socket import gethostname
+from typing import Any
+
+from celery import beat
+from celery.signals import beat_init
+
+from models.connections import redis
+from models.errors import Unavailable
+from workers.broker.app import make_app
+from workers.upkeep import watchdog
+from workers.upkeep.pulse import Pulse
+
+app = make_app("disabled", set_as_current=False)
+app.conf.update(include=[], beat_max_loop_interval=2.0)
+
+ALIVE_S = 6.0
+"""Beat that has missed three ticks counts as gone."""
+
+
+class Scheduler(beat.Scheduler):
+    """Celery's scheduler, which tells with each tick that it runs."""
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Send what is due; return the seconds until the next tick."""
+        with suppress(Unavailable):  # sending says it, too
+            redis.note_beat(ALIVE_S)
+        wait_s: float = super().tick(*args, **kwargs)
+        return wait_s
+
+
+@beat_init.connect
+def _start(**_: Any) -> None:
+    Pulse("beat", f"beat@{gethostname()}").start()
+    watchdog.start()

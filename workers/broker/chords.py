@@ -1,0 +1,120 @@
+"""Groups and chords: how they begin, and how a chord is counted.
+
+They run as Celery runs them: its worker tells the backend of each task of a header that has ended, and the last one
+sends the body. But a header is sent by one command to Redis and a task of it counted by another, where Celery has some
+ten for each task: results that nobody reads, subscriptions to them, a claim on the body. The ledger finds a body that
+was not sent, and refuses one that was sent twice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from celery import chord
+from celery.backends.base import DisabledBackend
+from celery.canvas import Signature, _chain
+from celery.states import SUCCESS
+from celery.utils import uuid
+
+from models.connections.redis import run_script
+from models.errors import Unavailable
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from workers.broker.messages import Message
+from workers.dispatch import PUBLISH_ERRORS, publish
+
+_CHORD_S = 86_400
+"""How long a chord waits for the next task of its header; then it is left to the ledger."""
+_COPIES_S = 300
+"""How long after its end copies of its messages may still come."""
+_FOLLOWS = ("chain", "chord", "group_id", "group_index")
+
+
+@Signature.register_type(name="fork")
+class Fork(chord):
+    """Branches that begin together, and the task that follows all of them, if there is one: a chord, or a group."""
+
+    def __init__(self, header: Any, body: Any = None, **options: Any) -> None:
+        super().__init__(header, body, **options)
+        self["subtask_type"] = "fork"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing follows."""
+        return self.body is None
+
+    def close(self, task: Signature) -> None:
+        """Let a task follow."""
+        self["kwargs"]["body"] = task
+
+    def apply_async(self, *_: Any, chain: Any = None, **__: Any) -> None:  # type: ignore[override]  # nobody asks for more
+        """Begin, where a chain has come to here."""
+        _send([*beginning(self, self.options | ({"chain": chain} if chain else {}))])
+
+
+def beginning(canvas: Signature, follows: Mapping[str, Any] | None = None) -> Iterator[Message]:
+    """Yield the messages with which a canvas begins; `follows` says, as in a message, what comes after its end."""
+    follows = follows or {}
+    if isinstance(canvas, Fork):
+        yield from _branches(canvas, follows)
+    elif isinstance(canvas, _chain):
+        first, *rest = canvas.tasks
+        rest[-1].options.update(follows)
+        yield from beginning(first, {"chain": rest[::-1]})
+    else:
+        yield message(canvas, follows)
+
+
+def message(task: Mapping[str, Any], follows: Mapping[str, Any]) -> Message:
+    """Return the message of a plain task."""
+    options = {**task["options"], **follows}
+    return Message(
+        task=task["task"],
+        args=task["args"],
+        queue=options["queue"],
+        argsrepr=options["argsrepr"],
+        label=options.get("shadow"),
+        time_limit=options.get("time_limit"),
+        follows={name: options[name] for name in _FOLLOWS if name in options},
+    )
+
+
+def _branches(fork: Fork, follows: Mapping[str, Any]) -> Iterator[Message]:
+    body, branches = fork.body, fork.tasks
+    if fork.is_open:
+        for branch in branches:
+            yield from beginning(branch)
+        return
+    body.options.update(follows)
+    body["chord_size"] = len(branches)
+    group_id = uuid()
+    for index, branch in enumerate(branches):
+        yield from beginning(branch, {"chord": body, "group_id": group_id, "group_index": index})
+
+
+class Backend(DisabledBackend):
+    """Counts for chords, and keeps no result: the ledger does."""
+
+    def on_chord_part_return(self, request: Any, state: str, *_: Any, **__: Any) -> None:
+        """Count a task of a header that has come to its end; the last one sends the body."""
+        body = request.chord
+        if state != SUCCESS:
+            return  # recovery goes on, if there is something to go on with
+        try:
+            is_last = _is_last(request.group, request.group_index, body["chord_size"])
+        except Unavailable as error:
+            log.warning("chord.uncounted", body=body["options"]["argsrepr"], error=error.code)
+            return
+        if is_last:
+            reach("chord.complete")
+            _send([message(body, {})])
+
+
+def _send(messages: Sequence[Message]) -> None:
+    try:
+        publish(messages)
+    except PUBLISH_ERRORS as error:
+        log.warning("canvas.unsent", first=messages[0].argsrepr, error=type(error).__name__)
+
+
+def _is_last(group: str, index: int, size: int) -> bool:
+    return bool(run_script("chord", [f"turnloom:chord:{group}"], [index, size, _CHORD_S, _COPIES_S], spare=False))

@@ -1,0 +1,80 @@
+"""The command lines of our processes, the same in production and in the embedded stack."""
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+from models.errors import Unavailable
+from models.runtime.settings import Placement
+
+PLANNING_QUEUES = ("plan", "respond", "deliver", "maintenance")
+_CLIENTS_PER_PROCESS = 4_000
+_GRACE_S = 5
+
+
+def queues_of_threads(planners: int, tool_workers: int, placement: Placement) -> dict[str, Sequence[str]]:
+    """Return the queues that each worker of threads serves, by its name: some plan and answer, others are for tools.
+
+    With the placement `dense` all serve all of them: who plans a turn goes on with its tools, and saves a message.
+    """
+    served: dict[str, Sequence[str]] = {"plan": PLANNING_QUEUES}
+    served |= {f"plan-{number}": PLANNING_QUEUES for number in range(2, planners + 1)}
+    served |= {f"io-{number}": ("tools.io",) for number in range(1, tool_workers + 1)}
+    return dict.fromkeys(served, (*PLANNING_QUEUES, "tools.io")) if placement == "dense" else served
+
+
+def web_command(*, bind: str, processes: int) -> list[str]:
+    """Serve HTTP by gunicorn: gevent workers, because an open event stream must not hold a thread.
+
+    `bind`: `HOST:PORT`, or `fd://NUMBER` of an open socket. A socket that systemd hands over takes its place. The grace
+    is short, because streams do not end by themselves; their readers come back and resume.
+    """
+    return [
+        *(sys.executable, "-m", "gunicorn", "web.app:create_app()"),
+        *("--config", "python:web.gunicorn_conf"),
+        *("--bind", bind),
+        *("--workers", str(processes)),
+        *("--worker-class", "web.connections.Worker"),
+        *("--worker-connections", str(_CLIENTS_PER_PROCESS)),
+        *("--graceful-timeout", str(_GRACE_S)),
+        *("--keep-alive", "75"),  # a connection may have several requests; TURNLOOM_API_IDLE_TIMEOUT_S bounds the time
+        "--no-control-socket",
+    ]
+
+
+def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
+    """Run tasks of these queues. Workers do not watch each other: recovery and the ledger do."""
+    return [
+        *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.app", "worker"),
+        *("--queues", ",".join(queues)),
+        *("--pool", pool),
+        *("--concurrency", str(concurrency)),
+        *("--hostname", f"{name}@%h"),
+        *("--loglevel", "WARNING"),
+        *("--without-gossip", "--without-mingle"),
+    ]
+
+
+def beat_command() -> list[str]:
+    """Send the periodic tasks. The schedule is in the code, so that no file of it is kept."""
+    return [
+        *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.beat", "beat"),
+        *("--scheduler", "workers.broker.beat:Scheduler"),
+        *("--loglevel", "WARNING"),
+    ]
+
+
+def flower_command(*, host: str, port: int) -> list[str]:
+    """Show queues, workers and tasks. Read-only: what becomes of a step is decided in the ledger, not by a click.
+
+    Raises:
+        Unavailable: Flower is not installed.
+    """
+    if find_spec("flower") is None:
+        raise Unavailable("Flower is not installed: install it with `pip install 'turnloom[flower]'`")
+    return [
+        *(sys.executable, "-m", "celery", "-A", "workers.broker.app", "flower"),
+        f"--address={host}",
+        f"--port={port}",
+        "--read_only",
+    ]

@@ -1,0 +1,128 @@
+"""`set`, `remove`, `diff` and `history`: a tenant's own texts in place of shipped prompts and agents."""
+
+import difflib
+from typing import IO
+from uuid import UUID
+
+import click
+
+from models.connections.database import transaction
+from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Overrides
+from models.errors import NotFound
+from models.ledger import overrides, tenants
+from models.ledger.override_cache import read_overrides
+from models.runtime.settings import settings
+from planner.tenant_texts import Tailored, assemble
+from workers.cli.output import json_option, print_json, print_rows
+
+for_tenant = click.option("--tenant", "tenant_name", default=None, help="As this tenant has them.")
+_of_tenant = click.option("--tenant", "tenant_name", required=True, help="Whose text it is.")
+_by = click.option("--by", default="operator", show_default=True, help="Who changes it, for the history.")
+
+
+def in_effect(tenant_name: str | None) -> tuple[Overrides, Tailored]:
+    """Return a tenant's own texts and what is in effect for it; what is shipped, where no tenant is named."""
+    if tenant_name is None:
+        return NO_OVERRIDES, assemble(NO_OVERRIDES, settings().prompts_dir)
+    own = read_overrides(_id(tenant_name))
+    return own, assemble(own, settings().prompts_dir)
+
+
+def add_changing(group: click.Group, folder: str) -> None:
+    """Give a group the commands that change what a tenant has; its names are paths in this folder of prompts/."""
+    group.add_command(_setting(folder))
+    group.add_command(_removing(folder))
+    group.add_command(_diff(folder))
+    group.add_command(_history(folder))
+
+
+def _setting(folder: str) -> click.Command:
+    @click.command("set")
+    @click.argument("name")
+    @click.argument("file", type=click.File(encoding="utf-8"))
+    @_of_tenant
+    @_by
+    @json_option
+    def set_text(name: str, file: IO[str], tenant_name: str, by: str, as_json: bool) -> None:
+        """Put a text from a FILE, or `-` for standard input, in place of the shipped one. It is checked first."""
+        text = file.read(LARGEST_TEXT + 1)
+        _, source = in_effect(tenant_name)[1].with_text(folder + name, text).in_effect(folder + name)
+        version = _write(folder + name, text, tenant_name, by)
+        if as_json:
+            print_json({"name": name, "source": source, "version": version})
+        else:
+            click.echo(f"{source} is version {version} of {tenant_name}'s overrides; it counts within seconds")
+
+    return set_text
+
+
+def _removing(folder: str) -> click.Command:
+    @click.command("remove")
+    @click.argument("name")
+    @_of_tenant
+    @_by
+    @json_option
+    def remove(name: str, tenant_name: str, by: str, as_json: bool) -> None:
+        """Take a tenant's own text back: what is shipped counts again. The history keeps it."""
+        found = read_overrides(_id(tenant_name)).texts.get(folder + name)
+        if found is None or found.origin != "ledger":
+            raise NotFound(f"the ledger has no text of {tenant_name!r} for {folder + name!r}")
+        version = _write(folder + name, None, tenant_name, by)
+        if as_json:
+            print_json({"name": name, "version": version})
+        else:
+            click.echo(f"removed {folder + name} with version {version} of {tenant_name}'s overrides")
+
+    return remove
+
+
+def _diff(folder: str) -> click.Command:
+    @click.command("diff")
+    @click.argument("name")
+    @_of_tenant
+    def diff(name: str, tenant_name: str) -> None:
+        """Show what a tenant has otherwise than shipped; nothing, where it has no text of its own."""
+        own = in_effect(tenant_name)[1].in_effect(folder + name)[0]
+        try:
+            shipped = in_effect(None)[1].in_effect(folder + name)[0]
+        except NotFound:
+            shipped = ""  # a style or an agent that only the tenant has
+        before, after = (text.splitlines(keepends=True) for text in (shipped, own))
+        path = folder + name
+        lines = difflib.unified_diff(before, after, f"shipped/{path}", f"{tenant_name}/{path}")
+        click.echo("".join(lines), nl=False)
+
+    return diff
+
+
+def _history(folder: str) -> click.Command:
+    @click.command("history")
+    @click.argument("name")
+    @_of_tenant
+    @json_option
+    def history(name: str, tenant_name: str, as_json: bool) -> None:
+        """List the changes that the ledger has, the newest first. `show NAME --version N` prints a text."""
+        with transaction() as db:
+            rows = overrides.history(db, tenants.find(db, tenant_name).id, folder + name)
+        changes = [
+            {
+                "version": row.version,
+                "change": "removed" if row.text is None else "set",
+                "created_by": row.created_by,
+                "created_at": row.created_at,
+            }
+            for row in rows
+        ]
+        print_rows(["version", "change", "created_by", "created_at"], changes, as_json=as_json)
+
+    return history
+
+
+def _id(tenant_name: str) -> UUID:
+    with transaction() as db:
+        return tenants.find(db, tenant_name).id
+
+
+def _write(name: str, text: str | None, tenant_name: str, by: str) -> int:
+    with transaction() as db:
+        return overrides.write(db, tenants.find(db, tenant_name).id, name, text, by)

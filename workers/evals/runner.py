@@ -1,0 +1,90 @@
+"""Hold golden conversations with an agent over the API, and tell how each went."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from models.errors import Unavailable
+from models.runtime.ids import new_id
+from workers.cli.client import Api
+from workers.evals.check import first_difference
+from workers.evals.conversations import Golden, Said
+from workers.evals.values import difference
+
+_DEADLINE_MS = 120_000
+"""No turn of a conversation is waited for longer."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A golden conversation that was held, as far as it went."""
+
+    golden: Golden
+    turns: list[dict[str, Any]]
+    """As the API shows them."""
+    difference: str | None
+    """The first thing that was not as expected: then its later messages were not sent. None: it passed."""
+
+    @property
+    def name(self) -> str:
+        """Agent and name."""
+        return f"{self.golden.agent}/{self.golden.name}"
+
+
+def hold(api: Api, golden: Golden) -> Held:
+    """Send a conversation's messages, each when the turn before it has ended, until one is not answered as expected."""
+    conversation_id = str(new_id())
+    turns: list[dict[str, Any]] = []
+    for number, said in enumerate(golden.turns, 1):
+        message = _message(said, turns)
+        try:
+            turns.append(_answered(api, golden, said, message, conversation_id))
+            found = _difference(api, said, turns[-1], golden)
+        except Unavailable as error:
+            found = str(error)
+        if found:
+            return Held(golden, turns, f"turn {number} ({message!r}): {found}")
+    return Held(golden, turns, None)
+
+
+def _message(said: Said, turns: Sequence[dict[str, Any]]) -> str:
+    if said.say is not None:
+        return said.say
+    assert said.choose is not None
+    offered = [choice for choices in _choices(turns[-1]).values() for choice in choices] if turns else []
+    return str(offered[said.choose - 1]) if said.choose <= len(offered) else f"choice {said.choose}"
+
+
+def _choices(turn: dict[str, Any]) -> dict[str, list[Any]]:
+    question = turn["reply"]["question"] if turn["reply"] else None
+    return question["choices"] if question else {}
+
+
+def _answered(api: Api, golden: Golden, said: Said, message: str, conversation_id: str) -> dict[str, Any]:
+    request = {
+        "message": message,
+        "agent": golden.agent,
+        "conversation_id": conversation_id,
+        "user": {"id": golden.user, "timezone": golden.timezone, "locale": golden.locale},
+        "deadline_ms": _DEADLINE_MS,
+    }
+    accepted = api.post_turn(**request, **({"mode": said.mode} if said.mode else {}))
+    for _ in api.events(accepted["turn_id"]):
+        pass
+    return api.turn(accepted["turn_id"])
+
+
+def _difference(api: Api, said: Said, turn: dict[str, Any], golden: Golden) -> str | None:
+    slots = api.memory(turn["conversation_id"])["slots"] if said.expect.slots else {}
+    day = _day(turn, golden)
+    found = first_difference(said.expect, turn, slots, day)
+    if found is not None or said.expect.contradictions is None:
+        return found
+    known = api.knowledge(turn["conversation_id"])
+    return difference(said.expect.contradictions, known["contradictions"], day, "contradictions")
+
+
+def _day(turn: dict[str, Any], golden: Golden) -> date:
+    return datetime.fromisoformat(turn["created_at"]).astimezone(ZoneInfo(golden.timezone)).date()

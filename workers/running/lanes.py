@@ -1,0 +1,55 @@
+"""The task that runs lanes: what a message brings, looked at or claimed."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from celery import Task
+from celery.exceptions import Ignore
+
+from models.connections.redis import announce
+from models.errors import Unavailable
+from models.ledger.shared_steps import Looking
+from models.ledger.steps import Claim
+from models.runtime.logging import log
+from workers.broker.app import app
+from workers.execution import Executor
+from workers.running import step_commits
+from workers.running.step_call import only_reads
+from workers.upkeep.heartbeat import current_holder
+
+
+@app.task(name="run_steps", bind=True, Request="workers.running.isolation:StepRequest")
+def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
+    """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
+    queue = str((self.request.delivery_info or {})["routing_key"])
+    run_lanes(UUID(turn_id), lanes, generation, slots, queue)
+
+
+def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, slots: int, queue: str) -> None:
+    """Run lanes and what follows from them, as a task of this queue.
+
+    Raises:
+        Ignore: they are not ours to run, or not now.
+    """
+    holder = current_holder()
+    try:
+        claim = _looked_at(turn_id, lanes, generation) if queue != "tools.cpu" else None
+        if claim is None:
+            claim = step_commits.claim(turn_id, lanes, generation, holder)
+    except Unavailable as error:
+        log.warning("step.unclaimed", turn_id=str(turn_id), steps=lanes, error=error.code)
+        raise Ignore from error
+    if claim.verdict == "done":
+        return
+    if claim.turn is None:
+        log.info("step.refused", turn_id=str(turn_id), steps=lanes, verdict=claim.verdict)
+        raise Ignore
+    announce(turn_id, claim.events)
+    Executor(turn_id, claim.turn, generation, queue, holder).run(claim.lanes, slots, claim.at)
+
+
+def _looked_at(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
+    """Return what lanes go on with, where that need not be claimed; None: it must be."""
+    looked = step_commits.look(Looking(turn_id, lanes, generation))
+    return looked if looked and all(lane.step and only_reads(lane.step) for lane in looked.lanes) else None

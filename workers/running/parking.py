@@ -1,0 +1,104 @@
+"""Park steps: give one that is claimed back to the ledger, without an outcome.
+
+A call that a person must approve waits for the decision, one whose failure names a time waits for that time, and a
+write whose backend cannot say what became of it waits to be asked about again. None of them holds a worker, a slot or a
+lease meanwhile. When the step may go on, its turn is compiled anew.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeGuard
+from uuid import UUID
+
+import orjson
+
+from models.connections.database import statement
+from models.connections.redis import announce
+from models.errors import Unavailable
+from models.ledger import approvals
+from models.ledger.approvals import Request
+from models.ledger.steps import ClaimedStep, FinishedStep
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from tools.registry import Tool
+from workers.running.outcomes import Outcome, Parked, failed
+from workers.running.tool_metrics import count_end
+
+MOST_PARKED = 3
+"""Times that a step is parked before a further failure of its call is final, whatever time it names."""
+ASK_BACK = [timedelta(seconds=pause) for pause in (2, 5, 15, 60)]
+"""Pauses before a backend is asked again what became of a write; the last one is repeated until the turn's deadline."""
+_MASK = "***"
+
+
+def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:
+    """Ask for approval of the call that a step is about to make. None: it is approved, with exactly these arguments."""
+    request = Request(step.id, step.attempt, args, masked(args, tool.redact), args_hash(tool.name, args))
+    try:
+        with statement() as db:
+            answer = approvals.ask(db, turn_id, request, timedelta(seconds=settings().approval_timeout_s))
+    except Unavailable as error:
+        # Without a word the step is let go of: its lease runs out, and who claims it next asks again.
+        log.warning("approval.unasked", turn_id=str(turn_id), step_id=step.id, error=error.code)
+        return Parked(step.id, step.attempt)
+    if answer.verdict == "approved":
+        return None
+    if answer.verdict == "closed":
+        return failed(step, "CANCELLED", "the turn was stopped before this step was approved")
+    if answer.verdict == "asked":
+        reach("approval.asked")
+        log.info("approval.asked", turn_id=str(turn_id), step_id=step.id)
+    announce(turn_id, answer.events)
+    return Parked(step.id, step.attempt)
+
+
+def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
+    """Park the step of a call whose failure names the time to make it again; return any other outcome as it is.
+
+    So, too, where the backend of a write is to be asked later what became of it: at the time that the failure names, or
+    after `ASK_BACK` pauses.
+    """
+    if not is_due(outcome):
+        return outcome
+    assert outcome.error is not None
+    try:
+        with statement() as db:
+            told = approvals.delay(db, turn_id, outcome, _pauses(outcome.error), MOST_PARKED)
+    except Unavailable as error:
+        log.warning("step.not_delayed", turn_id=str(turn_id), step_id=outcome.id, error=error.code)
+        # A write is let go of: its lease runs out, and who claims it next asks the backend.
+        return Parked(outcome.id, outcome.attempt) if outcome.ask_again else outcome
+    if told is None:
+        if outcome.ask_again:
+            count_end(step.tool, outcome)
+        return outcome
+    reach("step.delayed")
+    announce(turn_id, told)
+    return Parked(outcome.id, outcome.attempt)
+
+
+def is_due(outcome: Outcome) -> TypeGuard[FinishedStep]:
+    """Tell whether a step is to be tried, or asked about, again later."""
+    return isinstance(outcome, FinishedStep) and (outcome.ask_again or "retry_at" in (outcome.error or {}))
+
+
+def _pauses(error: dict[str, Any]) -> Sequence[timedelta]:
+    if "retry_at" not in error:
+        return ASK_BACK
+    return [max(timedelta(0), datetime.fromisoformat(error["retry_at"]) - datetime.now(UTC))]
+
+
+def args_hash(tool: str, args: dict[str, Any]) -> str:
+    """Return what an approval is bound to: SHA-256 over the tool's name and the arguments as canonical JSON."""
+    return hashlib.sha256(f"{tool}|".encode() + orjson.dumps(args, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def masked(value: Any, secret: frozenset[str]) -> Any:
+    """Return a value with the fields of these names masked, at any depth."""
+    if isinstance(value, dict):
+        return {name: _MASK if name in secret else masked(inner, secret) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [masked(inner, secret) for inner in value]
+    return value

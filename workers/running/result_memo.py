@@ -1,0 +1,84 @@
+"""Remember: what a call found in this conversation is not fetched again while it holds.
+
+Only calls that read, whose tool says how long their results hold. The same call is the same tool with the same
+arguments, references filled in and defaults added, for the same person. Nothing is remembered past the person's
+midnight: what a tool says of "tomorrow" it says of one day.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import orjson
+from pydantic import ValidationError
+
+from models.connections.database import statement
+from models.contracts.envelope import Envelope
+from models.errors import Unavailable
+from models.ledger import memory
+from models.ledger.steps import ClaimedStep, FinishedStep
+from models.runtime.logging import log
+from tools.context import ToolContext
+from tools.registry import Tool
+from workers.running.outcomes import ended
+
+MAX_RESULT_BYTES = 65_536
+"""A longer result is fetched again: what is remembered is read with every turn."""
+
+
+def through_memory(
+    step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext, make: Callable[[], Envelope]
+) -> FinishedStep:
+    """End a step with what is remembered of its call, else with what comes of making it, to be remembered."""
+    key = input_hash(tool, args, context.user)
+    if key is None:
+        return ended(step, make())
+    # An inline tool's call costs less than looking for it.
+    known = None if tool.inline or tool.always_made else _look_up(tool, key, context)
+    if known is not None:
+        return FinishedStep(step.id, step.attempt, "succeeded", result=known, cache="memory", input_hash=key)
+    return _to_be_remembered(ended(step, make()), tool, args, key, context)
+
+
+def input_hash(tool: Tool, args: dict[str, Any], user: dict[str, Any]) -> str | None:
+    """Return what makes a call the same as another one; None where its results are not remembered, or it is refused."""
+    if tool.remember_s is None or tool.effect != "read" or tool.requires_approval:
+        return None
+    try:
+        full = tool.input.model_validate(args).model_dump(mode="json")
+    except ValidationError:
+        return None
+    canonical = orjson.dumps([tool.name, full, user], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(canonical).hexdigest()[:40]
+
+
+def _look_up(tool: Tool, key: str, context: ToolContext) -> Any:
+    try:
+        with statement() as db:
+            known = memory.find(db, context.tenant_id, context.conversation_id, tool.name, key)
+        if known is not None:
+            tool.output.model_validate(known, by_name=True)
+    except Unavailable as error:
+        log.warning("memory.not_read", step_id=context.step_id, error=error.code)
+        return None
+    except ValidationError:
+        return None  # the tool of an earlier release found it
+    return known
+
+
+def _to_be_remembered(
+    finished: FinishedStep, tool: Tool, args: dict[str, Any], key: str, context: ToolContext
+) -> FinishedStep:
+    holds_s = min(tool.remember_s or 0.0, _left_of_day_s(context.user))
+    if finished.status != "succeeded" or len(orjson.dumps(finished.result)) > MAX_RESULT_BYTES:
+        return replace(finished, input_hash=key)
+    return replace(finished, input_hash=key, remember={"tool": tool.name, "args": args, "for_s": holds_s})
+
+
+def _left_of_day_s(user: dict[str, Any]) -> float:
+    now = datetime.now(ZoneInfo(user.get("timezone") or "UTC"))
+    midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
+    return midnight.timestamp() - now.timestamp()

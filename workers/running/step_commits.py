@@ -1,0 +1,58 @@
+"""Look at steps, claim and record them. Looks and records share commits with those of other threads of this process."""
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from uuid import UUID
+
+from models.connections.database import statement
+from models.connections.shared_commits import SharedCommits
+from models.ledger import shared_steps, steps
+from models.ledger.shared_steps import Advancing, Looking
+from models.ledger.steps import Advance, Claim, Holder
+
+
+def look(asked: Looking) -> Claim | None:
+    """Look at the lanes of a message; None: they are to be claimed.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    return _looks().commit(asked)
+
+
+def claim(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder) -> Claim:
+    """Claim what lanes go on with, in a commit of its own.
+
+    Raises:
+        Unavailable: Postgres does not answer, and this may have been claimed.
+    """
+    with statement() as db:
+        return steps.claim(db, turn_id, lanes, generation, holder)
+
+
+def advance(asked: Advancing) -> Advance:
+    """Record what finished, and take what became ready.
+
+    Raises:
+        Unavailable: Postgres does not answer, and this may have been recorded.
+    """
+    advanced = _records().commit(asked)
+    if advanced is not None:
+        return advanced
+    with statement() as db:
+        return steps.advance(db, *asked)
+
+
+@lru_cache
+def _looks() -> SharedCommits[Looking, Claim]:
+    return SharedCommits("look", shared_steps.look_all)
+
+
+@lru_cache
+def _records() -> SharedCommits[Advancing, Advance]:
+    return SharedCommits("record", shared_steps.advance_all)
+
+
+os.register_at_fork(after_in_child=_looks.cache_clear)
+os.register_at_fork(after_in_child=_records.cache_clear)

@@ -1,0 +1,61 @@
+"""Metrics: count how calls of tools end. In memory; every two seconds a thread hands on what is new."""
+
+from typing import Any
+
+from celery.signals import worker_process_init, worker_ready, worker_shutdown
+
+from models.ledger.steps import FinishedStep
+from models.runtime.counters import counts
+from models.runtime.daemon import Daemon
+from models.runtime.metrics import HANDED_ON_S, hand_on
+from tools.registry import Tool
+from workers.running.outcomes import Outcome
+
+
+def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:
+    """Count a call that has ended; not one that waits for a person, or that its backend may be asked about later."""
+    if not isinstance(outcome, FinishedStep) or outcome.ask_again:
+        return
+    count_end(tool.name, outcome)
+    if outcome.cache is not None:
+        counts().add("turnloom_tool_cached_total", tool.name, outcome.cache)
+    else:
+        counts().observe(took_s, "turnloom_tool_duration_seconds", tool.name)
+    for field in outcome.result["needs"] if outcome.status == "needs_input" else ():
+        # Names that a tool makes up as it goes would be series without end.
+        counts().add("turnloom_tool_missing_fields_total", tool.name, field if field in tool.asks else "undeclared")
+
+
+def count_given_up(tool: str, outcome: FinishedStep, took_s: float) -> None:
+    """Count a call that did not return in its time."""
+    count_end(tool, outcome)
+    counts().observe(took_s, "turnloom_tool_duration_seconds", tool)
+
+
+def count_end(tool: str, outcome: FinishedStep) -> None:
+    """Count how a call has ended, but not for how long it took."""
+    counts().add("turnloom_tool_calls_total", tool, outcome.status)
+    if outcome.error is not None:
+        counts().add("turnloom_tool_errors_total", tool, str(outcome.error["code"]))
+
+
+def count_retry(tool: str, code: str) -> None:
+    """Count a further try."""
+    counts().add("turnloom_tool_retries_total", tool, code)
+
+
+_handing_on: list[Daemon] = []
+
+
+@worker_ready.connect
+@worker_process_init.connect
+def _start(**_: Any) -> None:
+    # Not the heartbeat's thread: leases must not wait for a Redis that hangs.
+    _handing_on.append(Daemon("metrics", hand_on, every_s=HANDED_ON_S).start())
+
+
+@worker_shutdown.connect
+def _stop(**_: Any) -> None:
+    for daemon in _handing_on:
+        daemon.ask_to_stop()
+    hand_on()

@@ -1,0 +1,1 @@
+"""Parts of planning and answering a turn: its context, its language model, its early steps, its end."""

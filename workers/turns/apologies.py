@@ -1,0 +1,27 @@
+"""Apologies: the ends of turns that no plan came of."""
+
+from typing import Any
+
+from models.errors import TurnloomError
+from models.ledger.turns import ClaimedTurn, Ending
+from planner.reply.apologies import Trouble, apology
+from workers.responding import finish
+from workers.turns.process_parts import tailored
+
+
+def apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:
+    """End a turn before anything was planned."""
+    finish(turn.id, turn.attempt, excused(turn, trouble, error, {}))
+
+
+def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: dict[str, Any]) -> Ending:
+    """Return the end of a turn that no plan came of. `failure`: the trace of planning it."""
+    word = apology(trouble, tailored(turn.tenant_id).prompts)
+    used = [*failure.get("prompts", ()), word.source]
+    trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}
+    return Ending("failed", word.reply, trace, error=reason_of(error))
+
+
+def reason_of(error: TurnloomError) -> dict[str, str]:
+    """Return an error as the ledger keeps it."""
+    return {"code": error.code, "message": str(error)}

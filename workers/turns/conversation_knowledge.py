@@ -1,0 +1,85 @@
+"""Know: add to what a planning call is told what the conversation knows; before that, learn from what has come in.
+
+Learning is a claim of the turn's planner, under its fence. It is recorded in one commit with a lesson that says for
+which revision it was done: a planner that comes after a lost one learns nothing twice.
+"""
+
+import time
+from dataclasses import replace
+
+from models.connections.database import transaction
+from models.contracts.knowledge import Lesson
+from models.contracts.plan import Plan
+from models.ledger import knowledge as ledger
+from models.ledger import plans
+from models.ledger.knowledge import Known, Learned
+from models.ledger.turns import ClaimedTurn
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from planner.draft.context import PlanningContext
+from planner.llm.protocol import LanguageModel
+from planner.memory.knowledge import Knowledge, key_of, recalled
+from planner.memory.learning import Observation, Round, learn, shown
+from planner.plan.phases import so_far
+
+
+def know(turn: ClaimedTurn, context: PlanningContext, llm: LanguageModel) -> PlanningContext | None:
+    """Return the context, in mode `adaptive` with what the conversation knows, the last revision's results included.
+
+    None: the turn is no longer ours to plan.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    if context.mode != "adaptive":
+        return context
+    began = time.monotonic()
+    with transaction() as db:
+        held = ledger.load(db, turn.tenant_id, turn.conversation_id)
+        revisions = plans.of_turn(db, turn.id)
+    ran = {step.id for step in context.done}
+    last = so_far([Plan.model_validate(revision.document) for revision in revisions], ran)
+    context = replace(context, last=last)
+    known = recalled(held.items, held.undone)
+    lesson = held.lessons.get((str(turn.id), turn.revision))
+    if turn.revision and lesson is None:
+        learned = _learn(turn, held, known, context, llm)
+        if learned is None:
+            return None
+        known, lesson = learned
+    left_s = max(0.0, context.timeout_s - (time.monotonic() - began))
+    return replace(context, knowledge=shown(known, context), lesson=lesson, timeout_s=left_s)
+
+
+def _learn(
+    turn: ClaimedTurn, held: Known, known: Knowledge, context: PlanningContext, llm: LanguageModel
+) -> tuple[Knowledge, Lesson] | None:
+    after, lesson = learn(known, _round(turn, held, context), context, llm)
+    before = {key_of(item): item for item in held.items}
+    put = {key: item for key, item in after.items.items() if before.get(key) != item}
+    learned = Learned(turn.revision, lesson, put, forgotten=before.keys() - after.items.keys())
+    reach("context.learned")
+    with transaction() as db:
+        if not ledger.record(db, turn, learned):
+            log.warning("context.fenced", turn_id=str(turn.id))
+            return None
+    log.info(
+        "context.updated",
+        turn_id=str(turn.id),
+        revision=turn.revision,
+        new_facts=lesson.new_facts,
+        contradicted=len(lesson.contradicted),
+    )
+    return after, lesson
+
+
+def _round(turn: ClaimedTurn, held: Known, context: PlanningContext) -> Round:
+    """Return what there is to learn from: the results that no lesson of this turn has read."""
+    read = {step for (of, _), lesson in held.lessons.items() if of == str(turn.id) for step in lesson.steps}
+    new = [step for step in context.done if step.status == "succeeded" and step.id not in read]
+    return Round(
+        turn=str(turn.id),
+        at=context.now,
+        observations=[Observation(step=one.id, tool=one.tool, args=one.args, result=one.result) for one in new],
+        assumptions=(context.last.assumptions or []) if context.last else [],
+    )

@@ -1,0 +1,277 @@
+"""Run reads in the planner's own threads while the language model still writes the plan that they are of.
+
+They run under the turn's lease and fence, and enter the ledger with the plan, in one commit: each in the state that it
+is in. What has changed for a moment before that is recorded by itself, so that readers are told of it and a turn that
+is stopped is answered from it. A planner that dies takes its reads with it: the turn is planned again, and they run
+again.
+
+In: steps, as they are written.  Out: what has begun, for the record of the plan, and for the executor the calls that
+still run.
+"""
+
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, replace
+from queue import SimpleQueue
+from typing import Any, Self
+
+from models.connections.database import statement
+from models.connections.redis import announce
+from models.contracts.plan import Plan, Step
+from models.errors import Unavailable
+from models.ledger import plans
+from models.ledger.plans import Begun
+from models.ledger.steps import ClaimedStep, FinishedStep, Holder, TurnFacts
+from models.ledger.turns import ClaimedTurn
+from models.runtime.crash_points import reach
+from models.runtime.logging import log
+from planner.draft.written_steps import WrittenStep
+from planner.results import StepOutcome
+from tools.registry import Registry
+from workers.execution import Executor
+from workers.running import parking
+from workers.running.call_threads import callers
+from workers.running.outcomes import GRACE_S, Outcome, broken
+from workers.running.read_ahead import Ahead, LedgerTime
+from workers.running.step_call import Calling
+from workers.running.tool_call import Call
+from workers.turns.early_claims import EarlyClaims
+from workers.turns.early_steps import HeldSteps, written_event
+
+TELL_S = 0.08
+"""How long the ledger may not know of what has begun or ended: with the commit it is a tenth of a second."""
+_MOST = 16
+"""Calls of one turn at a time, at most; further steps wait for the plan."""
+_QUICK_S, _GATHER_MOST_S = 0.02, 0.1
+"""The record of a plan waits for a call that has just begun as long as the first, for all of them as the second."""
+
+
+class EarlyReads:
+    """The reads of a claimed turn that its planner runs before the plan is whole.
+
+    The planner's thread takes and holds them. The threads of the calls note how they end, and begin what waited for
+    that. `_changed` guards the state; `_committing` is held from a look at it until the ledger has it, and taken first.
+    """
+
+    def __init__(
+        self, turn: ClaimedTurn, tools: Registry, holder: Holder, most: int | None, done: Iterable[StepOutcome] = ()
+    ) -> None:
+        """`most`: the agent's cap on steps at a time. `done`: the steps of earlier revisions."""
+        self._turn = turn
+        self._holder = holder
+        self._most = min(most or _MOST, _MOST)
+        self._claims = EarlyClaims(turn, tools, done)
+        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, is_capped=most is not None)
+        self._calling = Calling(turn.id, facts)
+        self._time = LedgerTime()
+        self._time.hear(turn.at, turn.heard_at)
+        self._changed = threading.Condition()
+        self._committing = threading.Lock()
+        self._steps: dict[str, Step] = {}
+        """As they were written; those that wait for others are among them."""
+        self._ahead = Ahead()
+        self._calls: dict[str, Call] = {}
+        self._ended: dict[str, FinishedStep] = {}
+        self._recorded: dict[str, bool] = {}
+        """The steps that the ledger knows: whether as ended."""
+        self._untold: list[dict[str, Any]] = []
+        self._last_event = turn.events[-1].seq
+        self._outcomes: SimpleQueue[tuple[Outcome, float]] = SimpleQueue()
+        """Those that came when it was too late for the plan's record."""
+        self._is_open = True
+        self._is_telling = False
+        self._is_dropped = False
+        self._is_planned = False
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave what still runs to itself, unless an executor has it."""
+        self._close()
+        self._is_over.set()
+
+    def take(self, written: WrittenStep) -> None:
+        """Note a step, and begin it if it may begin before its plan is whole."""
+        with self._changed:
+            self._untold.append(written_event(written))
+            if self._is_open and written.early is not None:
+                self._accept(written.early, written.position)
+            self._tell_soon()
+
+    def drop(self) -> None:
+        """Cancel what has begun, because no plan holds it; nothing begins any more.
+
+        Raises:
+            Unavailable: Postgres does not answer.
+        """
+        self.keep()
+        if self._calls and not self._is_dropped:
+            with statement() as db:
+                dropped = plans.drop_early(db, self._turn.id, self._turn.attempt)
+            reach("early_steps.dropped")
+            announce(self._turn.id, dropped or [])
+        self._is_dropped = True
+        self._is_over.set()
+
+    def keep(self) -> None:
+        """Record what has begun, as it is now, because no plan will do so; nothing begins any more.
+
+        Raises:
+            Unavailable: Postgres does not answer.
+        """
+        self._close()
+        with self._committing:
+            self._record()
+
+    def held_by(self, plan: Plan) -> HeldSteps:
+        """Return what has begun, for the record of the plan; if the plan does not hold all of it, drop it.
+
+        Raises:
+            Unavailable: Postgres does not answer.
+        """
+        held = {step.id: step for step in plan.steps}
+        with self._committing, self._changed:
+            is_held = self._is_open and all(held.get(name) == self._steps[name] for name in self._calls)
+            if is_held:
+                self._gather()
+                self._give_up()
+                self._is_open = False
+                return HeldSteps(begun=self._begun())
+        self.drop()
+        return HeldSteps()
+
+    def hand_over(self, executor: Executor) -> None:
+        """Let an executor go on with the calls that still run; the ledger has their steps with the plan."""
+        with self._changed:
+            if not self._is_dropped:
+                live = {name: call for name, call in self._calls.items() if name not in self._ended}
+                executor.adopt(live, self._outcomes, self._time)
+                self._is_planned = True
+        self._is_over.set()
+
+    def _close(self) -> None:
+        with self._changed:
+            self._is_open = False
+            self._changed.notify_all()
+
+    def _accept(self, step: Step, position: int) -> None:
+        claimed = self._claims.claim(step, position, self._steps.keys() - self._ended.keys())
+        if claimed is None:
+            return
+        self._steps[step.id] = step
+        if claimed.waits:
+            self._ahead.add(claimed)
+        else:
+            self._begin(claimed)
+
+    def _begin(self, step: ClaimedStep) -> None:
+        if len(self._calls) - len(self._ended) >= self._most:
+            return  # it waits for the plan, and so does what waits for it
+        now = time.monotonic()
+        end = now + min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms) / 1000
+        self._calls[step.id] = Call([step.id], step, now, end + GRACE_S, is_told=True)
+        callers.call(self._call, step, end)
+
+    def _call(self, step: ClaimedStep, end: float) -> None:
+        """Run the step, in a thread of its own."""
+        reach("read.begun_early")
+        try:
+            outcome = self._calling.outcome(step, end)
+        except BaseException:  # noqa: BLE001 - nobody else would hear of it, and the step would look as if it ran
+            log.exception("step.broken", turn_id=str(self._turn.id), step_id=step.id)
+            outcome = broken(step)
+        ended_at = time.monotonic()
+        reach("read.ended_early")
+        if isinstance(outcome, FinishedStep) and "retry_at" not in (outcome.error or {}):
+            self._hear(outcome, ended_at)
+            return
+        # One that is to be parked looks as if it ran until a plan holds it: before, no fence of its own guards it.
+        self._is_over.wait()
+        if self._is_planned:
+            self._outcomes.put((parking.delay(self._turn.id, step, outcome), ended_at))
+
+    def _hear(self, outcome: FinishedStep, ended_at: float) -> None:
+        """Note how a call has ended, and begin what waited for its success."""
+        with self._changed:
+            if not self._is_open:
+                self._outcomes.put((outcome, ended_at))
+                return
+            self._end(outcome, ended_at)
+            self._claims.hear(outcome)
+            for step in self._ahead.after(outcome) if outcome.status == "succeeded" else ():
+                self._begin(step)
+            self._tell_soon()
+            self._changed.notify_all()
+
+    def _end(self, outcome: FinishedStep, ended_at: float) -> None:
+        began_at = self._time.of(self._calls[outcome.id].began_at)
+        self._ended[outcome.id] = replace(outcome, began_at=began_at, ended_at=self._time.of(ended_at))
+
+    def _gather(self) -> None:
+        """Wait a moment for the calls that have just begun."""
+        most = time.monotonic() + _GATHER_MOST_S
+        while live := [call.began_at for name, call in self._calls.items() if name not in self._ended]:
+            until = min(most, max(live) + _QUICK_S)
+            if not self._changed.wait(max(0.0, until - time.monotonic())):
+                return
+
+    def _give_up(self) -> None:
+        """End the calls that have overrun their time."""
+        now = time.monotonic()
+        for name, call in self._calls.items():
+            if name not in self._ended and call.give_up_at <= now:
+                self._end(call.give_up(), now)
+
+    def _begun(self) -> Begun:
+        """Return what the ledger does not know yet, to be recorded now."""
+        changed = [name for name in self._calls if self._recorded.get(name) is not (name in self._ended)]
+        self._untold, untold = [], self._untold
+        return Begun(
+            steps=[self._row(name) for name in changed],
+            told=untold,
+            known=[name for name in self._calls if name not in changed],
+            running=len(self._calls) - len(self._ended),
+        )
+
+    def _row(self, name: str) -> dict[str, Any]:
+        call, ended = self._calls[name], self._ended.get(name)
+        running = {"status": "running", "attempt": call.step.attempt, "began_at": self._time.of(call.began_at)}
+        return {**self._claims.rows[name], **(asdict(ended) if ended else running)}
+
+    def _tell_soon(self) -> None:
+        if self._is_open and not self._is_telling:
+            self._is_telling = True
+            callers.call(self._tell)
+
+    def _tell(self) -> None:
+        """Record what has changed, in a moment, unless the plan is whole by then."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_open, TELL_S)
+            self._is_telling = False
+        with self._committing:
+            if self._is_open:
+                with suppress(Unavailable):
+                    self._record()
+
+    def _record(self) -> None:
+        with self._changed:
+            begun = self._begun()
+        if not (begun.steps or begun.told):
+            return
+        try:
+            with statement() as db:
+                told = plans.keep_begun(db, self._turn.id, self._turn.attempt, begun, self._holder)
+        except Unavailable as error:
+            log.warning("reads.not_kept", turn_id=str(self._turn.id), error=error.code)
+            with self._changed:
+                self._untold[:0] = plans.doubted(begun.told, self._last_event)
+            raise
+        reach("reads.kept")
+        with self._changed:
+            self._recorded |= {step["id"]: step["status"] != "running" for step in begun.steps}
+            self._last_event = told[-1].seq if told else self._last_event
+        announce(self._turn.id, told or [])

@@ -1,0 +1,199 @@
+"""Start steps that only read while the language model still writes the plan that they are of.
+
+Steps are gathered for a moment. A plan that is whole by then starts as a whole. Otherwise one commit tells of what has
+been written and starts what may start, each step as a fragment of its own in the generation that the plan will have.
+When the plan is whole and holds them all as they were started, the rest of it is compiled over them; otherwise all of
+them are dropped.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from models.connections.database import statement
+from models.connections.redis import announce
+from models.contracts.plan import Plan, Step
+from models.errors import Unavailable
+from models.ledger import plans
+from models.ledger.plans import Begun, WrittenSteps
+from models.ledger.turns import ClaimedTurn
+from models.runtime.crash_points import reach
+from models.runtime.daemon import Daemon
+from models.runtime.logging import log
+from planner.draft.written_steps import WrittenStep
+from planner.plan.expressions import Lane
+from planner.plan.graph import Fragment
+from tools.registry import Registry
+from workers.broker import canvas
+from workers.compiling import Columns, fragment_rows, limit_ms
+from workers.running.call_threads import callers
+
+MOMENT_S = 0.03
+"""How long a step waits for others, and for the end of its plan."""
+
+
+class HeldSteps(NamedTuple):
+    """The early steps of a turn as its plan holds them."""
+
+    fragments: Sequence[Fragment] = ()
+    """Of those that were started."""
+    begun: Begun = Begun()
+    """Those that the planner runs itself, and the events of those that nobody has been told of yet."""
+
+    @property
+    def started(self) -> frozenset[str]:
+        """The ids of those that have started."""
+        return self.begun.ids.union(*(fragment.steps for fragment in self.fragments))
+
+
+class EarlySteps:
+    """The steps of a claimed turn that were written before its plan is whole.
+
+    They are taken, and held by a plan, in the planner's thread; another one starts them.
+    """
+
+    def __init__(
+        self,
+        turn: ClaimedTurn,
+        tools: Registry,
+        slots: int,
+        max_parallel: int | None,
+        start_soon: "Callable[[EarlySteps], None] | None" = None,
+    ) -> None:
+        """`start_soon`: sees to it that what waits is started; in a moment, unless a test says when."""
+        self._turn = turn
+        self._columns = Columns(tools)
+        self._slots = slots
+        self._max_parallel = max_parallel
+        self._start_soon = start_soon or _start_soon
+        self._lock = threading.RLock()
+        self._waiting: list[WrittenStep] = []
+        self._started: dict[str, Step] = {}
+        self._fragments: list[Fragment] = []
+        self._doubted: list[dict[str, Any]] = []
+        """Events of steps whose start may have been lost."""
+        self._last_event = turn.events[-1].seq
+        self._may_start = True
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether there is a step that nobody has been told of."""
+        return bool(self._waiting)
+
+    def take(self, written: WrittenStep) -> None:
+        """Leave a step: in a moment it is told of, and started if it may start early."""
+        with self._lock:
+            self._waiting.append(written)
+            if len(self._waiting) == 1 and self._may_start:
+                self._start_soon(self)
+
+    def start_waiting(self) -> None:
+        """Tell the turn's readers of the steps that wait, and start those that may start early: one commit."""
+        with self._lock:
+            if self._may_start and self._waiting:
+                waiting, self._waiting = self._waiting, []
+                self._start(waiting)
+
+    def drop(self) -> None:
+        """Cancel what was started; nothing starts early any more.
+
+        Raises:
+            Unavailable: Postgres does not answer.
+        """
+        with self._lock:
+            self._may_start = False
+            self._doubted.clear()
+            self._waiting.clear()
+            if not self._started:
+                return
+            with statement() as db:
+                dropped = plans.drop_early(db, self._turn.id, self._turn.attempt)
+            self._started.clear()
+            self._fragments.clear()
+        reach("early_steps.dropped")
+        announce(self._turn.id, dropped or [])
+
+    def held_by(self, plan: Plan) -> HeldSteps:
+        """Return the steps that were started, all of which the plan holds; if it does not, drop them.
+
+        Those that still wait start with the plan.
+
+        Raises:
+            Unavailable: Postgres does not answer.
+        """
+        held = {step.id: step for step in plan.steps}
+        with self._lock:
+            told = [*self._doubted, *map(written_event, self._waiting)]
+            told = [event for event in told if event["data"]["step"] in held]
+            self._doubted.clear()
+            self._waiting.clear()
+            if not self._may_start or any(held.get(name) != step for name, step in self._started.items()):
+                self.drop()
+            return HeldSteps(self._fragments, Begun(told=told))
+
+    def _start(self, waiting: Sequence[WrittenStep]) -> None:
+        first = len(self._fragments)
+        rows = [self._columns.of(each.early, each.position) for each in waiting if each.early]
+        self._started |= {each.early.id: each.early for each in waiting if each.early}
+        self._fragments += map(_fragment, rows)
+        written = WrittenSteps(
+            told=[written_event(each) for each in waiting],
+            steps=rows,
+            fragments=fragment_rows(self._fragments[first:], first),
+            max_parallel=self._max_parallel,
+        )
+        # Whatever comes in between, they may stand in the ledger all the same: so all are dropped in the end.
+        self._may_start = False
+        try:
+            with statement() as db:
+                started = plans.start_early(db, self._turn.id, self._turn.attempt, written)
+        except Unavailable as error:
+            log.warning("steps.not_started", turn_id=str(self._turn.id), error=error.code)
+            self._doubted = plans.doubted(written.told, self._last_event)
+            return
+        if started is None:
+            return
+        self._may_start = True
+        self._last_event = started.events[-1].seq
+        reach("step.started_early")
+        announce(self._turn.id, started.events)
+        if started.ready:
+            ready = [self._fragments[number].expression for number in started.ready]
+            canvas.publish(self._turn.id, self._turn.generation, ready, self._slots)
+
+
+def _fragment(columns: dict[str, Any]) -> Fragment:
+    lane = Lane((columns["id"],), columns["queue"], columns["tool"], limit_ms=limit_ms(columns))
+    return Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
+
+
+def written_event(written: WrittenStep) -> dict[str, Any]:
+    """Return the event of a step that was written."""
+    return {"type": "plan.step", "data": {"step": written.raw.get("id"), "tool": written.raw.get("tool")}}
+
+
+def _start_soon(early: EarlySteps) -> None:
+    """Let what waits start when its moment is over, unless its plan is whole by then."""
+    _due().put((time.monotonic() + MOMENT_S, early))
+
+
+@lru_cache
+def _due() -> "SimpleQueue[tuple[float, EarlySteps]]":
+    """Return the queue of those that wait for the end of their moment; a daemon serves it."""
+    due: SimpleQueue[tuple[float, EarlySteps]] = SimpleQueue()
+
+    def start_next() -> None:
+        at, early = due.get()
+        time.sleep(max(0.0, at - time.monotonic()))
+        if early.has_waiting:
+            callers.call(early.start_waiting)
+
+    Daemon("early steps", start_next).start()
+    return due
+
+
+os.register_at_fork(after_in_child=_due.cache_clear)

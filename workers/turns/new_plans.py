@@ -1,0 +1,57 @@
+"""New plans: a plan as the ledger is to record it."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from models.contracts.plan import Plan
+from models.contracts.usage import LlmCall
+from models.ledger.plans import NewPlan
+from models.ledger.turns import ClaimedTurn
+from models.runtime.settings import Placement, settings
+from planner.agents import AgentProfile
+from planner.memory.slot_state import merged
+from planner.plan.phases import steps_now
+from workers.compiling import compile_plan, fragment_rows
+from workers.turns.early_steps import HeldSteps
+from workers.turns.process_parts import registry
+
+
+class Origin(NamedTuple):
+    """The origin of a plan."""
+
+    source: Literal["llm", "caller", "playbook"]
+    trace: dict[str, Any]
+
+
+def new_plan(
+    turn: ClaimedTurn, agent: AgentProfile, plan: Plan, origin: Origin, held: HeldSteps, calls: Sequence[LlmCall]
+) -> NewPlan:
+    """Compile a plan over what has started of it."""
+    placement = placement_of(agent)
+    is_phased = origin.source == "llm" and (turn.mode or agent.mode) == "adaptive"
+    now = plan.model_copy(update={"steps": steps_now(plan, held.started)}) if is_phased else plan
+    compiled = compile_plan(now, registry(), placement, agent.max_parallel, held.started)
+    return NewPlan(
+        plan=plan,
+        source=origin.source,
+        trace=origin.trace,
+        steps=compiled.steps,
+        fragments=fragment_rows(compiled.fragments, len(held.fragments)),
+        placement=placement,
+        max_parallel=compiled.max_parallel,
+        calls=calls,
+        slots=_settled_by(plan, turn, agent),
+        begun=held.begun,
+    )
+
+
+def placement_of(agent: AgentProfile) -> Placement:
+    """Return how the steps of an agent's turns are laid on workers."""
+    return agent.placement or settings().placement
+
+
+def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str, Any] | None:
+    """Return the conversation's state after a plan; None where its message settled nothing."""
+    if not agent.slots or not (plan.slots or plan.forget):
+        return None
+    return merged(turn.slots, plan.slots or {}, plan.forget or [], agent.slots)

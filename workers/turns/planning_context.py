@@ -1,0 +1,65 @@
+"""Recall: gather what a planning call is told about a turn and its conversation."""
+
+from datetime import datetime
+from typing import cast
+from zoneinfo import ZoneInfo
+
+from models.connections.database import statement
+from models.contracts.turn import Mode
+from models.ledger import replies
+from models.ledger.turns import ClaimedTurn
+from planner.agents import AgentProfile
+from planner.draft.context import Exchange, PlanningContext
+from planner.draft.packing import wants_summary
+from planner.plan.playbooks import NO_PLAYBOOKS
+from planner.results import Remembered, StepOutcome
+from tools.registry import Registry
+from workers.dispatch import send
+from workers.running.outcomes import step_outcome
+from workers.turns.process_parts import tailored
+
+_PLANNING_S = 120.0
+"""Time for a draft, its repair and their retries."""
+
+
+def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
+    """Return what the planner is told.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    recalled = turn.recalled
+    assert recalled is not None  # its caller has posted no plan
+    history = [Exchange(**exchange) for exchange in recalled.history]
+    if wants_summary(history, agent):
+        send("summarise", turn.id, queue="plan")
+    mode, tailor = cast("Mode", turn.mode or agent.mode), tailored(turn.tenant_id)
+    return PlanningContext(
+        agent=agent,
+        tools=tools,
+        message=turn.message,
+        mode=mode,
+        now=datetime.now(ZoneInfo(turn.person.get("timezone") or "UTC")),
+        timeout_s=min(turn.left_ms / 1000, _PLANNING_S),
+        prompts=tailor.prompts,
+        # The other modes plan a part at a time; a playbook is a whole.
+        playbooks=tailor.playbooks.for_agent(agent.name, tools) if mode in ("auto", "plan") else NO_PLAYBOOKS,
+        user=turn.person,
+        history=history,
+        summary=recalled.summary,
+        slots=turn.slots,
+        asked=recalled.asked,
+        memory=[entry for entry in (Remembered(**found) for found in recalled.memory) if entry.holds],
+        revision=turn.revision,
+        again=turn.again,
+        done=_done(turn),
+    )
+
+
+def _done(turn: ClaimedTurn) -> list[StepOutcome]:
+    """Return how the steps of the plan's earlier revisions ended."""
+    if turn.revision == 0:
+        return []
+    with statement() as db:
+        material = replies.gather(db, turn.id)
+    return [step_outcome(step) for step in material.steps] if material else []

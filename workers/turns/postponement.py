@@ -1,0 +1,33 @@
+"""Postponement: a turn whose language model is out for now is given back, and tried again while its deadline allows.
+
+It holds no slot of a planner meanwhile. What its steps have found stays.
+"""
+
+from uuid import UUID
+
+from models.connections.database import statement
+from models.connections.redis import announce
+from models.errors import Unavailable
+from models.ledger import recovery
+from models.runtime.logging import log
+
+PAUSES_MS = (2_000, 5_000, 15_000, 30_000)
+"""Before the second attempt, the third and so on; the last pause repeats."""
+
+
+def postpone(turn_id: UUID, attempt: int, error: Unavailable) -> bool:
+    """Give a turn back under this fence until the language model may answer again.
+
+    False: the failure does not pass, the turn's deadline comes first, or the fence is old.
+    """
+    if not error.passes:
+        return False
+    least_ms = round((error.retry_after_s or 0) * 1000)
+    reason = {"code": error.code, "message": str(error)}
+    with statement() as db:
+        events = recovery.postpone(db, turn_id, attempt, [max(pause, least_ms) for pause in PAUSES_MS], reason)
+    if events is None:
+        return False
+    announce(turn_id, events)
+    log.info("turn.postponed", turn_id=str(turn_id), error=error.code)
+    return True

@@ -1,0 +1,50 @@
+"""What a worker process is made of: its tools, its agents, its language model. Made once, before the first task."""
+
+from functools import lru_cache
+from uuid import UUID
+
+from models.contracts.override import NO_OVERRIDES
+from models.ledger.override_cache import overrides_of
+from models.runtime.lean_imports import loading
+from models.runtime.settings import settings
+from planner.llm.protocol import LanguageModel
+from planner.reply.grounding import prepare
+from planner.tenant_texts import Tailored, tailor
+from tools.enabled_tools import enabled_tools
+from tools.hooks import hooks
+from tools.registry import Registry
+
+
+def warm_up(*, with_llm: bool) -> None:
+    """Make the parts now: the first turn of a process should not wait for imports."""
+    with loading():
+        registry()
+        tailor(NO_OVERRIDES)
+        if with_llm:
+            llm()
+        hooks()
+        prepare()
+
+
+@lru_cache
+def registry() -> Registry:
+    """Return the tools of the enabled packs and MCP servers."""
+    return enabled_tools()
+
+
+def tailored(tenant_id: UUID) -> Tailored:
+    """Return the prompts and agents of a tenant, as they were at most two seconds ago.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    return tailor(overrides_of(tenant_id))
+
+
+@lru_cache
+def llm() -> LanguageModel:
+    """Return the language model, one client per process."""
+    # A third of all that a process imports, and not all of them ask a language model.
+    from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
+
+    return connect(settings())

@@ -1,0 +1,58 @@
+"""Offer: which of an agent's tools can be planned with now, and why the others cannot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.connections.database import transaction
+from models.ledger import integrations
+from models.ledger.integrations import NO_ACCESS, Access
+from models.ledger.turns import ClaimedTurn
+from tools.guards.breaker import open_circuits
+from tools.registry import Registry, Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools that a turn's plan may call."""
+
+    tools: Registry
+    """Without those whose scopes the user has not granted. One whose service is down is among them: it may be back."""
+    unavailable: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Tool -> `{code, scopes | service}`: why it had better not be planned with."""
+
+
+def offer(turn: ClaimedTurn, tools: Registry) -> Offer:
+    """Return which of these tools a plan may call. Where none declares scopes or an outside service, it costs nothing.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    user_id = turn.person.get("id")
+    access = NO_ACCESS
+    if user_id and any(tool.scopes for tool in tools.tools.values()):
+        with transaction() as db:
+            access = integrations.access_of(db, turn.tenant_id, user_id)
+    barred = {
+        name: {"code": "SCOPES_MISSING", "scopes": sorted(missing)} if user_id else {"code": "UNAUTHORIZED"}
+        for name, tool in tools.tools.items()
+        if (missing := tool.scopes - access.scopes)
+    }
+    open_ = {name: tool for name, tool in tools.tools.items() if name not in barred}
+    return Offer(Registry(open_), {**barred, **_down(open_, access)})
+
+
+def _down(tools: Mapping[str, Tool], access: Access) -> dict[str, dict[str, Any]]:
+    """Return the tools whose circuit is open. Which one it is where the arguments say so is not known yet."""
+    outside = {name: tool.integration for name, tool in tools.items() if isinstance(tool.integration, str)}
+    circuits = open_circuits() if outside else {}
+    return {
+        name: {"code": "CIRCUIT_OPEN", "service": integration}
+        for name, integration in outside.items()
+        if _circuit(integration, access) in circuits
+    }
+
+
+def _circuit(integration: str, access: Access) -> str:
+    account = access.accounts.get(integration)
+    return str(account.id) if account else integration

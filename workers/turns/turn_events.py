@@ -1,0 +1,20 @@
+"""Note what happens in the course of a turn, as an event of it that no row depends on."""
+
+from typing import Any
+from uuid import UUID
+
+from models.connections.database import statement
+from models.connections.redis import announce
+from models.errors import Unavailable
+from models.ledger import events
+from models.runtime.logging import log
+
+
+def note(turn_id: UUID, event: str, data: dict[str, Any]) -> None:
+    """Record an event and announce it. Without Postgres it is logged, and the work goes on."""
+    try:
+        with statement() as db:
+            noted = events.note(db, turn_id, event, data)
+        announce(turn_id, noted)
+    except Unavailable as error:
+        log.warning("event.unrecorded", turn_id=str(turn_id), event_type=event, error=error.code)

@@ -1,0 +1,43 @@
+"""Release: hand held turns to the planners when they are due and their tenants' windows have room.
+
+Whoever ends a turn releases the next of its tenant in the same commit. What else makes room, and the time, which nobody
+tells, is looked for here, five times a second: by a thread of each worker that takes maintenance, because a task would
+come too late when all slots are busy. Nothing is kept in memory, so that no crash loses a turn; one that was released
+and not sent is the sweep's.
+"""
+
+from typing import Any
+
+from celery.signals import worker_ready, worker_shutdown
+
+from models.connections.database import statement
+from models.ledger import turns
+from models.runtime.crash_points import reach
+from models.runtime.daemon import Daemon
+from workers.dispatch import dispatch_turns
+
+INTERVAL_S = 0.2
+
+
+def release() -> None:
+    """Send the held turns whose time has come."""
+    with statement() as db:
+        released = turns.release_due(db)
+    if released:
+        reach("turns.released")
+    dispatch_turns(released)
+
+
+_releasing: list[Daemon] = []
+
+
+@worker_ready.connect
+def _start(sender: Any, **_: Any) -> None:
+    if "maintenance" in sender.app.amqp.queues.consume_from:
+        _releasing.append(Daemon("release", release, every_s=INTERVAL_S).start())
+
+
+@worker_shutdown.connect
+def _stop(**_: Any) -> None:
+    for daemon in _releasing:
+        daemon.ask_to_stop()

@@ -1,0 +1,28 @@
+"""Seal the audit log: sign where its chains stand, and log each head, so that whoever keeps logs keeps it too."""
+
+from functools import lru_cache
+
+from models.connections.database import transaction
+from models.ledger.audit_heads import seal
+from models.runtime.logging import log
+from models.runtime.settings import settings
+from workers.broker.app import app
+
+
+@app.task(name="seal_audit", send_events=False)
+def seal_audit() -> None:
+    """Sign the chains that have new records."""
+    key = settings().audit_key
+    if key is None:
+        _miss_key()
+        return
+    with transaction() as db:
+        heads = seal(db, key.encode())
+    for head in heads:
+        log.info("audit.sealed", **head.shown())
+
+
+@lru_cache
+def _miss_key() -> None:
+    """Say once in a process that nothing is sealed."""
+    log.warning("audit.unsealed", missing="TURNLOOM_AUDIT_KEY")

@@ -1,0 +1,140 @@
+"""Heartbeat: every two seconds each process renews the leases of what it works on, and each worker says it is there.
+
+A lease lasts three beats. A process that dies renews nothing, so that recovery finds its work within seconds, however
+long a tool may take; a tool that runs for minutes keeps its lease as long as its process lives.
+"""
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from celery import current_task
+from celery.signals import worker_process_init, worker_ready, worker_shutdown
+
+from models.connections.database import statement
+from models.errors import Unavailable
+from models.ledger import workers
+from models.ledger.recovery import LEASE_MS, renew_leases
+from models.ledger.steps import Holder
+from models.runtime.daemon import Daemon, note_failure
+from models.runtime.logging import log
+from workers.running import isolation
+from workers.upkeep import watchdog
+from workers.upkeep.pulse import Pulse
+
+INTERVAL_S = 2.0
+_LAST_BEAT_S = 10.0
+"""Time for a beat that is under way when the worker stops."""
+
+
+def current_holder() -> Holder:
+    """Return who runs the current task: the worker's name and the process."""
+    return Holder(f"{current_task.request.hostname}/{os.getpid()}", LEASE_MS)
+
+
+class Leases:
+    """The leases of this process: those of steps, and of turns that it plans or answers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._steps: set[tuple[UUID, str, int]] = set()
+        self._turns: Counter[tuple[UUID, int]] = Counter()
+        """How many blocks hold a turn: one may begin before the last has ended."""
+
+    def hold_step(self, turn_id: UUID, step_id: str, attempt: int) -> None:
+        """Keep the lease of a claimed step from now on."""
+        with self._lock:
+            self._steps.add((turn_id, step_id, attempt))
+
+    def release_step(self, turn_id: UUID, step_id: str, attempt: int) -> None:
+        """Let go of a step: it is recorded, or given up."""
+        with self._lock:
+            self._steps.discard((turn_id, step_id, attempt))
+
+    @contextmanager
+    def holding_turn(self, turn_id: UUID, attempt: int) -> Iterator[None]:
+        """Keep the lease of a turn while the block plans or answers it."""
+        with self._lock:
+            self._turns[turn_id, attempt] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._turns -= Counter([(turn_id, attempt)])
+
+    def renew(self) -> None:
+        """Renew everything held."""
+        with self._lock:
+            steps, turns = list(self._steps), list(self._turns)
+        if steps or turns:
+            with statement() as db:
+                renew_leases(db, steps, turns, LEASE_MS)
+
+
+leases = Leases()
+
+
+class Heartbeat:
+    """Beats until it is stopped, and then takes the worker off the list.
+
+    `name` is None in a pool's child process, which renews leases and is on no list.
+    """
+
+    def __init__(self, name: str | None, queues: list[str], slots: int) -> None:
+        self._name = name
+        self._queues = queues
+        self._slots = slots
+        self._daemon = Daemon("heartbeat", self.beat, every_s=INTERVAL_S)
+
+    def start(self) -> None:
+        """Beat once, now, and go on in the background."""
+        try:
+            self.beat()
+        except Exception as error:  # noqa: BLE001 - whatever it was, the next beat must come
+            note_failure("heartbeat", error)
+        self._daemon.start()
+
+    def stop(self) -> None:
+        """Say goodbye, if Postgres listens."""
+        self._daemon.stop(_LAST_BEAT_S)
+        try:
+            with statement() as db:
+                workers.forget(db, str(self._name))
+        except Unavailable as error:
+            log.warning("worker.not_forgotten", worker=self._name, error=error.code)
+
+    def beat(self) -> None:
+        """Renew what this process holds, and say that the worker is there."""
+        leases.renew()
+        if self._name is not None:
+            with statement() as db:
+                workers.beat(db, self._name, self._queues, self._slots)
+            isolation.renew_leases()
+
+
+_signs: list[Heartbeat | Pulse] = []
+"""What this worker shows of being alive."""
+
+
+@worker_ready.connect
+def _start(sender: Any, **_: Any) -> None:
+    queues = list(sender.app.amqp.queues.consume_from)
+    for sign in (Pulse("worker", sender.hostname), Heartbeat(sender.hostname, queues, sender.controller.concurrency)):
+        _signs.append(sign)
+        sign.start()
+    watchdog.start()
+
+
+@worker_process_init.connect
+def _start_in_child(**_: Any) -> None:
+    Heartbeat(None, [], 0).start()
+
+
+@worker_shutdown.connect
+def _stop(**_: Any) -> None:
+    while _signs:
+        _signs.pop().stop()

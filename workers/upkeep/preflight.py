@@ -1,0 +1,53 @@
+"""Preflight: what a process is made of, tried before it starts; what is wrong is one sentence and no traceback."""
+
+from collections.abc import Iterable
+
+from models.errors import Misconfigured
+from models.runtime.settings import settings
+from planner.agents import load_agents
+from planner.plan.playbooks import load_playbooks
+from tools.enabled_tools import enabled_tools
+from tools.hooks import hooks
+from workers.broker.app import QUEUES
+
+_TOOLS_ONLY = frozenset({"tools.cpu"})
+"""Who serves no other queue neither plans nor answers."""
+
+
+def check_parts() -> None:
+    """Read agents, playbooks, packs, MCP servers and hooks.
+
+    Raises:
+        TurnloomError: one of them is wrong; the message names it.
+    """
+    folder = settings().prompts_dir
+    agents = load_agents(folder / "agents")
+    if not agents.profiles:
+        raise Misconfigured(f"{folder} has no agents/*.yaml; let TURNLOOM_PROMPTS_DIR name the folder prompts/")
+    agents.get(settings().default_agent)
+    load_playbooks(folder / "playbooks")
+    enabled_tools()
+    hooks()
+
+
+def check_queues(queues: Iterable[str]) -> None:
+    """Refuse queues that there are not.
+
+    Raises:
+        Misconfigured: there is no such queue; the message names those that exist.
+    """
+    if unknown := [queue for queue in queues if queue not in QUEUES]:
+        raise Misconfigured(f"there is no queue {', '.join(unknown)}; there are {', '.join(QUEUES)}")
+
+
+def check_language_model(queues: Iterable[str]) -> None:
+    """Refuse that the offline model answers users without a word from whoever runs this.
+
+    Raises:
+        Misconfigured: a worker of these queues plans or answers, and no language model is set.
+    """
+    if settings().offline and not settings().offline_model and set(queues) != _TOOLS_ONLY:
+        raise Misconfigured(
+            "no language model is set: set OPENAI_API_KEY or OPENAI_BASE_URL. TURNLOOM_OFFLINE_MODEL=true lets the"
+            " offline model answer, which is for demos and tests"
+        )

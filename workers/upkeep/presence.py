@@ -1,0 +1,51 @@
+"""Presence: whether somebody will work on the turns that are accepted."""
+
+from dataclasses import dataclass
+
+from models.connections.database import transaction
+from models.connections.redis import beat_lives
+from models.ledger import workers
+from workers.broker.app import QUEUES
+from workers.dispatch import ALIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """The processes that are alive."""
+
+    slots: dict[str, int]
+    """For each queue the tasks that its living workers run at a time; 0 where it has none."""
+    beat: bool
+    """Whether beat sends the periodic tasks."""
+
+    @property
+    def unserved(self) -> tuple[str, ...]:
+        """The queues that no living worker takes from."""
+        return tuple(queue for queue, slots in self.slots.items() if not slots)
+
+    @property
+    def lacking(self) -> str | None:
+        """What is missing, in words; None where nothing is."""
+        missing = [f"no living worker takes from {', '.join(self.unserved)}"] if self.unserved else []
+        missing += [] if self.beat else ["beat does not run"]
+        return f"{'; '.join(missing)}: start what is missing" if missing else None
+
+
+def presence() -> Presence:
+    """Look who has shown a sign of life within six seconds: workers to Postgres, beat to Redis.
+
+    Raises:
+        Unavailable: Postgres or Redis does not answer.
+    """
+    return Presence(worker_slots(), beat_lives())
+
+
+def worker_slots() -> dict[str, int]:
+    """Return for each queue the tasks that its living workers run at a time.
+
+    Raises:
+        Unavailable: Postgres does not answer.
+    """
+    with transaction() as db:
+        served = workers.slots_by_queue(db, ALIVE)
+    return {queue: served.get(queue, 0) for queue in QUEUES}

@@ -1,0 +1,54 @@
+"""Summarise: what a long conversation's older messages said becomes a few lines, so that a turn costs as much as ever.
+
+Nobody waits for it: it covers turns that are final, beside the one that is worked on. A summary that is not made, or
+comes too late, leaves the older messages to packing.
+"""
+
+from uuid import UUID
+
+from models.connections.database import statement
+from models.ledger import memory
+from models.ledger.memory import Unsummarised
+from models.runtime.logging import log
+from planner.agents import AgentProfile
+from planner.draft.context import Exchange
+from planner.draft.packing import older, wants_summary
+from planner.draft.prompts import Prompts
+from planner.memory.summary import summed_up
+from workers.broker.app import app
+from workers.turns.accounting import metered
+from workers.turns.llm_slots import llm_slots
+from workers.turns.process_parts import tailored
+
+_AT_ONCE = 40
+"""Exchanges that are read, at most."""
+
+
+@app.task(name="summarise")
+def summarise(turn_id: str) -> None:
+    """Sum up the older messages of a turn's conversation, where there are many that no summary covers."""
+    with statement() as db:
+        found = memory.unsummarised(db, UUID(turn_id), _AT_ONCE)
+    if found is None:
+        return
+    mine = tailored(found.tenant_id)
+    agent = mine.agents.profiles.get(found.agent)
+    if agent is not None:
+        _summarise(turn_id, found, agent, mine.prompts)
+
+
+def _summarise(turn_id: str, found: Unsummarised, agent: AgentProfile, prompts: Prompts) -> None:
+    history = [Exchange(each["message"], each["reply"]) for each in found.history]
+    if not wants_summary(history, agent):
+        return
+    past = older(history, agent)
+    with (
+        llm_slots().slot(found.tenant_id, UUID(turn_id), None) as is_mine,
+        metered(UUID(turn_id), found.allowances) as meter,
+    ):
+        summary = summed_up(found.summary, past, agent, prompts, meter) if is_mine else None
+    if summary is None:
+        return
+    with statement() as db:
+        kept = memory.summarise(db, found, summary, found.history[len(past) - 1]["seq"])
+    log.info("conversation.summarised", turn_id=turn_id, exchanges=len(past), kept=kept)
