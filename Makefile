@@ -28,16 +28,18 @@ demo: $(READY) ## start everything, hold a conversation with each agent, serve u
 up: $(READY) ## start everything and serve until Ctrl-C
 	$(BIN)/turnloom up $(ARGS)
 
-check: $(READY) ## lint, types, imports, spelling, limits, generated documents
+check: $(READY) ## lint, format, types, imports, spelling, limits, generated documents
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/python -m pytest tests/test_limits.py
 	$(BIN)/python docs/generate.py --check
 
-fix: $(READY) ## mend what the linter can mend
+fix: $(READY) ## format the code, and mend what the linter can mend
 	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope $(ARGS)

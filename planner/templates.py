@@ -35,21 +35,24 @@ _FORMAT = re.compile(r"%\+?(?:\.[0-9])?[dfgs]")
 _BUDGET = "<budget>"
 """The name under which a rendering keeps its budget. No template can write this name."""
 
-_NODES = frozenset([
-    "Template", "Output", "TemplateData", "Name", "Const", "Getattr", "Getitem", "Slice", "Filter", "Test", "Call",
-    "Keyword", "Pair", "List", "Tuple", "Dict", "If", "CondExpr", "For", "Assign", "Compare", "Operand", "And",
-    "Or", "Not", "Neg", "Pos", "Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Concat",
-])  # fmt: skip
-_FILTERS = frozenset([
-    "abs", "capitalize", "default", "first", "float", "int", "items", "last", "length", "list", "lower", "map",
-    "max", "min", "reject", "rejectattr", "select", "selectattr", "sort", "string", "sum", "title", "trim",
-    "truncate", "unique", "upper",
-])  # fmt: skip
-_METHODS = frozenset([
-    "get", "items", "keys", "values", "strftime", "isoformat", "date", "weekday", "lower", "upper", "title",
-    "capitalize", "strip", "lstrip", "rstrip", "split", "rsplit", "splitlines", "startswith", "endswith",
-    "removeprefix", "removesuffix", "isdigit", "count", "find", "index",
-])  # fmt: skip
+_NODES = frozenset(
+    """
+    Template Output TemplateData Name Const Getattr Getitem Slice Filter Test Call Keyword Pair List Tuple Dict If
+    CondExpr For Assign Compare Operand And Or Not Neg Pos Add Sub Mul Div FloorDiv Mod Concat
+    """.split()
+)
+_FILTERS = frozenset(
+    """
+    abs capitalize default first float int items last length list lower map max min reject rejectattr select
+    selectattr sort string sum title trim truncate unique upper
+    """.split()
+)
+_METHODS = frozenset(
+    """
+    get items keys values strftime isoformat date weekday lower upper title capitalize strip lstrip rstrip split
+    rsplit splitlines startswith endswith removeprefix removesuffix isdigit count find index
+    """.split()
+)
 
 
 class _Budget:

@@ -108,9 +108,7 @@ def _single(rows: list[dict[str, Any]]) -> list[Fragment]:
     return fragments([Node(*(row[name] for name in names)) for row in rows], 1)
 
 
-def running_turn(
-    *steps: dict[str, Any], max_steps: int = 16, cap: int | None = None, **request: Any
-) -> ClaimedTurn:
+def running_turn(*steps: dict[str, Any], max_steps: int = 16, cap: int | None = None, **request: Any) -> ClaimedTurn:
     """Return a turn whose plan is recorded: its first steps can be claimed."""
     opened = open_turn(make_tenant(), **request)
     turn = claim_turn(opened.turn_id)

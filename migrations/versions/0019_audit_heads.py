@@ -62,9 +62,14 @@ def upgrade() -> None:
     # Nobody waits while it is made.
     with op.get_context().autocommit_block():
         op.create_index(
-            op.f("audit_at_idx"), "audit", ["at"], unique=False,
-            postgresql_using="brin", postgresql_concurrently=True, if_not_exists=True,
-        )  # fmt: skip
+            op.f("audit_at_idx"),
+            "audit",
+            ["at"],
+            unique=False,
+            postgresql_using="brin",
+            postgresql_concurrently=True,
+            if_not_exists=True,
+        )
 
 
 def downgrade() -> None:

@@ -7,10 +7,24 @@ from pydantic import AwareDatetime, model_validator
 from models.contracts.base import Contract
 
 ErrorCode = Literal[
-    "UNAUTHORIZED", "SCOPES_MISSING", "CONNECTION_INACTIVE", "RATE_LIMITED", "VALIDATION_ERROR", "NOT_FOUND",
-    "CONFLICT", "INTERNAL_ERROR", "TOOL_TIMEOUT", "BAD_ARGS", "UPSTREAM_4XX", "UPSTREAM_5XX", "CIRCUIT_OPEN",
-    "REAUTH_REQUIRED", "CANCELLED", "DEPENDENCY_FAILED", "REJECTED",
-]  # fmt: skip
+    "UNAUTHORIZED",
+    "SCOPES_MISSING",
+    "CONNECTION_INACTIVE",
+    "RATE_LIMITED",
+    "VALIDATION_ERROR",
+    "NOT_FOUND",
+    "CONFLICT",
+    "INTERNAL_ERROR",
+    "TOOL_TIMEOUT",
+    "BAD_ARGS",
+    "UPSTREAM_4XX",
+    "UPSTREAM_5XX",
+    "CIRCUIT_OPEN",
+    "REAUTH_REQUIRED",
+    "CANCELLED",
+    "DEPENDENCY_FAILED",
+    "REJECTED",
+]
 """Why a call failed. A closed list: plans, replies and dashboards are written against it."""
 
 ERROR_CODES: dict[ErrorCode, str] = {

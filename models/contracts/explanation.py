@@ -6,11 +6,25 @@ from models.contracts.base import Contract, Moment
 from models.contracts.turn import TurnStatus
 
 Cause = Literal[
-    "finished", "earlier_turn", "burst_window", "order_window", "tenant_busy",
-    "broker_down", "no_worker", "waiting_for_worker",
-    "planning", "planner_lost", "approval", "rate_limit", "circuit_open", "retry_at", "step_running", "step_lost",
-    "responding", "responder_lost",
-]  # fmt: skip
+    "finished",
+    "earlier_turn",
+    "burst_window",
+    "order_window",
+    "tenant_busy",
+    "broker_down",
+    "no_worker",
+    "waiting_for_worker",
+    "planning",
+    "planner_lost",
+    "approval",
+    "rate_limit",
+    "circuit_open",
+    "retry_at",
+    "step_running",
+    "step_lost",
+    "responding",
+    "responder_lost",
+]
 """What a turn can wait for. A closed list."""
 
 

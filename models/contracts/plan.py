@@ -19,19 +19,48 @@ Effect = Literal["read", "write", "spend"]
 """What a call does to the world. `read` may run again; `write` changes something; `spend` costs money."""
 
 StepStatus = Literal[
-    "pending", "queued", "running", "waiting_approval",
-    "succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown",
-]  # fmt: skip
+    "pending",
+    "queued",
+    "running",
+    "waiting_approval",
+    "succeeded",
+    "needs_input",
+    "failed",
+    "skipped",
+    "cancelled",
+    "unknown",
+]
 
 FINAL_STEP_STATUSES = frozenset({"succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"})
 
 FaultCode = Literal[
-    "bad_shape", "unknown_field", "too_many_steps", "empty_id", "bad_id", "duplicate_id", "self_dependency",
-    "dangling_need", "unknown_tool", "bad_condition", "bad_fallback", "bad_argument", "bad_reference",
-    "dangling_reference", "type_mismatch", "cycle", "too_deep", "too_wide", "dangling_assumption",
-    "dangling_phase", "bad_slot", "not_json",
-    "empty_answer", "cut_answer", "no_steps", "repeated_effect",
-]  # fmt: skip
+    "bad_shape",
+    "unknown_field",
+    "too_many_steps",
+    "empty_id",
+    "bad_id",
+    "duplicate_id",
+    "self_dependency",
+    "dangling_need",
+    "unknown_tool",
+    "bad_condition",
+    "bad_fallback",
+    "bad_argument",
+    "bad_reference",
+    "dangling_reference",
+    "type_mismatch",
+    "cycle",
+    "too_deep",
+    "too_wide",
+    "dangling_assumption",
+    "dangling_phase",
+    "bad_slot",
+    "not_json",
+    "empty_answer",
+    "cut_answer",
+    "no_steps",
+    "repeated_effect",
+]
 """What can be wrong with a plan. A closed list."""
 
 PLAN_FAULTS: dict[FaultCode, str] = {

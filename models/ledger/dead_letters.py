@@ -96,8 +96,12 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
     step.error = None if decision.status == "succeeded" else _failure(step, decision)
     db.flush()
     content = {
-        "step": step.id, "tool": step.tool, "status": decision.status, "by": decision.by, "note": decision.note,
-    }  # fmt: skip
+        "step": step.id,
+        "tool": step.tool,
+        "status": decision.status,
+        "by": decision.by,
+        "note": decision.note,
+    }
     db.execute(
         text("SELECT hot.append_audit(:tenant, :conversation, :turn, 'step.decided', :content)"),
         {

@@ -18,10 +18,21 @@ from models.tables.steps import StepRow
 from models.tables.turns import TurnRow
 
 _COLUMNS = (
-    StepRow.id, StepRow.tool, StepRow.queue, StepRow.needs, StepRow.status, StepRow.worker, StepRow.started_at,
-    StepRow.finished_at, StepRow.lease_until, StepRow.not_before, StepRow.lapses_at, StepRow.approval, StepRow.error,
+    StepRow.id,
+    StepRow.tool,
+    StepRow.queue,
+    StepRow.needs,
+    StepRow.status,
+    StepRow.worker,
+    StepRow.started_at,
+    StepRow.finished_at,
+    StepRow.lease_until,
+    StepRow.not_before,
+    StepRow.lapses_at,
+    StepRow.approval,
+    StepRow.error,
     StepRow.unsure,
-)  # fmt: skip
+)
 
 
 def gather(db: Session, turn: TurnRow, lease: timedelta) -> Facts:

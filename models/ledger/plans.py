@@ -117,9 +117,7 @@ def start_early(db: psycopg.Connection, turn_id: UUID, attempt: int, written: Wr
     return EarlyStart(found["ready"], read_events(found["events"])) if found else None
 
 
-def keep_begun(
-    db: psycopg.Connection, turn_id: UUID, attempt: int, begun: Begun, holder: Holder
-) -> list[Event] | None:
+def keep_begun(db: psycopg.Connection, turn_id: UUID, attempt: int, begun: Begun, holder: Holder) -> list[Event] | None:
     """Record what a planner has begun, before its plan is whole. None: the fence is old."""
     row = db.execute(
         "SELECT hot.keep_begun(%s, %s, %s, %s, %s, %s)",

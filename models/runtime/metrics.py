@@ -77,9 +77,10 @@ OBSERVED = {
         "gauge", "Tasks that the living workers of a queue run at a time; 0 where it has no worker.", ("queue",)
     ),
     "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, else 0.", ()),
-    "turnloom_turns": Metric("gauge", "Turns that are not final, by status; those that wait for a person excepted.",
-                             ("status",)),
-}  # fmt: skip
+    "turnloom_turns": Metric(
+        "gauge", "Turns that are not final, by status; those that wait for a person excepted.", ("status",)
+    ),
+}
 """What is looked at whenever somebody asks: name -> its meaning."""
 
 HANDED_ON_S = 2.0

@@ -12,10 +12,16 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import SettingsError
 
 PREFIX = "TURNLOOM_"
-_NO_SETTINGS = frozenset({
-    "TURNLOOM_APPLICATION_PASSWORD", "TURNLOOM_OWNER_PASSWORD", "TURNLOOM_BENCH_PEERS", "TURNLOOM_CASES",
-    "TURNLOOM_DRILL_MIXED_S", "TURNLOOM_DRILL_TURNS",
-})  # fmt: skip
+_NO_SETTINGS = frozenset(
+    {
+        "TURNLOOM_APPLICATION_PASSWORD",
+        "TURNLOOM_OWNER_PASSWORD",
+        "TURNLOOM_BENCH_PEERS",
+        "TURNLOOM_CASES",
+        "TURNLOOM_DRILL_MIXED_S",
+        "TURNLOOM_DRILL_TURNS",
+    }
+)
 """Variables of deployments, tests and benchmarks."""
 
 

@@ -19,11 +19,25 @@ MAX_TEXT = 500
 MAX_ITEMS = 50
 
 _CURRENCIES = {
-    "₪": "ILS", "nis": "ILS", "shekel": "ILS", "shekels": "ILS", "ש״ח": "ILS", 'ש"ח': "ILS",
-    "$": "USD", "us$": "USD", "dollar": "USD", "dollars": "USD",
-    "€": "EUR", "euro": "EUR", "euros": "EUR",
-    "£": "GBP", "pound": "GBP", "pounds": "GBP", "¥": "JPY", "yen": "JPY",
-}  # fmt: skip
+    "₪": "ILS",
+    "nis": "ILS",
+    "shekel": "ILS",
+    "shekels": "ILS",
+    "ש״ח": "ILS",
+    'ש"ח': "ILS",
+    "$": "USD",
+    "us$": "USD",
+    "dollar": "USD",
+    "dollars": "USD",
+    "€": "EUR",
+    "euro": "EUR",
+    "euros": "EUR",
+    "£": "GBP",
+    "pound": "GBP",
+    "pounds": "GBP",
+    "¥": "JPY",
+    "yen": "JPY",
+}
 _OPERATORS = {"<=": "<=", "<": "<=", "≤": "<=", "~": "~", "≈": "~", "=": "~"}
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _AMOUNT = re.compile(r"\d[\d.,\s' ]*")

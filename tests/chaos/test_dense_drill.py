@@ -24,9 +24,14 @@ NEEDS = {
     "i": ["h"],
 }
 POINTS = (
-    "plan.recorded", "read.claimed read.claimed read.claimed", "read.returned read.returned", "steps.recorded",
-    "steps.recorded turn.reclaimed", "write.returned", "reply.due",
-)  # fmt: skip
+    "plan.recorded",
+    "read.claimed read.claimed read.claimed",
+    "read.returned read.returned",
+    "steps.recorded",
+    "steps.recorded turn.reclaimed",
+    "write.returned",
+    "reply.due",
+)
 
 
 @pytest.fixture(scope="module")

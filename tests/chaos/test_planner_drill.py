@@ -15,9 +15,16 @@ STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_st
 """Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
 
 READING = (
-    "read.begun_early", "read.ended_early", "read.ended_early read.begun_early", "reads.kept",
-    "reads.kept plan.recorded", "plan.drafted", "plan.recorded", "plan.drafted plan.recorded", "early_steps.dropped",
-)  # fmt: skip
+    "read.begun_early",
+    "read.ended_early",
+    "read.ended_early read.begun_early",
+    "reads.kept",
+    "reads.kept plan.recorded",
+    "plan.drafted",
+    "plan.recorded",
+    "plan.drafted plan.recorded",
+    "early_steps.dropped",
+)
 """Those of a dense turn whose planner runs the reads itself while the plan is written, the last where it is refused."""
 
 AFTER_PLAN = ("plan.drafted", "plan.recorded", "early_steps.dropped")

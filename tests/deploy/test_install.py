@@ -23,8 +23,18 @@ def setup(tmp_path: Path) -> list[str]:
     python.write_text(STAND_IN)
     python.chmod(0o755)
     released, path = tmp_path / "released", os.defpath
-    return ["env", f"PATH={path}", f"RELEASED={released}", "STATUS=0", "make", "-C", str(ROOT), f"PYTHON={python}",
-            f"VENV={tmp_path / 'venv'}", "setup"]  # fmt: skip
+    return [
+        "env",
+        f"PATH={path}",
+        f"RELEASED={released}",
+        "STATUS=0",
+        "make",
+        "-C",
+        str(ROOT),
+        f"PYTHON={python}",
+        f"VENV={tmp_path / 'venv'}",
+        "setup",
+    ]
 
 
 def test_a_terminal_shows_what_is_being_done_and_for_how_long(setup: list[str], tmp_path: Path) -> None:

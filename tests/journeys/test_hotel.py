@@ -60,8 +60,10 @@ def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) ->
     assert (shown["check_in"], shown["check_out"]) == (check_in, check_out)
     assert (shown["adults"], shown["children"], shown["babies"]) == (2, 1, 0)
     assert [turn["synthesis_hint"] for turn in (first, second, third)] == [
-        "present_best_two_options", "show_updated_options", "send_link_with_summary",
-    ]  # fmt: skip
+        "present_best_two_options",
+        "show_updated_options",
+        "send_link_with_summary",
+    ]
     assert (changed["check_in"], changed["adults"], changed["children"]) == (check_in, 3, 1)
     assert changed["options"]
     assert max(option["price_total"] for option in changed["options"]) <= 900
@@ -175,10 +177,17 @@ def test_a_hotel_plan_can_be_posted(api: httpx2.Client) -> None:
     steps = [
         {"id": "dates", "tool": "dates.resolve_hint", "args": {"hint": "31 December"}},
         {"id": "rooms", "tool": "pms.get_room_types", "args": {"hotel_id": "demo"}},
-        {"id": "avail", "tool": "pms.get_availability", "args": {
-            "hotel_id": "demo", "check_in": {"$from": "dates.check_in"}, "check_out": {"$from": "dates.check_out"},
-            "adults": 2}},
-    ]  # fmt: skip
+        {
+            "id": "avail",
+            "tool": "pms.get_availability",
+            "args": {
+                "hotel_id": "demo",
+                "check_in": {"$from": "dates.check_in"},
+                "check_out": {"$from": "dates.check_out"},
+                "adults": 2,
+            },
+        },
+    ]
 
     turn = finished(api, post(api, plan={"steps": steps}, agent="hotel")["turn_id"])
 

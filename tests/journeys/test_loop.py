@@ -13,7 +13,6 @@ from tests.journeys.speaking import Speaker, says, written
 pytestmark = pytest.mark.usefixtures("speaking")
 
 
-
 def ask(api: httpx2.Client, *answers: str, **request: Any) -> dict[str, Any]:
     return finished(api, post(api, says(*answers), agent="generic", **request)["turn_id"])
 

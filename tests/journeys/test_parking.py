@@ -36,7 +36,12 @@ def test_a_branch_of_a_chord_waits_for_approval(api: httpx2.Client, sim_log: Pat
 
     turn = finished(api, turn_id)
     assert {step["id"]: step["status"] for step in before["steps"]} == {
-        "a": "succeeded", "w": "waiting_approval", "b": "succeeded", "c": "succeeded", "j": "pending", "k": "pending"
+        "a": "succeeded",
+        "w": "waiting_approval",
+        "b": "succeeded",
+        "c": "succeeded",
+        "j": "pending",
+        "k": "pending",
     }
     assert before["steps"][1]["args"] == {"value": before["steps"][0]["result"]["ms"]}
     assert (answer.status_code, turn["status"]) == (200, "succeeded")

@@ -42,12 +42,26 @@ SHAPES = {
     "task, group": layers(1, 4),
     "header chain that ends in a group": {"a": [], "b": ["a"], "c": ["a"], "d": [], "e": ["b", "c", "d"]},
     "nested chords in a header": {
-        "a": [], "b": [], "c": ["a", "b"], "d": [], "e": [], "f": ["d", "e"],
-        "g": ["c", "f"], "h": ["g"],
+        "a": [],
+        "b": [],
+        "c": ["a", "b"],
+        "d": [],
+        "e": [],
+        "f": ["d", "e"],
+        "g": ["c", "f"],
+        "h": ["g"],
     },
     "chord at the end of both branches": {
-        "r": [], "a1": ["r"], "a2": ["r"], "a": ["a1", "a2"], "b1": ["r"], "b2": ["r"], "b": ["b1", "b2"],
-        "x": ["a"], "y": ["a"], "end": ["b", "x", "y"],
+        "r": [],
+        "a1": ["r"],
+        "a2": ["r"],
+        "a": ["a1", "a2"],
+        "b1": ["r"],
+        "b2": ["r"],
+        "b": ["b1", "b2"],
+        "x": ["a"],
+        "y": ["a"],
+        "end": ["b", "x", "y"],
     },
     "N": {"a": [], "b": [], "c": ["a"], "d": ["a", "b"]},
     "chain of forty": {f"s{n}": [f"s{n - 1}"] if n else [] for n in range(40)},
@@ -104,7 +118,10 @@ def test_a_failure_is_told_and_the_rest_goes_on(api: httpx2.Client) -> None:
 
     assert turn["status"] == "succeeded"
     assert {step["id"]: step["status"] for step in turn["steps"]} == {
-        "bad": "failed", "after": "skipped", "good": "succeeded", "anyway": "succeeded"
+        "bad": "failed",
+        "after": "skipped",
+        "good": "succeeded",
+        "anyway": "succeeded",
     }
     assert turn["steps"][0]["error"]["code"] == "NOT_FOUND"
     assert turn["steps"][1]["error"]["code"] == "DEPENDENCY_FAILED"

@@ -69,8 +69,11 @@ def test_a_playbook_stands_in_for_a_plan(api: httpx2.Client, script: Script, mes
     assert turn["status"] == "succeeded"
     assert turn["reply"]["text"].startswith("I could not work on your message itself just now")
     assert {step["tool"] for step in turn["steps"]} == {
-        "travel.search_attractions", "travel.lookup_weather", "travel.search_hotels", "travel.format_itinerary",
-    }  # fmt: skip
+        "travel.search_attractions",
+        "travel.lookup_weather",
+        "travel.search_hotels",
+        "travel.format_itinerary",
+    }
     assert turn["output"]["days"]
     assert len(script.requests) - before == (1 if message == "out" else 2)
     trace = _trace(api, turn)
@@ -111,8 +114,10 @@ def test_a_hook_stops_a_tool(api: httpx2.Client) -> None:
 
     found = {step["id"]: step for step in turn["steps"]}
     assert {name: step["status"] for name, step in found.items()} == {
-        "forbidden": "failed", "broken": "succeeded", "secret": "succeeded",
-    }  # fmt: skip
+        "forbidden": "failed",
+        "broken": "succeeded",
+        "secret": "succeeded",
+    }
     assert found["forbidden"]["error"]["code"] == "REJECTED"
     assert found["secret"]["result"] == {"value": "(hidden)"}
     told = [kind for kind in kinds(api, turn["turn_id"]) if kind.startswith("hook.")]

@@ -16,9 +16,13 @@ from typing import Any, NamedTuple
 _SPOILERS = ("", "\0", "!", "1", "x")
 _MOST_WORDS = 24
 _CATEGORIES = {
-    op.CATEGORY_DIGIT: "1", op.CATEGORY_SPACE: " ", op.CATEGORY_WORD: "a", op.CATEGORY_NOT_DIGIT: "a",
-    op.CATEGORY_NOT_SPACE: "a", op.CATEGORY_NOT_WORD: "-",
-}  # fmt: skip
+    op.CATEGORY_DIGIT: "1",
+    op.CATEGORY_SPACE: " ",
+    op.CATEGORY_WORD: "a",
+    op.CATEGORY_NOT_DIGIT: "a",
+    op.CATEGORY_NOT_SPACE: "a",
+    op.CATEGORY_NOT_WORD: "-",
+}
 
 
 class Attack(NamedTuple):

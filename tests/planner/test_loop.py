@@ -24,9 +24,17 @@ def ended(name: str, status: StepStatus = "succeeded", *needs: str, **fields: An
 
 def progress(*steps: EndedStep, mode: Mode = "plan", **fields: Any) -> Progress:
     made = Progress(
-        agent=GENERIC, mode=mode, revision=1, steps=steps, submitted=False, stop=None, fail_fast=False,
-        spent_ms=10, left_ms=60_000, cost=0.0,
-    )  # fmt: skip
+        agent=GENERIC,
+        mode=mode,
+        revision=1,
+        steps=steps,
+        submitted=False,
+        stop=None,
+        fail_fast=False,
+        spent_ms=10,
+        left_ms=60_000,
+        cost=0.0,
+    )
     return replace(made, **fields)
 
 

@@ -114,7 +114,7 @@ def test_an_unknown_pack_is_named() -> None:
         (["*cho"], []),
         ([], []),
     ],
-)  # fmt: skip
+)
 def test_patterns_choose_tools(patterns: list[str], names: list[str]) -> None:
     """A pattern is a whole name, a pack, or everything; nothing else matches."""
     everything = load_registry(["sim", "dates", "hotel", "travel"])

@@ -63,7 +63,8 @@ def test_rejecting(client: FlaskClient, turn_id: str) -> None:
     shown = step_of(client, turn_id)
     assert answer.status_code == 200
     assert (shown["status"], shown["error"]) == (
-        "failed", {"code": "REJECTED", "message": "test rejected it: too dear"}
+        "failed",
+        {"code": "REJECTED", "message": "test rejected it: too dear"},
     )
 
 
@@ -126,9 +127,7 @@ def test_deciding_needs_its_scope(app: APIFlask, turn_id: str, key: KeyMaker) ->
     """Who may post messages may not approve what comes of them."""
     headers = key("turns:write", "turns:read", "plans:submit", "admin")
 
-    answer = app.test_client().post(
-        f"/v1/turns/{turn_id}/approvals/w", json={"decision": "approve"}, headers=headers
-    )
+    answer = app.test_client().post(f"/v1/turns/{turn_id}/approvals/w", json={"decision": "approve"}, headers=headers)
 
     assert (answer.status_code, answer.get_json()["code"]) == (403, "scope_missing")
 

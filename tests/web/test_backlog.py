@@ -120,9 +120,7 @@ def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: py
     assert [_post(client).status_code for _ in range(2)] == [202, 503]
 
 
-def test_a_slow_count_is_believed_no_longer_than_another(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_count_is_believed_no_longer_than_another(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the ledger takes five seconds to count, it is asked again within the second after that."""
     now, count = 0.0, backlog.count
 

@@ -210,9 +210,7 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
     assert [(each.id, each.data["number"]) for each in rest] == [("3", 1), ("4", 2)]
 
 
-def test_stream_without_redis(
-    client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch) -> None:
     """While Redis is out the stream goes on from the ledger; only the deltas are missing."""
     turn_id = _open(client)
     deaf = new_hub()

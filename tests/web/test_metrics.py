@@ -58,8 +58,11 @@ def test_calls_of_a_tool_are_counted_by_how_they_end(client: FlaskClient) -> Non
 
     name, calls = TOOL.name, "turnloom_tool_calls_total"
     assert {labels[2]: value for labels, value in seen.items() if labels[0] == calls} == {
-        "succeeded": 2, "needs_input": 1, "failed": 1, "unknown": 1
-    }  # fmt: skip
+        "succeeded": 2,
+        "needs_input": 1,
+        "failed": 1,
+        "unknown": 1,
+    }
     assert seen["turnloom_tool_errors_total", name, "UPSTREAM_5XX"] == 1
     assert seen["turnloom_tool_errors_total", name, "TOOL_TIMEOUT"] == 1
     assert seen["turnloom_tool_missing_fields_total", name, "hint"] == 1

@@ -25,19 +25,40 @@ MAX_NODES = 1_000
 """Most subschemas of a schema, with references written out, because a value may be checked against each of them."""
 MAX_DEPTH = 24
 
-_UNCHECKED = frozenset({
-    "not", "if", "then", "else", "contains", "minContains", "maxContains", "propertyNames", "patternProperties",
-    "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems",
-    "uniqueItems", "$dynamicRef", "$recursiveRef", "extends", "disallow",
-})  # fmt: skip
+_UNCHECKED = frozenset(
+    {
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "minContains",
+        "maxContains",
+        "propertyNames",
+        "patternProperties",
+        "dependencies",
+        "dependentRequired",
+        "dependentSchemas",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+        "uniqueItems",
+        "$dynamicRef",
+        "$recursiveRef",
+        "extends",
+        "disallow",
+    }
+)
 """Words that are not checked.
 
 They are rare, expensive, or negate a subschema, which may itself contain unchecked words."""
 
 _OTHER_NAMES = {
-    "desc": "description", "allowed_values": "enum", "possible_values": "enum", "default_value": "default",
+    "desc": "description",
+    "allowed_values": "enum",
+    "possible_values": "enum",
+    "default_value": "default",
     "divisibleBy": "multipleOf",
-}  # fmt: skip
+}
 _STRUCTURE = frozenset({"type", "properties", "$ref", "anyOf", "oneOf", "allOf", "additionalProperties", "$schema"})
 
 

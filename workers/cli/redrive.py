@@ -20,8 +20,17 @@ from workers.cli.output import json_option, print_json, print_rows
 from workers.running.step_call import idempotency_key
 
 _SHOWN = (
-    "tool", "effect", "status", "attempt", "worker", "started_at", "finished_at", "fallbacks", "result", "error",
-)  # fmt: skip
+    "tool",
+    "effect",
+    "status",
+    "attempt",
+    "worker",
+    "started_at",
+    "finished_at",
+    "fallbacks",
+    "result",
+    "error",
+)
 
 
 @click.group

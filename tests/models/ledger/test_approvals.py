@@ -44,7 +44,8 @@ def test_a_call_that_waits_holds_nothing() -> None:
         in_work = backlog.count(db, 10)
 
     assert (view(turn_id).status, statuses(turn_id)) == (
-        "waiting_approval", {"w": "waiting_approval", "after": "pending"}
+        "waiting_approval",
+        {"w": "waiting_approval", "after": "pending"},
     )
     assert (asked.lease_until, asked.worker, asked.started_at, asked.attempt) == (None, None, None, 1)
     assert (found, in_work) == ([[], []], {})
@@ -149,7 +150,8 @@ def test_a_rejected_call_has_failed() -> None:
     assert (error["code"], error["message"].endswith(": too dear")) == ("REJECTED", True)
     assert statuses(turn_id) == {"w": "failed", "after": "skipped", "anyway": "pending"}
     assert [(event.type, event.data["step"]) for event in decided.events] == [
-        ("step.finished", "w"), ("step.finished", "after")
+        ("step.finished", "w"),
+        ("step.finished", "after"),
     ]
     assert (decided.respond, view(turn_id).status, view(turn_id).open_steps) == (None, "running", 1)
     assert kinds(turn_id)[-1] == "approval.decided"

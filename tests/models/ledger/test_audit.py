@@ -44,11 +44,15 @@ def test_an_untouched_chain_verifies(owner: str) -> None:
         (lambda db: db.execute("UPDATE audit SET at = at + interval '1 s' WHERE seq = 1"), [1]),
         (lambda db: db.execute("DELETE FROM audit WHERE seq = 4"), [4, 5]),
         (lambda db: db.execute("DELETE FROM audit WHERE seq = 6"), [6]),
-        (lambda db: db.execute("UPDATE audit SET seq = 13 - seq WHERE seq IN (1, 6); UPDATE audit SET seq = seq - 6 "
-                               "WHERE seq > 6"), [1, 2, 6, 7]),
+        (
+            lambda db: db.execute(
+                "UPDATE audit SET seq = 13 - seq WHERE seq IN (1, 6); UPDATE audit SET seq = seq - 6 WHERE seq > 6"
+            ),
+            [1, 2, 6, 7],
+        ),
     ],
     ids=["content", "field", "time", "missing", "missing at the end", "reordered"],
-)  # fmt: skip
+)
 def test_tampering_is_found(owner: str, tamper: Callable[[Connection], object], found: list[int]) -> None:
     """Whoever can write to the table cannot do it unseen."""
     with psycopg.connect(owner) as db:

@@ -138,7 +138,7 @@ def test_a_chain_that_was_cut_and_went_on_is_found(owner: str) -> None:
         ("UPDATE audit_heads SET number = 9 - number; UPDATE audit_heads SET number = number - 5", [("", 1), ("", 3)]),
     ],
     ids=["missing", "first", "entry", "time", "emptied", "shorter", "of another shape", "forged", "reordered"],
-)  # fmt: skip
+)
 def test_a_head_that_is_touched_is_found(owner: str, tamper: str, found: list[tuple[str, int]]) -> None:
     """Each is signed with the one before it."""
     tampered(owner, tamper)

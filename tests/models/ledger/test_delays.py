@@ -49,7 +49,8 @@ def test_a_delayed_step_holds_nothing_and_says_when() -> None:
     assert (delayed.status, delayed.lease_until, delayed.attempt) == ("pending", None, 1)
     assert delayed.error is not None
     assert (delayed.error["code"], datetime.fromisoformat(delayed.error["retry_at"])) == (
-        "RATE_LIMITED", delayed.not_before
+        "RATE_LIMITED",
+        delayed.not_before,
     )
     assert told is not None
     assert [(event.type, event.data["pause_ms"], event.data["try"]) for event in told] == [("step.retry", 30_000, 1)]
@@ -274,9 +275,20 @@ def test_what_is_delayed_says_why(code: str, cause: str) -> None:
     error = {"code": code, "message": "5 times a minute"}
     parked = OpenStep("a", "sim.wait", "tools.io", at, not_before=later, error=error)
     facts = Facts(
-        at=at, turn_id=new_id(), status="running", since=at, attempt=1, lease_until=None, lease=timedelta(seconds=6),
-        earlier=None, held=None, postponed=None, steps=[parked], slots={}, at_work=0,
-    )  # fmt: skip
+        at=at,
+        turn_id=new_id(),
+        status="running",
+        since=at,
+        attempt=1,
+        lease_until=None,
+        lease=timedelta(seconds=6),
+        earlier=None,
+        held=None,
+        postponed=None,
+        steps=[parked],
+        slots={},
+        at_work=0,
+    )
 
     found = explain(facts, {})
 

@@ -120,9 +120,14 @@ def test_the_conversations_next_turn_is_told_what_was_found() -> None:
 
     assert own == []
     assert {**entry, "age_s": 0} == {
-        "tool": "a.look", "args": {"city": "Rome"}, "result": "sunny", "turn": str(first.id), "step": "a", "age_s": 0,
+        "tool": "a.look",
+        "args": {"city": "Rome"},
+        "result": "sunny",
+        "turn": str(first.id),
+        "step": "a",
+        "age_s": 0,
         "holds": True,
-    }  # fmt: skip
+    }
     assert _known(second) == "sunny"
     assert _known(_turn(tenant, conversation_id="c2")) is None
     assert _known(_turn(make_tenant("other"))) is None

@@ -106,7 +106,8 @@ def test_with_no_active_turn_every_policy_opens_one(policy: str) -> None:
     second = open_turn(tenant, on_busy=policy)
 
     assert [(opened.outcome, opened.seq, opened.is_sent) for opened in (first, second)] == [
-        ("opened", 1, True), ("opened", 2, True)
+        ("opened", 1, True),
+        ("opened", 2, True),
     ]
 
 
@@ -173,9 +174,7 @@ def test_two_messages_of_the_longest_length_together_fit() -> None:
 
 
 @pytest.mark.parametrize(("policy", "remembered"), [("interrupt", ["one", "two"]), ("rollback", ["two"])])
-def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(
-    policy: Any, remembered: list[str]
-) -> None:
+def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(policy: Any, remembered: list[str]) -> None:
     """The exchange stays in the conversation; a rollback keeps it from the planner."""
     tenant = make_tenant()
     first = claim_turn(open_turn(tenant, "one").turn_id)

@@ -53,10 +53,20 @@ def test_calls_are_summed_up_by_tool() -> None:
     assert (book.tool, book.calls, book.unknown, book.success_rate) == ("pms.book", 1, 1, 0.0)
     assert book.errors == {"UPSTREAM_5XX": 1}
     assert hotels.model_dump() == {
-        "tool": "travel.search_hotels", "calls": 5, "succeeded": 2, "needs_input": 2, "failed": 1, "unknown": 0,
-        "cached": 1, "success_rate": 0.4, "mean_ms": 575.0, "p50_ms": 300.0, "p95_ms": pytest.approx(1420.0),
-        "missing": {"city": 2, "nights": 2}, "errors": {"TOOL_TIMEOUT": 1},
-    }  # fmt: skip
+        "tool": "travel.search_hotels",
+        "calls": 5,
+        "succeeded": 2,
+        "needs_input": 2,
+        "failed": 1,
+        "unknown": 0,
+        "cached": 1,
+        "success_rate": 0.4,
+        "mean_ms": 575.0,
+        "p50_ms": 300.0,
+        "p95_ms": pytest.approx(1420.0),
+        "missing": {"city": 2, "nights": 2},
+        "errors": {"TOOL_TIMEOUT": 1},
+    }
 
 
 def test_what_was_no_call_does_not_count() -> None:
@@ -102,8 +112,16 @@ def test_the_command_shows_them() -> None:
     none = CliRunner().invoke(main, ["tools", "stats", "sim.echo", "--json"])
 
     assert shown.stdout.splitlines()[1].split("\t") == [
-        "travel.search_hotels", "2", "50.0%", "150.0", "150.0", "195.0", "0", "city 1, nights 1", ""
-    ]  # fmt: skip
+        "travel.search_hotels",
+        "2",
+        "50.0%",
+        "150.0",
+        "150.0",
+        "195.0",
+        "0",
+        "city 1, nights 1",
+        "",
+    ]
     assert json.loads(listed.stdout)[0]["missing"] == {"city": 1, "nights": 1}
     assert json.loads(none.stdout) == []
 

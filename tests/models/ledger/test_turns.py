@@ -30,9 +30,7 @@ def test_many_first_messages_at_once() -> None:
     tenant = make_tenant()
 
     with ThreadPoolExecutor(8) as threads:
-        opened = list(
-            threads.map(lambda n: open_turn(tenant, on_busy="enqueue", **_SAID[n % 2]), range(40))
-        )
+        opened = list(threads.map(lambda n: open_turn(tenant, on_busy="enqueue", **_SAID[n % 2]), range(40)))
 
     assert sorted(turn.seq or 0 for turn in opened) == list(range(1, 41))
     assert [turn.seq for turn in opened if turn.is_sent] == [1]

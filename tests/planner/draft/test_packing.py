@@ -44,9 +44,7 @@ def _spent(context: PlanningContext) -> int:
     return tokens(context.summary or "") - 1 + history_tokens(context.history) + memory + results
 
 
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     history=exchanges,
     memory=memories(),

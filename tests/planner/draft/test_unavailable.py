@@ -42,8 +42,10 @@ def test_a_step_whose_service_is_down_is_planned_around(context: Context, offlin
 
     assert plan is not None
     assert [step.tool for step in plan.steps] == [
-        "travel.search_attractions", "travel.search_hotels", "travel.format_itinerary"
-    ]  # fmt: skip
+        "travel.search_attractions",
+        "travel.search_hotels",
+        "travel.format_itinerary",
+    ]
     assert "weather" not in plan.steps[-1].args
 
 

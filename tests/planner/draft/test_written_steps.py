@@ -107,10 +107,24 @@ def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
         ([wait("a"), wait("b", args={"ms": 1, "payload": '"\\ud800"'}), wait("c")], ["a"]),
     ],
     ids=[
-        "reads", "behind a write", "forward", "cycle", "condition", "twice", "tool", "argument", "path", "reference",
-        "fallback", "field", "id", "no object", "unstorable", "unstorable text",
+        "reads",
+        "behind a write",
+        "forward",
+        "cycle",
+        "condition",
+        "twice",
+        "tool",
+        "argument",
+        "path",
+        "reference",
+        "fallback",
+        "field",
+        "id",
+        "no object",
+        "unstorable",
+        "unstorable text",
     ],
-)  # fmt: skip
+)
 def test_what_only_reads_may_start_until_something_is_wrong(
     steps: list[Any], expected: list[str], tools: Registry
 ) -> None:

@@ -85,10 +85,24 @@ def test_a_trip_is_three_calls_side_by_side_and_an_itinerary_over_all(context: C
         (["fly from Rome to Paris tomorrow"], ["dates.resolve_hint", *FLY], {"hint": "tomorrow", "origin": "Rome"}),
     ],
     ids=[
-        "days", "city", "both", "only", "start", "without", "also", "words", "weekend", "week", "when",
-        "flights", "origin", "back", "add flights", "fly",
+        "days",
+        "city",
+        "both",
+        "only",
+        "start",
+        "without",
+        "also",
+        "words",
+        "weekend",
+        "week",
+        "when",
+        "flights",
+        "origin",
+        "back",
+        "add flights",
+        "fly",
     ],
-)  # fmt: skip
+)
 def test_follow_ups_are_read_from_the_conversation(
     context: Context, offline: OpenAIModel, messages: list[str], calls: list[str], expected: dict[str, Any]
 ) -> None:

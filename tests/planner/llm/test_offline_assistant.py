@@ -53,11 +53,13 @@ def only_args(plan: Plan, tool: str) -> dict[str, Any]:
         ("meet David Cohen Friday", {"counterpart": "David Cohen", **ON_THE_DAY}),
         ("arrange a 45-minute meeting with ann@example.com", {"counterpart": "ann@example.com", "duration_mins": 45}),
         ("plan a meeting with Zoë", {"counterpart": "Zoë"}),
-        ("schedule half an hour with Noa next week",
-         {"counterpart": "Noa", "duration_mins": 30, "start_window": {"$from": "dates.check_in"}}),
+        (
+            "schedule half an hour with Noa next week",
+            {"counterpart": "Noa", "duration_mins": 30, "start_window": {"$from": "dates.check_in"}},
+        ),
         ("schedule a meeting", {}),
     ],
-)  # fmt: skip
+)
 def test_a_wish_to_meet(plan_for: PlanFor, message: str, args: dict[str, Any]) -> None:
     """Names go to the tool as they are; what is not said is left out, and the tool asks for it."""
     plan = plan_for(message)

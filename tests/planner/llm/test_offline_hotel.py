@@ -17,8 +17,13 @@ from planner.results import Remembered
 Context = Callable[..., PlanningContext]
 
 ASKED = "A room next weekend for 2 adults and a child of 5"
-SETTLED = {"date_hint": "next weekend", "check_in": "2026-11-27", "check_out": "2026-11-28", "adults": 2,
-           "children_ages": [5]}  # fmt: skip
+SETTLED = {
+    "date_hint": "next weekend",
+    "check_in": "2026-11-27",
+    "check_out": "2026-11-28",
+    "adults": 2,
+    "children_ages": [5],
+}
 LIMIT = {"amount": 900, "currency": "ILS", "operator": "<="}
 RESOLVED = {"$from": "dates.check_in"}
 OPTIONS = [
@@ -57,9 +62,12 @@ def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None
 
     assert [step.tool for step in plan.steps] == ["dates.resolve_hint", "pms.get_availability"]
     assert args_of(plan, "pms.get_availability") == {
-        "check_in": {"$from": "dates.check_in"}, "check_out": {"$from": "dates.check_out"},
-        "adults": 2, "children": 1, "babies": 0,
-    }  # fmt: skip
+        "check_in": {"$from": "dates.check_in"},
+        "check_out": {"$from": "dates.check_out"},
+        "adults": 2,
+        "children": 1,
+        "babies": 0,
+    }
     assert plan.slots == {"date_hint": "next weekend", "adults": 2, "children_ages": [5]}
     assert plan.synthesis_hint == "present_best_two_options"
 
@@ -67,19 +75,28 @@ def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None
 @pytest.mark.parametrize(
     ("message", "slots", "args"),
     [
-        ("make it 3 adults, under 900 ILS", {"adults": 3, "budget": LIMIT},
-         {"adults": 3, "children": 1, "check_in": "2026-11-27", "budget": LIMIT}),
-        ("about $250 please", {"budget": {"amount": 250, "currency": "USD", "operator": "~"}},
-         {"adults": 2, "budget": {"amount": 250, "currency": "USD", "operator": "~"}}),
+        (
+            "make it 3 adults, under 900 ILS",
+            {"adults": 3, "budget": LIMIT},
+            {"adults": 3, "children": 1, "check_in": "2026-11-27", "budget": LIMIT},
+        ),
+        (
+            "about $250 please",
+            {"budget": {"amount": 250, "currency": "USD", "operator": "~"}},
+            {"adults": 2, "budget": {"amount": 250, "currency": "USD", "operator": "~"}},
+        ),
         ("with kids aged 1, 4 and 12", {"children_ages": [1, 4, 12]}, {"children": 2, "babies": 1}),
         ("a 5-year-old and a 1-year-old", {"children_ages": [5, 1]}, {"children": 1, "babies": 1}),
-        ("with breakfast, and a sea view", {"board_pref": "BB", "bed_pref": "sea view"},
-         {"board_filter": "BB", "room_type_filter": "sea view"}),
+        (
+            "with breakfast, and a sea view",
+            {"board_pref": "BB", "bed_pref": "sea view"},
+            {"board_filter": "BB", "room_type_filter": "sea view"},
+        ),
         ("what about 12-14 January?", {"date_hint": "12-14 January"}, {"check_in": RESOLVED, "adults": 2}),
         ("2 nights from 2027-05-03", {"date_hint": "2 nights from 2027-05-03"}, {"check_in": RESOLVED}),
         ("Fri 27 Nov 2026 to Sat 28 Nov 2026", {"date_hint": "Fri 27 Nov 2026 to Sat 28 Nov 2026"}, {"adults": 2}),
     ],
-)  # fmt: skip
+)
 def test_a_later_word_changes_one_thing(
     plan_for: Callable[..., Plan], message: str, slots: dict[str, Any], args: dict[str, Any]
 ) -> None:
@@ -139,8 +156,13 @@ def test_each_wish_has_its_reply(plan_for: Callable[..., Plan], message: str, hi
 
 def test_its_plans_obey_the_schema_to_the_letter(context: Context, offline: OpenAIModel) -> None:
     """What it writes of memory is valid in strict mode, too."""
-    asked = context("what is the difference between those two?", agent="hotel", memory=(quoted(*OPTIONS),),
-                    history=(Exchange(ASKED, "Here you are."),), slots=SETTLED)  # fmt: skip
+    asked = context(
+        "what is the difference between those two?",
+        agent="hotel",
+        memory=(quoted(*OPTIONS),),
+        history=(Exchange(ASKED, "Here you are."),),
+        slots=SETTLED,
+    )
     schema = plan_schema(asked.tools, agent=asked.agent)
 
     answer = offline.generate(planning_messages(asked)[0], purpose="plan", schema=schema)

@@ -208,8 +208,13 @@ def test_a_call_does_not_begin_from_nothing(script: Script, llm: OpenAIModel) ->
     sdk = OpenAI(api_key="none", base_url=script.url, max_retries=0)
 
     def ask_sdk() -> None:
-        whole = sdk.post("/chat/completions", cast_to=object, body={"messages": HELLO, "stream": True}, stream=True,
-                         stream_cls=Stream[object])  # fmt: skip
+        whole = sdk.post(
+            "/chat/completions",
+            cast_to=object,
+            body={"messages": HELLO, "stream": True},
+            stream=True,
+            stream_cls=Stream[object],
+        )
         with whole as chunks:
             assert list(chunks)
 

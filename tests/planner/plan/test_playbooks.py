@@ -55,9 +55,12 @@ def test_the_shipped_playbooks_run(everything: Registry) -> None:
     shipped = load_playbooks(settings().prompts_dir / "playbooks")
     agents = load_agents(settings().prompts_dir / "agents").profiles
     values: dict[str, Any] = {
-        "text": "Kyoto", "integer": 2, "number": 90, "date": "2030-05-02",
+        "text": "Kyoto",
+        "integer": 2,
+        "number": 90,
+        "date": "2030-05-02",
         "money": {"amount": 900, "currency": "ILS", "operator": "<="},
-    }  # fmt: skip
+    }
 
     for name, book in shipped.books.items():
         known = {each: values[slot.type] for each, slot in book.inputs.items()}

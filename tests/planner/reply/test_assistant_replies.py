@@ -79,9 +79,11 @@ def test_notifications_are_numbered(reply: Callable[..., str], listed: list[Any]
 
 @pytest.mark.parametrize(
     ("left", "text"),
-    [([VISIT], "Settled: “An invoice is due”.\nStill open:\n1. A visit is announced"),
-     ([], "Settled: “An invoice is due”.\nNothing else is open.")],
-)  # fmt: skip
+    [
+        ([VISIT], "Settled: “An invoice is due”.\nStill open:\n1. A visit is announced"),
+        ([], "Settled: “An invoice is due”.\nNothing else is open."),
+    ],
+)
 def test_what_was_settled_and_what_is_left(reply: Callable[..., str], left: list[Any], text: str) -> None:
     """The rest is numbered anew, as it can be referred to next."""
     still_open = {"notifications": left, "more": 0}

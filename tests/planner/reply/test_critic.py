@@ -56,9 +56,19 @@ def criticised(outcome: MakeOutcome) -> MakeOutcome:
         ((), {"reply": "Hello!", "confidence": 0.5}, True),
     ],
     ids=[
-        "sure", "just-sure", "unsure", "failure", "nothing", "off", "always", "submitted", "late", "question", "direct",
+        "sure",
+        "just-sure",
+        "unsure",
+        "failure",
+        "nothing",
+        "off",
+        "always",
+        "submitted",
+        "late",
+        "question",
+        "direct",
     ],
-)  # fmt: skip
+)
 def test_the_critic_is_asked_where_there_is_reason_to_doubt(
     criticised: MakeOutcome, steps: Any, more: dict[str, Any], *, due: bool
 ) -> None:

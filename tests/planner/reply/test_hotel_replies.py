@@ -19,9 +19,15 @@ STAY = {"check_in": "2026-12-04", "check_out": "2026-12-05", "nights": 1, "adult
 
 def option(name: str, price: int = 440, *, cancellable: bool = True, board: str = "RO") -> dict[str, Any]:
     return {
-        "room_type_code": name[:3].upper(), "room_name": name, "board_code": board, "rate_code": "ILS",
-        "price_total": price, "currency": "ILS", "cancellable": cancellable, "quota": 3,
-    }  # fmt: skip
+        "room_type_code": name[:3].upper(),
+        "room_name": name,
+        "board_code": board,
+        "rate_code": "ILS",
+        "price_total": price,
+        "currency": "ILS",
+        "cancellable": cancellable,
+        "quota": 3,
+    }
 
 
 def availability(*options: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -70,37 +76,88 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
 @pytest.mark.parametrize(
     ("hint", "results", "slots", "said"),
     [
-        ("present_best_two_options", availability(*TWO, option("Twin")), {},
-         ["Fri 4 Dec 2026 to Sat 5 Dec 2026", "2 adults, 1 child", "Classic Double, room only, not refundable",
-          "Sea Suite, with breakfast, with free cancellation", "1 more"]),
-        ("present_best_two_options", {"dates.resolve_hint": WEEKEND, **availability(*TWO)}, {},
-         ["If you meant Sat 5 Dec 2026 to Sun 6 Dec 2026"]),
+        (
+            "present_best_two_options",
+            availability(*TWO, option("Twin")),
+            {},
+            [
+                "Fri 4 Dec 2026 to Sat 5 Dec 2026",
+                "2 adults, 1 child",
+                "Classic Double, room only, not refundable",
+                "Sea Suite, with breakfast, with free cancellation",
+                "1 more",
+            ],
+        ),
+        (
+            "present_best_two_options",
+            {"dates.resolve_hint": WEEKEND, **availability(*TWO)},
+            {},
+            ["If you meant Sat 5 Dec 2026 to Sun 6 Dec 2026"],
+        ),
         ("present_best_two_options", availability(sold_out=["Sea Suite"]), {}, ["no free room", "Sold out: Sea Suite"]),
         ("show_updated_options", availability(*TWO[:1], budget=BUDGET), {}, ["within 400 ILS", "there is one room"]),
-        ("show_updated_options", availability(budget=BUDGET, over_budget=3), {},
-         ["no more than 400 ILS", "costs more?"]),
-        ("explain_differences", {"pms.compare_options": {**STAY, "options": [
-            compared("Double", cancellable=False), compared("Sea", price=540, amenities=["wifi", "sea_view"])]}}, {},
-         ["The first costs less.", "Only the second can be cancelled", "Only the second has: sea view"]),
-        ("explain_differences", {"pms.compare_options": {**STAY, "options": [compared("Twin"), compared("Twin")]}}, {},
-         ["Both are the Twin.", "They cost the same."]),
-        ("send_link_with_summary", {"pms.generate_booking_link": {**STAY, **LINK, "option": TWO[0]}}, {},
-         ["Classic Double, room only", "at 396 ILS in all", "30 minutes, and so long I keep the room"]),
-        ("send_link_with_summary", {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}}, {},
-         ["at 396 ILS in all", "The room is not kept"]),
-        ("present_best_two_options",
-         availability(*TWO, longer_stays=[{"room_name": "Loft", "nights": 3}, {"room_name": "Attic", "nights": 2}]), {},
-         ["Let for longer stays only: Loft from 3 nights; Attic from 2 nights.\nShall I"]),
-        ("show_updated_options", availability(longer_stays=[{"room_name": "Loft", "nights": 3}]), {},
-         ["no free room", "The Loft is let from 3 nights."]),
-        ("answer_amenity_question",
-         {"faq.get_rooms_and_pricing": {"topics": ["bathtub"], "answers": [], "rooms": []}}, {}, ["None of our rooms"]),
+        (
+            "show_updated_options",
+            availability(budget=BUDGET, over_budget=3),
+            {},
+            ["no more than 400 ILS", "costs more?"],
+        ),
+        (
+            "explain_differences",
+            {
+                "pms.compare_options": {
+                    **STAY,
+                    "options": [
+                        compared("Double", cancellable=False),
+                        compared("Sea", price=540, amenities=["wifi", "sea_view"]),
+                    ],
+                }
+            },
+            {},
+            ["The first costs less.", "Only the second can be cancelled", "Only the second has: sea view"],
+        ),
+        (
+            "explain_differences",
+            {"pms.compare_options": {**STAY, "options": [compared("Twin"), compared("Twin")]}},
+            {},
+            ["Both are the Twin.", "They cost the same."],
+        ),
+        (
+            "send_link_with_summary",
+            {"pms.generate_booking_link": {**STAY, **LINK, "option": TWO[0]}},
+            {},
+            ["Classic Double, room only", "at 396 ILS in all", "30 minutes, and so long I keep the room"],
+        ),
+        (
+            "send_link_with_summary",
+            {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}},
+            {},
+            ["at 396 ILS in all", "The room is not kept"],
+        ),
+        (
+            "present_best_two_options",
+            availability(*TWO, longer_stays=[{"room_name": "Loft", "nights": 3}, {"room_name": "Attic", "nights": 2}]),
+            {},
+            ["Let for longer stays only: Loft from 3 nights; Attic from 2 nights.\nShall I"],
+        ),
+        (
+            "show_updated_options",
+            availability(longer_stays=[{"room_name": "Loft", "nights": 3}]),
+            {},
+            ["no free room", "The Loft is let from 3 nights."],
+        ),
+        (
+            "answer_amenity_question",
+            {"faq.get_rooms_and_pricing": {"topics": ["bathtub"], "answers": [], "rooms": []}},
+            {},
+            ["None of our rooms"],
+        ),
         ("missing_info_for_link", {}, {"check_in": "2026-12-04"}, ["the room"]),
         ("collect_guest_info", {}, {"name": "Ada"}, ["Ada", "phone number"]),
         ("collect_guest_info", {}, {"name": "Ada", "phone": "050 1234567"}, ["I have your name and your number"]),
         ("ask_for_dates", {"dates.resolve_hint": WEEKEND}, {}, ["Sat 5 Dec 2026, or Sat 5 Dec 2026"]),
     ],
-)  # fmt: skip
+)
 def test_a_template_says_what_matters(
     hint: str, results: dict[str, Any], slots: dict[str, Any], said: list[str]
 ) -> None:
@@ -130,9 +187,12 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
     error = {"code": "CONFLICT"}
     gone = StepOutcome(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
     found = StepOutcome(
-        id="instead", tool="pms.get_availability", args={}, status="succeeded",
+        id="instead",
+        tool="pms.get_availability",
+        args={},
+        status="succeeded",
         result=availability(*TWO)["pms.get_availability"],
-    )  # fmt: skip
+    )
     outcome = Outcome(
         agent=AGENT,
         tools=load_registry(["hotel"]),

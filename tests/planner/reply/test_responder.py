@@ -27,9 +27,7 @@ TRIP = StepOutcome(
     status="succeeded",
     result={"days": [{"date": "2026-12-01", "morning": "Colosseum"}], "stay": "Inn", "notes": []},
 )
-DATES = StepOutcome(
-    id="n", tool="dates.resolve_hint", args={}, status="succeeded", result={"check_in": "2026-12-01"}
-)
+DATES = StepOutcome(id="n", tool="dates.resolve_hint", args={}, status="succeeded", result={"check_in": "2026-12-01"})
 CHOICES = ["Fri 4-6 December", "Sat 5-7 December"]
 ASKS = StepOutcome(id="d", tool="dates.resolve_hint", args={}, status="needs_input", needs={"hint": CHOICES})
 
@@ -63,9 +61,25 @@ def _failed(code: str) -> StepOutcome:
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
     ],
     ids=[
-        "question", "itinerary", "submitted", "hint", "not_its_hint", "all_failed", "refused", "refused_but_dates",
-        "refused_but_trip", "two_codes", "hostile_code", "nothing", "cancelled", "superseded", "late_itinerary", "late",
-        "unknown_hint", "hostile_hint", "llm",
+        "question",
+        "itinerary",
+        "submitted",
+        "hint",
+        "not_its_hint",
+        "all_failed",
+        "refused",
+        "refused_but_dates",
+        "refused_but_trip",
+        "two_codes",
+        "hostile_code",
+        "nothing",
+        "cancelled",
+        "superseded",
+        "late_itinerary",
+        "late",
+        "unknown_hint",
+        "hostile_hint",
+        "llm",
     ],
 )
 def test_who_writes_the_reply(

@@ -22,8 +22,14 @@ GRANTED: dict[str, Any] = {"user": {"id": "noa"}, "scopes": frozenset({"calendar
 
 
 def account(status: AccountStatus, integration: str = "caldav") -> dict[str, Account]:
-    made = Account(id=UUID(int=TENANT.int + 1), integration=integration, status=status, settings={}, sealed=None,
-                   updated_at=datetime.now(UTC))  # fmt: skip
+    made = Account(
+        id=UUID(int=TENANT.int + 1),
+        integration=integration,
+        status=status,
+        settings={},
+        sealed=None,
+        updated_at=datetime.now(UTC),
+    )
     return {integration: made}
 
 

@@ -90,12 +90,15 @@ def test_each_try_of_a_call_asks(service: Service) -> None:
 @pytest.mark.parametrize(
     "failure",
     [
-        Unavailable("slow down", code="RATE_LIMITED"), ToolFailed("no", code="UPSTREAM_4XX"),
-        ToolFailed("nothing there", code="NOT_FOUND"), NeedsInput({"city": True}), RuntimeError("a bug"),
+        Unavailable("slow down", code="RATE_LIMITED"),
+        ToolFailed("no", code="UPSTREAM_4XX"),
+        ToolFailed("nothing there", code="NOT_FOUND"),
+        NeedsInput({"city": True}),
+        RuntimeError("a bug"),
         TimeoutError("a moment is too short to tell"),
     ],
     ids=lambda failure: getattr(failure, "code", type(failure).__name__),
-)  # fmt: skip
+)
 def test_what_is_not_the_services_failure_opens_nothing(tool: Tool, service: Service, failure: Exception) -> None:
     service.failure = failure
     for _ in range(8):

@@ -18,7 +18,7 @@ PRIVATE = """
 :: ::1 ::127.0.0.1 ::ffff:127.0.0.1 ::ffff:169.254.169.254 ::ffff:0:127.0.0.1 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe
 64:ff9b:1::1 2002:7f00:1:: 2002:c0a8:101:: 2001:0:1::1 2001:db8::1 3fff::1 5f00::1 100::1 fe80::1 fec0::1 fc00::1
 fd00:ec2::254 ff02::1
-""".split()  # noqa: SIM905 - a table of forty short words
+""".split()
 
 # What the C library takes for 127.0.0.1, or for this machine.
 ODD = [

@@ -58,7 +58,7 @@ def faults(schema: Any, value: dict[str, Any]) -> dict[str, str]:
         ({"type": "string", "enum": []}, TEXT),
         ({"type": "string", "example": "x", "x-order": 3, "discriminator": {}}, TEXT),
     ],
-)  # fmt: skip
+)
 def test_a_dialect_is_translated(foreign: Any, ours: Any) -> None:
     """Into the words that planner, runner and reference know."""
     assert of(foreign) == ours
@@ -230,10 +230,19 @@ def test_whatever_a_server_calls_a_schema_is_translated_or_refused(raw: Any) -> 
     faults(schema, {"a": 1, "b": [{}]})
 
 
-SCALAR = st.sampled_from([
-    {"type": "string", "minLength": 1}, {"type": "integer", "maximum": 3}, {"enum": ["x", 1, None]}, {"const": "x"},
-    {"type": ["number", "null"]}, {"type": "string", "pattern": "^x"}, {}, {"not": TEXT}, {"type": "boolean"},
-])  # fmt: skip
+SCALAR = st.sampled_from(
+    [
+        {"type": "string", "minLength": 1},
+        {"type": "integer", "maximum": 3},
+        {"enum": ["x", 1, None]},
+        {"const": "x"},
+        {"type": ["number", "null"]},
+        {"type": "string", "pattern": "^x"},
+        {},
+        {"not": TEXT},
+        {"type": "boolean"},
+    ]
+)
 CLOSED = {"type": "object", "patternProperties": {"^y": {}}, "additionalProperties": False}
 SCHEMA = st.recursive(
     SCALAR,

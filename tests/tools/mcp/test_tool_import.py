@@ -72,10 +72,24 @@ def test_a_definition_that_is_none_is_refused_with_the_reason(definition: Any, r
 @pytest.mark.parametrize(
     "name",
     [
-        "", " ", "a b", "../etc", "a..b", ".a", "a.", "a/b", "look\n", "l\u043eok", "look\u200b", "*", "x" * 60, "-a",
-        "$from", "{{7*7}}",
+        "",
+        " ",
+        "a b",
+        "../etc",
+        "a..b",
+        ".a",
+        "a.",
+        "a/b",
+        "look\n",
+        "l\u043eok",
+        "look\u200b",
+        "*",
+        "x" * 60,
+        "-a",
+        "$from",
+        "{{7*7}}",
     ],
-)  # fmt: skip
+)
 def test_a_name_that_could_mean_something_else_is_refused(name: str) -> None:
     """Neither homoglyphs nor patterns nor what is too long for a function's name."""
     assert only(named(name)[0]).tool is None

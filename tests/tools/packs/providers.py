@@ -17,42 +17,106 @@ from tests.tools.serving import LocalServer
 PLACES, FORECAST, WIKIPEDIA, OVERPASS = "/v1/search", "/v1/forecast", "/w/api.php", "/api/interpreter"
 
 KYOTO = {
-    "id": 1857910, "name": "Kyoto", "latitude": 35.02107, "longitude": 135.75385, "elevation": 54.0,
-    "feature_code": "PPLA", "country_code": "JP", "timezone": "Asia/Tokyo", "population": 1459640, "country": "Japan",
+    "id": 1857910,
+    "name": "Kyoto",
+    "latitude": 35.02107,
+    "longitude": 135.75385,
+    "elevation": 54.0,
+    "feature_code": "PPLA",
+    "country_code": "JP",
+    "timezone": "Asia/Tokyo",
+    "population": 1459640,
+    "country": "Japan",
     "admin1": "Kyoto",
-}  # fmt: skip
-PARIS = {"id": 2988507, "name": "Paris", "latitude": 48.85341, "longitude": 2.3488, "country_code": "FR",
-         "timezone": "Europe/Paris", "country": "France", "admin1": "Île-de-France"}  # fmt: skip
-PARIS_IN_TEXAS = {"id": 4717560, "name": "Paris", "latitude": 33.66094, "longitude": -95.55551, "country_code": "US",
-                  "timezone": "America/Chicago", "country": "United States", "admin1": "Texas"}  # fmt: skip
+}
+PARIS = {
+    "id": 2988507,
+    "name": "Paris",
+    "latitude": 48.85341,
+    "longitude": 2.3488,
+    "country_code": "FR",
+    "timezone": "Europe/Paris",
+    "country": "France",
+    "admin1": "Île-de-France",
+}
+PARIS_IN_TEXAS = {
+    "id": 4717560,
+    "name": "Paris",
+    "latitude": 33.66094,
+    "longitude": -95.55551,
+    "country_code": "US",
+    "timezone": "America/Chicago",
+    "country": "United States",
+    "admin1": "Texas",
+}
 
 PAGES = [
     {"pageid": 1, "ns": 0, "title": "Kyoto", "lat": 35.01, "lon": 135.77, "dist": 900.1, "primary": "", "type": "city"},
-    {"pageid": 2, "ns": 0, "title": "Nijō Castle", "lat": 35.0142, "lon": 135.7475, "dist": 1020.3, "primary": "",
-     "type": "landmark"},
-    {"pageid": 3, "ns": 0, "title": "Nakagyō-ku, Kyoto", "lat": 35.01, "lon": 135.75, "dist": 1100.0, "primary": "",
-     "type": "adm3rd"},
-    {"pageid": 4, "ns": 0, "title": "Nishiki Market", "lat": 35.005, "lon": 135.765, "dist": 1800.9, "primary": "",
-     "type": None},
-]  # fmt: skip
+    {
+        "pageid": 2,
+        "ns": 0,
+        "title": "Nijō Castle",
+        "lat": 35.0142,
+        "lon": 135.7475,
+        "dist": 1020.3,
+        "primary": "",
+        "type": "landmark",
+    },
+    {
+        "pageid": 3,
+        "ns": 0,
+        "title": "Nakagyō-ku, Kyoto",
+        "lat": 35.01,
+        "lon": 135.75,
+        "dist": 1100.0,
+        "primary": "",
+        "type": "adm3rd",
+    },
+    {
+        "pageid": 4,
+        "ns": 0,
+        "title": "Nishiki Market",
+        "lat": 35.005,
+        "lon": 135.765,
+        "dist": 1800.9,
+        "primary": "",
+        "type": None,
+    },
+]
 TEXTS = {
-    "2": {"pageid": 2, "ns": 0, "title": "Nijō Castle", "description": "Flatland castle in Kyoto, Japan",
-          "descriptionsource": "local", "extract": "Nijō Castle is a flatland castle in Kyoto, Japan."},
+    "2": {
+        "pageid": 2,
+        "ns": 0,
+        "title": "Nijō Castle",
+        "description": "Flatland castle in Kyoto, Japan",
+        "descriptionsource": "local",
+        "extract": "Nijō Castle is a flatland castle in Kyoto, Japan.",
+    },
     "4": {"pageid": 4, "ns": 0, "title": "Nishiki Market"},
-}  # fmt: skip
+}
 ELEMENTS = [
     {"type": "node", "id": 11, "lat": 35.0, "lon": 135.7, "tags": {"name": "小さな博物館", "tourism": "museum"}},
-    {"type": "way", "id": 12, "center": {"lat": 35.01, "lon": 135.74}, "nodes": [1, 2],
-     "tags": {"name": "二条城", "name:en": "Nijo Castle", "tourism": "attraction", "wikidata": "Q715000"}},
+    {
+        "type": "way",
+        "id": 12,
+        "center": {"lat": 35.01, "lon": 135.74},
+        "nodes": [1, 2],
+        "tags": {"name": "二条城", "name:en": "Nijo Castle", "tourism": "attraction", "wikidata": "Q715000"},
+    },
     {"type": "way", "id": 13, "center": {"lat": 35.01, "lon": 135.74}, "tags": {"name:en": "Nijo Castle", "name": "x"}},
     {"type": "relation", "id": 14, "tags": {"name": "Nowhere", "tourism": "attraction"}},
     {"type": "node", "id": 15, "lat": 35.0, "lon": 135.7, "tags": {"tourism": "attraction"}},
-]  # fmt: skip
+]
 HOTELS = [
     {"type": "node", "id": 21, "lat": 35.0, "lon": 135.7, "tags": {"name": "Inn", "tourism": "hotel", "stars": "many"}},
-    {"type": "node", "id": 22, "lat": 35.0, "lon": 135.7,
-     "tags": {"name": "Grand", "tourism": "hotel", "stars": "4S", "addr:suburb": "Gion"}},
-]  # fmt: skip
+    {
+        "type": "node",
+        "id": 22,
+        "lat": 35.0,
+        "lon": 135.7,
+        "tags": {"name": "Grand", "tourism": "hotel", "stars": "4S", "addr:suburb": "Gion"},
+    },
+]
 
 
 def says(status: int = 200, body: Any = None, **headers: str) -> Callable[[Request], Response]:

@@ -158,11 +158,30 @@ def test_the_person_may_have_a_time_zone(call: Call, clock: object) -> None:
 @pytest.mark.parametrize(
     "hint",
     [
-        "soon", "whenever you like", "next week", "next month", "December", "3 nights", "5", "2 adults", "yesterday",
-        "2 weeks ago", "2020-01-01 to 2020-01-03", "2026-12-08 to 2026-12-05", "31 February", "the 32nd", "9999-12-31",
-        "in 99999999999 weeks", "0 nights from Friday", "400 nights from Friday", "from to", "-", "?", "\x00",
+        "soon",
+        "whenever you like",
+        "next week",
+        "next month",
+        "December",
+        "3 nights",
+        "5",
+        "2 adults",
+        "yesterday",
+        "2 weeks ago",
+        "2020-01-01 to 2020-01-03",
+        "2026-12-08 to 2026-12-05",
+        "31 February",
+        "the 32nd",
+        "9999-12-31",
+        "in 99999999999 weeks",
+        "0 nights from Friday",
+        "400 nights from Friday",
+        "from to",
+        "-",
+        "?",
+        "\x00",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_stay_becomes_a_question(hint: str, call: Call, clock: object) -> None:
     """The question has two concrete answers."""
     envelope = call("dates.resolve_hint", {"hint": hint})
@@ -218,10 +237,35 @@ def test_bad_arguments_are_named(args: dict[str, Any], fault: str, call: Call) -
     assert f"{fault}:" in envelope.error.message
 
 
-_WORDS = st.sampled_from([
-    "a", "the", "in", "for", "from", "to", "of", "next", "this", "2", "12", "15th", "99", "nights", "week", "weeks",
-    "month", "friday", "weekend", "december", "end", "day", "-", "/", "2026-12-05",
-])  # fmt: skip
+_WORDS = st.sampled_from(
+    [
+        "a",
+        "the",
+        "in",
+        "for",
+        "from",
+        "to",
+        "of",
+        "next",
+        "this",
+        "2",
+        "12",
+        "15th",
+        "99",
+        "nights",
+        "week",
+        "weeks",
+        "month",
+        "friday",
+        "weekend",
+        "december",
+        "end",
+        "day",
+        "-",
+        "/",
+        "2026-12-05",
+    ]
+)
 _HINTS = st.one_of(st.lists(_WORDS, max_size=8).map(" ".join), st.text(max_size=40))
 
 

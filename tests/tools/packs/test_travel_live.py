@@ -47,15 +47,22 @@ def test_sights_come_from_wikipedia(providers: Providers, call: Call) -> None:
     assert found["city"] == "Kyoto"
     assert found["results"] == [
         {
-            "name": "Nijō Castle", "kind": "Flatland castle", "lat": 35.0142, "lon": 135.7475,
+            "name": "Nijō Castle",
+            "kind": "Flatland castle",
+            "lat": 35.0142,
+            "lon": 135.7475,
             "summary": "Nijō Castle is a flatland castle in Kyoto, Japan.",
             "source": f"Wikipedia, {providers.url}/?curid=2",
         },
         {
-            "name": "Nishiki Market", "kind": "place", "lat": 35.005, "lon": 135.765, "summary": "",
+            "name": "Nishiki Market",
+            "kind": "place",
+            "lat": 35.005,
+            "lon": 135.765,
+            "summary": "",
             "source": f"Wikipedia, {providers.url}/?curid=4",
         },
-    ]  # fmt: skip
+    ]
     assert providers.paths() == [PLACES, WIKIPEDIA, WIKIPEDIA]
     assert providers.asked[1][1]["gscoord"] == "35.02107|135.75385"
     assert providers.asked[2][1]["pageids"] == "2|4"

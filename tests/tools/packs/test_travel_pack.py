@@ -16,8 +16,8 @@ from tools.registry import load_registry
 
 Call = Callable[..., Envelope]
 
-CITIES = ["Bangkok", "Barcelona", "Berlin", "Istanbul", "Jerusalem", "Kyoto", "Lisbon", "London", "New York", "Osaka",
-          "Paris", "Rome", "Tel Aviv", "Tokyo"]  # fmt: skip
+A_TO_L = ["Bangkok", "Barcelona", "Berlin", "Istanbul", "Jerusalem", "Kyoto", "Lisbon", "London"]
+CITIES = [*A_TO_L, "New York", "Osaka", "Paris", "Rome", "Tel Aviv", "Tokyo"]
 
 
 @pytest.mark.parametrize("name", CITIES)
@@ -48,17 +48,19 @@ def test_every_data_file_is_a_city() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "city"),
+    ("city", "names"),
     [
-        ("kyoto", "Kyoto"), ("  KYOTO ", "Kyoto"), ("Kyoto, Japan", "Kyoto"), ("京都", "Kyoto"), ("Kyōto", "Kyoto"),
-        ("NYC", "New York"), ("new york city", "New York"), ("New York, NY", "New York"), ("Roma", "Rome"),
-        ("Tel-Aviv", "Tel Aviv"), ("תל אביב", "Tel Aviv"), ("ירושלים", "Jerusalem"), ("İstanbul", "Istanbul"),
-        ("Lisboa", "Lisbon"), ("กรุงเทพ", "Bangkok"),
+        ("Kyoto", ["kyoto", "  KYOTO ", "Kyoto, Japan", "京都", "Kyōto"]),
+        ("New York", ["NYC", "new york city", "New York, NY"]),
+        *[("Tel Aviv", ["Tel-Aviv", "תל אביב"]), ("Jerusalem", ["ירושלים"]), ("Istanbul", ["İstanbul"])],
+        *[("Rome", ["Roma"]), ("Lisbon", ["Lisboa"]), ("Bangkok", ["กรุงเทพ"])],
     ],
-)  # fmt: skip
-def test_a_city_is_found_by_what_people_call_it(said: str, city: str, call: Call) -> None:
+)
+def test_a_city_is_found_by_what_people_call_it(city: str, names: list[str], call: Call) -> None:
     """Case, accents, a country behind a comma and other names do not matter."""
-    assert call("travel.search_attractions", {"city": said}).data["city"] == city
+    found = [call("travel.search_attractions", {"city": name}).data["city"] for name in names]
+
+    assert set(found) == {city}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_an_unknown_city_is_not_found(tool: str, args: dict[str, Any], call: Cal
         ("travel.format_itinerary", {"city": "Rome", "days": 1, "attractions": [], "weather": [{}]}, "weather"),
         ("travel.format_itinerary", {"city": "Rome", "days": 1, "attractions": [], "hotels": 5}, "hotels"),
     ],
-)  # fmt: skip
+)
 def test_bad_arguments_are_named(tool: str, args: dict[str, Any], fault: str, call: Call) -> None:
     """Every invalid field is BAD_ARGS and named."""
     envelope = call(tool, args)

@@ -17,19 +17,30 @@ from workers.embedded.process import Process, Program
 from workers.embedded.records import record, sweep
 
 SLEEP = [sys.executable, "-c", "import signal; signal.pause()"]
-STUBBORN = [sys.executable, "-c", """
+STUBBORN = [
+    sys.executable,
+    "-c",
+    """
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready", flush=True)
 while True:
     signal.pause()
-"""]
-PARENT = [sys.executable, "-c", f"""
+""",
+]
+PARENT = [
+    sys.executable,
+    "-c",
+    f"""
 import signal, subprocess
 print(subprocess.Popen({SLEEP!r}).pid, flush=True)
 signal.pause()
-"""]
-SPEAKING = [sys.executable, "-c", """
+""",
+]
+SPEAKING = [
+    sys.executable,
+    "-c",
+    """
 import logging, sys, time
 from gunicorn.systemd import sd_notify
 for pause_s in map(float, sys.argv[1:]):
@@ -37,7 +48,8 @@ for pause_s in map(float, sys.argv[1:]):
     sd_notify("WATCHDOG=1", logging.getLogger())
 print("silent", flush=True)
 time.sleep(60)
-"""]
+""",
+]
 """Says that it lives after each of these pauses, and then no more."""
 KEEPER = f"""
 import signal, sys

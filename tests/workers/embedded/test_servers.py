@@ -152,7 +152,6 @@ def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
     assert list((tmp_path / "run").iterdir()) == []
 
 
-
 def test_a_killed_ephemeral_stack_is_cleared_away(tmp_path, monkeypatch):
     """The next ephemeral stack removes the directory of one that was killed, and spares one that runs."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

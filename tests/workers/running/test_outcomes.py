@@ -14,9 +14,21 @@ from workers.running.outcomes import ended
 def test_a_call_whose_answer_was_lost_ends_unknown(effect: str, unsure: bool, status: str) -> None:
     """Where it may have had an effect: then nobody repeats it unasked."""
     step = ClaimedStep(
-        "s", "mcp.shop.order", 1, {}, 1_000, effect, None, [], None,
-        unsure=False, left_ms=1, inputs={}, waits=[], has_rivals=False,
-    )  # fmt: skip
+        "s",
+        "mcp.shop.order",
+        1,
+        {},
+        1_000,
+        effect,
+        None,
+        [],
+        None,
+        unsure=False,
+        left_ms=1,
+        inputs={},
+        waits=[],
+        has_rivals=False,
+    )
     error = ToolError(code="UPSTREAM_5XX", message="the answer was lost")
 
     finished = ended(step, Envelope(ok=False, error=error, unsure=unsure))

@@ -10,9 +10,21 @@ from models.ledger.steps import ClaimedStep, FinishedStep
 from workers.running.read_ahead import Ahead, LedgerTime
 
 STEP = ClaimedStep(
-    "s", "sim.wait", 1, {}, 1_000, "read", None, [], None,
-    unsure=False, left_ms=5_000, inputs={"before": 1}, waits=[], has_rivals=False,
-)  # fmt: skip
+    "s",
+    "sim.wait",
+    1,
+    {},
+    1_000,
+    "read",
+    None,
+    [],
+    None,
+    unsure=False,
+    left_ms=5_000,
+    inputs={"before": 1},
+    waits=[],
+    has_rivals=False,
+)
 
 
 def succeeded(name: str, result: Any = None) -> FinishedStep:

@@ -239,8 +239,9 @@ def test_what_is_cached_for_all_is_told_in_the_turn(tools: dict[str, Tool]) -> N
     ends = [run(running_turn(step("a"), conversation_id=name).id, "a") for name in "cd"]
 
     assert [(end.status, end.result["ms"], end.cache) for end in ends] == [
-        ("succeeded", 1, None), ("succeeded", 1, "shared")
-    ]  # fmt: skip
+        ("succeeded", 1, None),
+        ("succeeded", 1, "shared"),
+    ]
 
 
 def test_what_a_tool_keeps_secret_is_not_told_with_its_failure(tools: dict[str, Tool]) -> None:

@@ -134,8 +134,12 @@ def test_steps_whose_telling_was_lost_are_told_by_the_next_commit(planner: Plann
     planner.record(slow("a"), step("w", tool="sim.write"))
 
     assert kinds(planner) == [
-        "plan.step a", "plan.step w", "step.started a", "step.finished a", "plan.ready",
-    ]  # fmt: skip
+        "plan.step a",
+        "plan.step w",
+        "step.started a",
+        "step.finished a",
+        "plan.ready",
+    ]
 
 
 def end_who_wait_for_locks() -> int:

@@ -32,9 +32,10 @@ def test_what_has_ended_enters_the_ledger_with_its_plan(planner: Planner) -> Non
     assert recorded is not None
     assert (recorded.open_steps, recorded.claimed, recorded.fragments) == (0, [], [])
     assert view(planner.turn.id) == dict.fromkeys("abc", ("succeeded", 1, 1))
-    written, happened = [f"plan.step {name}" for name in "abc"], [
-        f"step.{event} {name}" for name in "abc" for event in ("started", "finished")
-    ]
+    written, happened = (
+        [f"plan.step {name}" for name in "abc"],
+        [f"step.{event} {name}" for name in "abc" for event in ("started", "finished")],
+    )
     assert kinds(planner) == [*written, *happened, "plan.ready"]
     assert recorded.material is not None
     assert [one.result["ms"] for one in recorded.material.steps] == [1, 1, 1]
@@ -55,12 +56,19 @@ def test_what_still_runs_is_gone_on_with_under_a_lease(planner: Planner) -> None
     assert recorded is not None
     assert recorded.open_steps == 3
     assert {name: status for name, (status, _, _) in view(planner.turn.id).items()} == {
-        "a": "succeeded", "b": "succeeded", "cpu": "pending",
-    }  # fmt: skip
+        "a": "succeeded",
+        "b": "succeeded",
+        "cpu": "pending",
+    }
     happened = [kind for kind in kinds(planner) if kind.endswith((" a", " b"))]
     assert happened == [
-        "plan.step a", "plan.step b", "step.started a", "step.finished a", "step.started b", "step.finished b",
-    ]  # fmt: skip
+        "plan.step a",
+        "plan.step b",
+        "step.started a",
+        "step.finished a",
+        "step.started b",
+        "step.finished b",
+    ]
 
 
 def test_a_slow_read_is_told_while_the_plan_is_written(planner: Planner) -> None:
@@ -116,9 +124,13 @@ def test_a_refused_plan_is_told_of_and_cancelled(planner: Planner) -> None:
 def test_nothing_begins_that_wants_more_than_this_process(planner: Planner) -> None:
     """A process of its own, one over the cap, and what needs one that waits for the plan."""
     steps = [
-        step("cpu", tool="sim.burn", args={"ms": 1}), step("after", "cpu"), slow("a"), slow("b"), slow("c"),
+        step("cpu", tool="sim.burn", args={"ms": 1}),
+        step("after", "cpu"),
+        slow("a"),
+        slow("b"),
+        slow("c"),
         step("d", "c"),
-    ]  # fmt: skip
+    ]
     planner.plans_next(planner.turn, 2)
     planner.write(*steps)
     begun = set(planner.reads._calls)
@@ -155,8 +167,10 @@ def test_what_failed_ends_what_needs_it(planner: Planner) -> None:
 
     assert recorded is not None
     assert {name: status for name, (status, _, _) in view(planner.turn.id).items()} == {
-        "a": "failed", "b": "skipped", "c": "succeeded",
-    }  # fmt: skip
+        "a": "failed",
+        "b": "skipped",
+        "c": "succeeded",
+    }
 
 
 def test_a_read_that_came_upon_a_limit_is_parked_with_the_plan(planner: Planner) -> None:

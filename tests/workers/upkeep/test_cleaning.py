@@ -19,8 +19,10 @@ def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.Monk
 
     echo = load_registry(["sim"]).get("sim.echo")
     tools = {
-        "a": replace(echo, clean_up=breaks), "b": echo, "c": replace(echo, clean_up=lambda: cleaned.append("c")),
-    }  # fmt: skip
+        "a": replace(echo, clean_up=breaks),
+        "b": echo,
+        "c": replace(echo, clean_up=lambda: cleaned.append("c")),
+    }
     monkeypatch.setattr("workers.upkeep.cleaning.registry", lambda: Registry(tools))
 
     clean_up()

@@ -87,8 +87,10 @@ def test_the_probe_is_cheap(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"{probe} {loaded}"],
         env={**os.environ, "TURNLOOM_RUN_DIR": str(folder)},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
 
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.stdout.split() == ["alive:", "1", "worker", *["False"] * 5]

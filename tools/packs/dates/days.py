@@ -14,9 +14,19 @@ NUMBER = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten"
 """A pattern for the numbers that the rules understand."""
 
 _WORDS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5,
-    "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-}  # fmt: skip
+    "a": 1,
+    "an": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+}
 _LANGUAGES = ["en", "he"]
 _HORIZON = timedelta(days=3653)
 _WEEKDAY = re.compile(

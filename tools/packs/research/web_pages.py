@@ -32,7 +32,7 @@ _CHARSETS = frozenset(
     gb18030 gbk iso2022_jp iso2022_kr iso8859_2 iso8859_3 iso8859_4 iso8859_5 iso8859_6 iso8859_7 iso8859_8 iso8859_9
     iso8859_10 iso8859_11 iso8859_13 iso8859_14 iso8859_15 iso8859_16 johab koi8_r koi8_t koi8_u latin_1 mac_cyrillic
     mac_greek mac_roman shift_jis
-    """.split()  # noqa: SIM905 - a table of sixty short words
+    """.split()
 )
 """Character sets that are decoded, by Python's names. Their decoding time is proportional to the text. Other codecs of
 Python, such as `punycode`, take quadratic time or are not character sets."""

@@ -46,12 +46,20 @@ def _table(found: Flights) -> TableArtifact:
     ]
     rows: list[list[str | int | float | bool | None]] = [
         [
-            flight.direction, flight.carrier, flight.flight_number,
-            flight.origin, flight.departs.isoformat(), flight.destination, flight.arrives.isoformat(),
-            flight.duration_min, ", ".join(flight.stops) or "none", flight.price, flight.currency,
+            flight.direction,
+            flight.carrier,
+            flight.flight_number,
+            flight.origin,
+            flight.departs.isoformat(),
+            flight.destination,
+            flight.arrives.isoformat(),
+            flight.duration_min,
+            ", ".join(flight.stops) or "none",
+            flight.price,
+            flight.currency,
         ]
         for flight in found.results
-    ]  # fmt: skip
+    ]
     invented = any(flight.source.startswith(DEMO_DATA) for flight in found.results)
     title = f"Flights from {found.origin} to {found.destination}" + (f" ({DEMO_DATA})" if invented else "")
     return TableArtifact(title=title, data=Table(columns=columns, rows=rows))

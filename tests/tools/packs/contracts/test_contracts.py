@@ -53,9 +53,7 @@ def generated() -> list[Any]:
     ]
 
 
-def called(
-    pack: str, name: str, case: Case, make_context: MakeContext, request: pytest.FixtureRequest
-) -> Envelope:
+def called(pack: str, name: str, case: Case, make_context: MakeContext, request: pytest.FixtureRequest) -> Envelope:
     """Make the call of a case in the world that its pack needs."""
     if name not in getattr(MODULES[pack], "WITHOUT_DATABASE", ()):
         request.getfixturevalue("emptied")

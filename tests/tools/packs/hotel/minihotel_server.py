@@ -36,11 +36,10 @@ faq:
 """A hotel on it, as a tenant's catalogue has it; URL stands for the server's."""
 
 ROOMS = {
-    "DBL": {"name": "Double", "free": 3, "nights": 0,
-            "prices": [("RO", "720.00", "648.00"), ("BB", "800.50", "")]},
+    "DBL": {"name": "Double", "free": 3, "nights": 0, "prices": [("RO", "720.00", "648.00"), ("BB", "800.50", "")]},
     "SUI": {"name": "Grand  Suite", "free": 1, "nights": 3, "prices": [("BB", "1900", "1700")]},
     "TWN": {"name": "Twin", "free": 0, "nights": 0, "prices": [("RO", "640", "0")]},
-}  # fmt: skip
+}
 """What it lets. `free` 0 is sold out; a price that is empty or 0 is not to be had."""
 
 

@@ -27,8 +27,13 @@ def race(tenant_id: UUID, number: int, threads: int, start: float) -> None:
         first = date(2027, 5, 3) + timedelta(days=thread % 3)
         ready.wait()
         time.sleep(max(0.0, start - time.time()))
-        held = take(hotel, "SUI", Stay(check_in=first, check_out=first + timedelta(days=3), adults=2), guest,
-                    guest.conversation_id)  # fmt: skip
+        held = take(
+            hotel,
+            "SUI",
+            Stay(check_in=first, check_out=first + timedelta(days=3), adults=2),
+            guest,
+            guest.conversation_id,
+        )
         return f"{'held' if held else 'sold-out'} {guest.conversation_id}"
 
     with ThreadPoolExecutor(threads) as pool:

@@ -33,17 +33,29 @@ Call = Callable[..., Envelope]
         ("pms.get_availability", {"check_in": "2027-05-01", "check_out": "2027-06-01"}, "VALIDATION_ERROR", "30"),
         ("pms.get_availability", {**STAY, "room_type_filter": "dungeon"}, "VALIDATION_ERROR", "sea_view"),
         ("pms.get_availability", {**STAY, "board_filter": "beer"}, "VALIDATION_ERROR", "RO, BB, HB, FB"),
-        ("pms.compare_options", {**STAY, "choices": [CHOICES[0], {**CHOICES[1], "board_code": "FB"}]}, "NOT_FOUND",
-         "FB"),
-        ("pms.compare_options", {"check_in": "2026-11-19", "check_out": "2026-11-21", "choices": CHOICES},
-         "VALIDATION_ERROR", "past"),
+        (
+            "pms.compare_options",
+            {**STAY, "choices": [CHOICES[0], {**CHOICES[1], "board_code": "FB"}]},
+            "NOT_FOUND",
+            "FB",
+        ),
+        (
+            "pms.compare_options",
+            {"check_in": "2026-11-19", "check_out": "2026-11-21", "choices": CHOICES},
+            "VALIDATION_ERROR",
+            "past",
+        ),
         ("pms.generate_booking_link", {**SUITE, "room_type_code": "XXL"}, "NOT_FOUND", "XXL"),
         ("pms.generate_booking_link", {**SUITE, "rate_code": "GBP"}, "NOT_FOUND", "GBP"),
         ("pms.generate_booking_link", {**SUITE, "adults": 5}, "VALIDATION_ERROR", "sleeps 4"),
-        ("pms.generate_booking_link", {**SUITE, "check_in": "2027-08-01", "check_out": "2027-08-02"}, "CONFLICT",
-         "sold out"),
+        (
+            "pms.generate_booking_link",
+            {**SUITE, "check_in": "2027-08-01", "check_out": "2027-08-02"},
+            "CONFLICT",
+            "sold out",
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_failure_has_its_code(call: Call, tool: str, args: dict[str, Any], code: str, words: str) -> None:
     """The message names the thing."""
     envelope = call(tool, args)

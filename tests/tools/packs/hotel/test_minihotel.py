@@ -70,10 +70,16 @@ def test_a_rate_names_the_currency(call: Call, minihotel: MiniHotelServer) -> No
     assert [prices.get("rateCode") for prices in minihotel.asked[0].iter("Prices")] == ["USD"]
 
 
-@pytest.mark.parametrize(("filters", "rooms"), [
-    ({"room_type_filter": "sea view"}, {"DBL"}), ({"board_filter": "breakfast"}, {"DBL", "SUI"}),
-    ({"room_type_filter": "grand suite"}, {"SUI"}), ({"adults": 4}, {"SUI"}), ({"rate_code": "ILS-NR"}, {"DBL", "SUI"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("filters", "rooms"),
+    [
+        ({"room_type_filter": "sea view"}, {"DBL"}),
+        ({"board_filter": "breakfast"}, {"DBL", "SUI"}),
+        ({"room_type_filter": "grand suite"}, {"SUI"}),
+        ({"adults": 4}, {"SUI"}),
+        ({"rate_code": "ILS-NR"}, {"DBL", "SUI"}),
+    ],
+)
 def test_filters_choose(call: Call, filters: dict[str, Any], rooms: set[str]) -> None:
     """By the catalogue's words for a room where it has any, else by MiniHotel's; who sleeps where it says so itself."""
     found = data(call(AVAILABILITY, {**STAY, "check_out": "2027-05-06", **filters}))
@@ -94,8 +100,14 @@ def test_room_types_are_asked_for_at_the_lowest_price(call: Call, minihotel: Min
     rooms = data(call("pms.get_room_types", {}))["room_types"]
 
     assert [room["code"] for room in rooms] == ["DBL", "SUI", "TWN"]
-    assert rooms[0] == {"code": "DBL", "name": "Garden Double", "beds": [{"kind": "double", "count": 1}], "sleeps": 3,
-                        "board_options": ["RO"], "amenities": ["sea_view"]}  # fmt: skip
+    assert rooms[0] == {
+        "code": "DBL",
+        "name": "Garden Double",
+        "beds": [{"kind": "double", "count": 1}],
+        "sleeps": 3,
+        "board_options": ["RO"],
+        "amenities": ["sea_view"],
+    }
     assert (rooms[1]["name"], rooms[1]["sleeps"], rooms[1]["beds"]) == ("Grand Suite", None, [])
     assert [price.get("boardCode") for price in minihotel.asked[0].iter("Price")] == ["*MIN*"]
 
@@ -117,9 +129,15 @@ def test_a_link_leads_to_the_booking_page(call: Call) -> None:
     base, _, query = made["url"].partition("?")
     assert base == "https://frame1.hotelpms.example/BookingFrameClient/hotel/4999DC/e2d8af9e/book/rooms"
     assert {name: value for name, (value,) in parse_qs(query).items()} == {
-        "from": "20270503", "to": "20270505", "nAdults": "2", "nChilds": "1", "nBabies": "2", "roomType": "DBL",
-        "currency": "ILS", "language": "he-IL",
-    }  # fmt: skip
+        "from": "20270503",
+        "to": "20270505",
+        "nAdults": "2",
+        "nChilds": "1",
+        "nBabies": "2",
+        "roomType": "DBL",
+        "currency": "ILS",
+        "language": "he-IL",
+    }
     assert (made["held"], made["valid_minutes"]) == (False, 30)
     assert made["expires_at"].startswith("2026-11-20T09:30:")
 

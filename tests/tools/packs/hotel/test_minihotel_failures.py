@@ -28,12 +28,18 @@ AVAILABILITY = "pms.get_availability"
 @pytest.mark.parametrize(
     ("number", "code"),
     [
-        ("001", "UPSTREAM_4XX"), ("009", "NOT_FOUND"), ("010", "NOT_FOUND"),
+        ("001", "UPSTREAM_4XX"),
+        ("009", "NOT_FOUND"),
+        ("010", "NOT_FOUND"),
         *((str(number), "VALIDATION_ERROR") for number in range(101, 109)),
-        ("109", "CONNECTION_INACTIVE"), ("501", "UPSTREAM_4XX"), ("516", "UPSTREAM_4XX"), ("863", "UNAUTHORIZED"),
-        ("A01", "CONNECTION_INACTIVE"), ("777", "UPSTREAM_4XX"),
+        ("109", "CONNECTION_INACTIVE"),
+        ("501", "UPSTREAM_4XX"),
+        ("516", "UPSTREAM_4XX"),
+        ("863", "UNAUTHORIZED"),
+        ("A01", "CONNECTION_INACTIVE"),
+        ("777", "UPSTREAM_4XX"),
     ],
-)  # fmt: skip
+)
 def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, number: str, code: str) -> None:
     """Those that MiniHotel documents, and one that nobody has heard of. What it says about itself is not passed on."""
     minihotel.refuse(number)
@@ -47,9 +53,12 @@ def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, numbe
 
 @pytest.mark.parametrize(
     "answer",
-    [b"<Errors><Error code='101' description='x'/></Errors>", b"<string>ERR 101: x</string>",
-     b"<AvailRaters><error>ERR 101</error></AvailRaters>"],
-)  # fmt: skip
+    [
+        b"<Errors><Error code='101' description='x'/></Errors>",
+        b"<string>ERR 101: x</string>",
+        b"<AvailRaters><error>ERR 101</error></AvailRaters>",
+    ],
+)
 def test_a_refusal_may_come_as_xml(call: Call, minihotel: MiniHotelServer, answer: bytes) -> None:
     """Its other interfaces say it so."""
     minihotel.answers.append(answer)
@@ -62,9 +71,15 @@ def test_a_refusal_may_come_as_xml(call: Call, minihotel: MiniHotelServer, answe
 
 @pytest.mark.parametrize(
     "answers",
-    [[b"ERR 209: too many"], [Response(status=429)], [Response(status=500)], [b""], [b"<AvailRaters>"],
-     [b"<html/>", b"ERR 209"]],
-)  # fmt: skip
+    [
+        [b"ERR 209: too many"],
+        [Response(status=429)],
+        [Response(status=500)],
+        [b""],
+        [b"<AvailRaters>"],
+        [b"<html/>", b"ERR 209"],
+    ],
+)
 def test_what_passes_is_asked_again(call: Call, minihotel: MiniHotelServer, answers: list[bytes | Response]) -> None:
     """Too many requests, a failing server, an answer that breaks off: the next try finds the prices."""
     minihotel.answers += answers
@@ -96,7 +111,7 @@ FILE = b"""<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><AvailRaters>
         (Response(status=401), "UNAUTHORIZED", 1),
         (Response(status=302, headers={"Location": "/elsewhere"}), "UPSTREAM_4XX", 1),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_answer_is_never_a_price(
     call: Call, minihotel: MiniHotelServer, answer: bytes | Response, code: str, tries: int
 ) -> None:

@@ -36,13 +36,21 @@ def test_availability_is_sorted_and_says_what_it_is_about(call: Call) -> None:
 
     options = found["options"]
     assert {key: found[key] for key in ("check_in", "check_out", "nights", "adults", "children", "babies")} == {
-        **FAMILY, "nights": 2, "babies": 1,
-    }  # fmt: skip
+        **FAMILY,
+        "nights": 2,
+        "babies": 1,
+    }
     assert options == sorted(options, key=lambda option: (option["price_total"], not option["cancellable"]))
     assert options[0] == {
-        "room_type_code": "STD", "room_name": "Classic Double", "board_code": "RO", "rate_code": "ILS-NR",
-        "price_total": 900, "currency": "ILS", "cancellable": False, "quota": 12,
-    }  # fmt: skip
+        "room_type_code": "STD",
+        "room_name": "Classic Double",
+        "board_code": "RO",
+        "rate_code": "ILS-NR",
+        "price_total": 900,
+        "currency": "ILS",
+        "cancellable": False,
+        "quota": 12,
+    }
     assert {option["room_type_code"] for option in options} == {"STD", "SEA", "FAM", "SUI"}
     assert {option["currency"] for option in options} == {"ILS"}
     assert (found["sold_out"], found["longer_stays"], found["over_budget"], found["budget"]) == ([], [], 0, None)
@@ -118,8 +126,13 @@ def test_a_link_is_signed_and_ends(call: Call) -> None:
     assert str(TENANT) not in made["url"]
     assert values["tenant"] == hmac.new(b"s3cret", f"tenant {TENANT}".encode(), hashlib.sha256).hexdigest()[:32]
     assert {name: values[name] for name in ("hotel", "check_in", "children", "room_type", "board", "rate")} == {
-        "hotel": "demo", "check_in": "2027-05-03", "children": "1", "room_type": "SUI", "board": "BB", "rate": "ILS",
-    }  # fmt: skip
+        "hotel": "demo",
+        "check_in": "2027-05-03",
+        "children": "1",
+        "room_type": "SUI",
+        "board": "BB",
+        "rate": "ILS",
+    }
 
 
 def test_a_link_is_for_breakfast_in_dollars_unless_told_otherwise(call: Call) -> None:
@@ -149,14 +162,18 @@ def test_a_comparison_shows_options_in_the_order_asked_for(call: Call) -> None:
     ("topic", "topics", "answered", "rooms"),
     [
         ("sea view", ["sea view"], ["sea_view"], ["Sea View Double", "Sea Suite"]),
-        ("a double bed", ["double bed"], [], ["Accessible Double", "Family Room", "Sea View Double", "Classic Double",
-                                              "Sea Suite"]),
+        (
+            "a double bed",
+            ["double bed"],
+            [],
+            ["Accessible Double", "Family Room", "Sea View Double", "Classic Double", "Sea Suite"],
+        ),
         ("sea view and a bathtub", ["sea view", "bathtub"], ["sea_view"], ["Sea Suite"]),
         ("dogs", ["pet"], ["pets"], []),
         ("cancellation", ["cancellation"], ["cancellation"], []),
         ("the meaning of life", [], [], []),
     ],
-)  # fmt: skip
+)
 def test_a_topic_is_answered_by_the_house_and_its_rooms(
     call: Call, topic: str, topics: list[str], answered: list[str], rooms: list[str]
 ) -> None:

@@ -39,8 +39,10 @@ def test_busy_times_of_both_are_left_out(ask: Ask) -> None:
     proposed = data(ask("schedule", **WITH_DAVID, start_window="2026-11-23", end_window="2026-11-23"))
 
     assert starts(proposed["proposals"]) == [
-        "2026-11-23T12:30:00+02:00", "2026-11-23T14:30:00+02:00", "2026-11-23T16:30:00+02:00",
-    ]  # fmt: skip
+        "2026-11-23T12:30:00+02:00",
+        "2026-11-23T14:30:00+02:00",
+        "2026-11-23T16:30:00+02:00",
+    ]
 
 
 def test_windows_are_read_in_the_hinted_zone(ask: Ask) -> None:
@@ -109,8 +111,10 @@ def test_a_confirmed_meeting_is_in_both_calendars(ask: Ask) -> None:
     assert told.body == f"Meeting of Noa Levi and David Cohen: {when}. It is in your calendar."
     event = icalendar.Calendar.from_ical(meeting["invite"]).events[0]
     assert (event["UID"], event.start.isoformat(), event.end.isoformat()) == (
-        meeting["uid"], "2026-11-23T09:00:00+00:00", "2026-11-23T09:30:00+00:00",
-    )  # fmt: skip
+        meeting["uid"],
+        "2026-11-23T09:00:00+00:00",
+        "2026-11-23T09:30:00+00:00",
+    )
     assert str(event["ORGANIZER"]) == "mailto:noa@example.com"
     assert sorted(map(str, event["ATTENDEE"])) == ["mailto:david@example.com", "mailto:noa@example.com"]
     assert (event["SEQUENCE"], "DTSTAMP" in event) == (0, True)
