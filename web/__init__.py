@@ -1,1 +1,1 @@
-"""The entrances: what comes in over HTTP. The only place that knows Flask."""
+"""The HTTP API. This is the only package that knows Flask."""

@@ -1,6 +1,6 @@
-"""The application: the one place where the entrances are put together.
+"""Put the WSGI application together from its blueprints.
 
-gunicorn calls `create_app()` in each worker process, after gevent has patched the standard library; nothing here is
+gunicorn calls `create_app()` in each worker process, after gevent has patched the standard library. Nothing here is
 loaded before that.
 """
 
@@ -34,8 +34,8 @@ def create_app() -> APIFlask:
     """Make the WSGI application from this process's settings.
 
     Raises:
-        NotFound: the default agent, a tool pack or a file that the settings name does not exist.
-        Invalid: such a file is not as it should be.
+        NotFound: the settings name a default agent, a tool pack or a file that does not exist.
+        Invalid: such a file breaks a rule.
     """
     configure_logging()
     load_agents(settings().prompts_dir / "agents").get(settings().default_agent)

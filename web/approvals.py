@@ -1,4 +1,4 @@
-"""Approvals: a person decides about a call that waits for it."""
+"""Let a person approve or reject a tool call that waits for approval."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -23,7 +23,7 @@ blueprint = APIBlueprint("approvals", __name__, url_prefix="/v1/turns", tag="Tur
 
 
 def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
-    """Look for the step before its body is read: who may not know of a turn learns nothing from a 422."""
+    """Look for the step before reading the body, so that a 422 tells a stranger nothing about a turn."""
 
     @wraps(view)
     def found(turn_id: str, step_id: str, **inputs: object) -> R:
@@ -43,12 +43,12 @@ def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
 @blueprint.output(DecidedApproval, description="The decision is recorded, now or before")
 @blueprint.doc(operation_id="decide_approval")
 def decide(turn_id: str, step_id: str, json_data: ApprovalDecision) -> Response:
-    """Approve or reject a call that waits for it.
+    """Approve or reject a call that waits for approval.
 
-    The step is `waiting_approval`, and its `args` show what the call is to be made with: the decision holds for these
-    arguments and no others. An approved call is made; a rejected one is not, its step ends `failed` with the code
-    `REJECTED`, and the turn goes on without it. The first decision counts: the same one again gets the same answer,
-    the other one gets 409. What nobody decides in time is rejected.
+    The step is `waiting_approval`. Its `args` are the arguments of the call, and the decision holds for these arguments
+    only. An approved call is made. A rejected call is not made: its step ends `failed` with the code `REJECTED`, and
+    the turn goes on without it. The first decision counts: sending it again gets the same answer, and the opposite
+    decision gets 409. A call that nobody decides in time is rejected.
     """
     with statement() as db:
         decided = approvals.decide(db, UUID(turn_id), step_id, json_data.decision, json_data.reason, caller().key_id)

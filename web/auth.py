@@ -1,4 +1,4 @@
-"""Who calls, and what the key may do. A key is looked up once and then believed for a few seconds."""
+"""Authenticate callers by their key, and check its scopes. A key that was looked up is trusted for a few seconds."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -24,7 +24,7 @@ _EXTENSION = "turnloom.keys"
 
 
 class KnownKeys:
-    """The keys seen of late. A revoked one works on for five seconds at most; unknown ones are not remembered."""
+    """The keys seen lately. A revoked key works for five more seconds at most. Unknown keys are not cached."""
 
     def __init__(self) -> None:
         self._callers: Remembered[bytes, Caller] = Remembered(
@@ -32,7 +32,7 @@ class KnownKeys:
         )
 
     def recognise(self, plain: str) -> Caller | None:
-        """Return whom a key stands for; None for an unknown or revoked one."""
+        """Return the caller that a key stands for; None for an unknown or revoked key."""
         return self._callers.get(keys.digest(plain))
 
 
@@ -42,17 +42,17 @@ def _ask(digest: bytes, _: Caller | None) -> Caller | None:
 
 
 def install(extensions: dict[str, object]) -> None:
-    """Give an application its memory of keys."""
+    """Give an application its cache of keys."""
     extensions[_EXTENSION] = KnownKeys()
 
 
 def requires(scope: Scope, *, reads: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let only callers in whose key has the scope. It stands above all other decorators but the route.
+    """Admit only callers whose key has the scope. Put this directly below the route, above all other decorators.
 
-    `reads`: the view shares the connections that are not kept for accepting messages.
+    `reads`: the view shares the connections that are not reserved for accepting messages.
 
     Raises:
-        Unauthorized: there is no key, or one that we do not know.
+        Unauthorized: the key is missing or unknown.
         PolicyDenied: the key lacks the scope.
         Unavailable: too many requests wait for a connection.
     """
@@ -72,7 +72,7 @@ def requires(scope: Scope, *, reads: bool = True) -> Callable[[Callable[P, R]], 
 
 
 def caller() -> Caller:
-    """Return who calls. Only within a view that `requires` a scope."""
+    """Return the caller of this request. Works only within a view that `requires` a scope."""
     return cast("Caller", g.caller)
 
 
@@ -80,7 +80,7 @@ def demand(scope: Scope) -> None:
     """Refuse the caller whose key lacks the scope.
 
     Raises:
-        PolicyDenied: naming the scope.
+        PolicyDenied: the key lacks the scope, which the error names.
     """
     if scope not in caller().scopes:
         raise PolicyDenied(f"this key lacks the scope {scope!r}", code="scope_missing")

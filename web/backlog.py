@@ -1,9 +1,9 @@
-"""Back-pressure: load is shed here, at the door, so that nothing need be dropped inside.
+"""Refuse new messages while too many turns are in work, so that no accepted turn ever has to be dropped.
 
-Counting the backlog with each message would cost more than recording the message. So a process counts once a second,
-and adds the turns that it opens meanwhile and the messages of which it does not know yet whether they are opened; only
-when it would refuse somebody does it count again sooner. Several processes may therefore pass a limit together, by what
-they let in between two counts.
+Counting the backlog with each message would cost more than recording the message. So a process counts once a second. To
+that count it adds the turns that it has opened since, and the messages that it is still opening. It counts sooner only
+before it would refuse a message. Several processes together may therefore exceed a limit by what they accept between
+two counts.
 """
 
 import time
@@ -26,20 +26,20 @@ RETRY_AFTER_S = 5.0
 _BELIEVED_S = 1.0
 _BELIEVED_WHEN_FULL_S = 0.1
 _TIMES_AS_LONG = 10
-"""A count that would refuse somebody is believed for so many times as long as it took, within those two bounds."""
+"""A count that leads to a refusal is trusted for this many times its own duration, within the two bounds above."""
 _EXTENSION = "turnloom.backlog"
 
 
 @dataclass
 class Asked:
-    """A message, about to be opened."""
+    """A message that is about to be opened as a turn."""
 
     may_open: bool
     is_opened: bool = False
 
 
 class Backlog:
-    """The turns in work, as last counted, those opened since, and the messages that are about to be."""
+    """The turns in work: the last count, those opened since, and the messages that are being opened."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -49,7 +49,7 @@ class Backlog:
         self._asked: Counter[UUID] = Counter()
 
     def admits(self, tenant_id: UUID) -> bool:
-        """Tell whether another turn of this tenant may be opened; if so, `settle` is due."""
+        """Return whether another turn of this tenant may be opened. If so, the caller must call `settle` later."""
         now = time.monotonic()
         if now >= self._must_count_at or (now >= self._may_count_at and self._is_full(tenant_id)):
             self._count()
@@ -60,7 +60,7 @@ class Backlog:
             return True
 
     def settle(self, tenant_id: UUID, *, is_opened: bool) -> None:
-        """Note what became of a message that was admitted."""
+        """Note whether a message that was admitted has been opened."""
         with self._lock:
             self._asked[tenant_id] -= 1
             self._asked = +self._asked
@@ -73,7 +73,7 @@ class Backlog:
         return own >= limits.tenant_backlog_limit or total >= limits.backlog_limit
 
     def _count(self) -> None:
-        # Until the ledger has answered, others go by the old count instead of asking too.
+        # Until the ledger answers, other requests use the old count instead of counting too.
         self._may_count_at = self._must_count_at = float("inf")
         began = time.monotonic()
         try:
@@ -93,7 +93,7 @@ def install(extensions: dict[str, object]) -> None:
 
 @contextmanager
 def asking() -> Iterator[Asked]:
-    """Ask whether the caller may open another turn, and tell whether it did. The development key always may."""
+    """Ask whether the caller may open another turn, and note whether it did. The development key always may."""
     if caller().is_development:
         yield Asked(may_open=True)
         return

@@ -1,4 +1,4 @@
-"""The catalogue: which tools and agents there are."""
+"""List the tools and agents that this deployment offers."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -60,7 +60,7 @@ class StatsQuery(Contract):
     """The period of the statistics."""
 
     hours: int = Field(24, ge=1, le=8_760)
-    """Those of turns received in so many hours until now."""
+    """Count the turns received in the last this many hours."""
 
 
 @blueprint.get("/tools/stats")
@@ -69,7 +69,7 @@ class StatsQuery(Contract):
 @blueprint.output(ToolStatsList)
 @blueprint.doc(operation_id="get_tool_stats")
 def stats(query_data: StatsQuery) -> Response:
-    """Show how the calls of tools have gone in the tenant's turns: successes, times, missing fields, errors."""
+    """Show how tool calls went in the tenant's turns: successes, times, missing fields, errors."""
     since = datetime.now(UTC) - timedelta(hours=query_data.hours)
     with snapshot() as db:
         found = tool_stats.of_tools(db, since, caller().tenant_id)

@@ -1,10 +1,10 @@
-"""Connections: how long a client may take to send what it has to say, and how many connections it may hold.
+"""A gunicorn worker that limits how long a client may take to send a request, and how many connections it may hold.
 
-gunicorn's gevent worker waits for a body for ever, and lets clients that never finish a request take all of its places.
-This one counts the time that a client lets us wait, and when places get scarce it hangs up on whoever has been silent
-for longest. An answer may take as long as it likes: neither an event stream nor `?wait` is cut.
+gunicorn's gevent worker waits for a body for ever, and clients that never finish a request can take all of its places.
+This worker measures how long a client keeps it waiting. When places get scarce, it closes the connection that has been
+silent for longest. An answer may take any time: neither an event stream nor `?wait` is cut.
 
-gunicorn's main process reads this module: nothing of ours is imported before the worker runs.
+gunicorn's main process imports this module, so it imports nothing of ours before the worker runs.
 """
 
 import errno
@@ -20,29 +20,29 @@ from typing import Any, Literal
 from gunicorn.workers.ggevent import GeventWorker
 
 _FILES_OF_OURS = 128
-"""Open files that are no clients: connections to servers, modules, logs."""
+"""Open files that are not clients: connections to servers, modules, logs."""
 _LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds for clients. Times are those that they let us wait."""
+    """The limits for clients. The times say how long a client may keep us waiting."""
 
     header_s: float
-    """For a request's header, and for the first byte of a new connection."""
+    """For a request's header, and for the first byte on a new connection."""
     body_s: float
     """For a request's body."""
     idle_s: float
-    """Between requests, and for a piece of an answer to be taken."""
+    """Between requests, and until the client takes a piece of an answer."""
     per_address: int
-    """Connections of one address; 0: any number."""
+    """Connections from one address; 0 means any number."""
     proxies: tuple[IPv4Network | IPv6Network, ...]
-    """Addresses that may have any number."""
+    """Addresses that may have any number of connections."""
 
 
 class Connection:
-    """A client's socket, which ends where the client lets us wait for too long."""
+    """A client's socket, which closes when the client keeps us waiting for too long."""
 
     def __init__(self, client: socket.socket, limits: Limits) -> None:
         self._client = client
@@ -51,23 +51,23 @@ class Connection:
         self._left_s = limits.header_s
         self._begins_answer = False
         self._head = b""
-        """The header of an answer, which goes out with what comes after it: one packet, one system call."""
+        """The header of an answer. It is sent together with what follows: one packet, one system call."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     def await_request(self) -> None:
-        """Let the client be silent until it has another request."""
+        """Allow the client to be silent until its next request."""
         if self._phase != "late":
             self._phase, self._left_s = "idle", self._limits.idle_s
 
     def await_body(self) -> None:
-        """Wait for the body of the request whose header has come."""
+        """Start the time for the body: the request's header has arrived."""
         self._phase, self._left_s = "body", self._limits.body_s
         self._begins_answer = True
 
     def recv(self, size: int) -> bytes:
-        """Return what has come; nothing where the client has gone or takes too long.
+        """Return the bytes received; none if the client has gone or takes too long.
 
         Raises:
             RequestTimeout: the body takes too long.
@@ -89,17 +89,17 @@ class Connection:
         self._left_s -= time.monotonic() - began
         if self._phase == "idle" and data:
             self._phase, self._left_s = "header", self._limits.header_s
-            if data.startswith(b"GET "):  # before its header is parsed: those of a crowd take long, too
+            if data.startswith(b"GET "):  # before parsing: the headers of a crowd take long, too
                 from web.precedence import give_way  # noqa: PLC0415 - the main process imports nothing of ours
 
                 give_way()
         return data
 
     def sendall(self, data: bytes) -> None:
-        """Send all of it, except for the header of an answer, which gunicorn writes first: that goes with the next.
+        """Send the data. The header of an answer, which gunicorn writes first, is held back and sent with what follows.
 
         Raises:
-            ConnectionResetError: the client does not take it.
+            ConnectionResetError: the client does not take the data.
         """
         if self._begins_answer:
             self._begins_answer, self._head = False, data
@@ -116,18 +116,18 @@ class Connection:
             self._client.settimeout(theirs)
 
     def end_answer(self) -> None:
-        """Send a header that nothing came after."""
+        """Send the header of an answer that has no body."""
         self._begins_answer = False
         if self._head:
             self.sendall(b"")
 
     def sendfile(self, *args: Any, **kwargs: Any) -> Any:
-        """Send a file, after its header."""
+        """Send the header that was held back, then a file."""
         self.end_answer()
         return self._client.sendfile(*args, **kwargs)
 
     def hang_up(self) -> None:
-        """End the connection under whoever waits for its client."""
+        """Shut the connection down, also while another greenlet waits for its client."""
         with suppress(OSError):
             self._client.shutdown(socket.SHUT_RDWR)
 
@@ -146,13 +146,13 @@ class Connection:
 
 
 class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
-    """gunicorn's gevent worker, with bounds on what clients can take."""
+    """gunicorn's gevent worker, with limits on the time and the connections that clients can take."""
 
     def run(self) -> None:
-        """Serve until told to stop."""
+        """Serve until gunicorn stops this worker."""
         self._limits = _read_limits()
         self._silent: dict[Connection, None] = {}
-        """Those that owe us a request, the one that has owed for longest first."""
+        """Connections that we await a request from, the longest wait first."""
         self._held: Counter[str] = Counter()
         places: int = self.cfg.worker_connections
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -163,7 +163,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
         super().run()
 
     def timeout_ctx(self) -> AbstractContextManager[None]:
-        """Bound nothing here: connections do."""
+        """Set no time limit here: connections have their own."""
         return nullcontext()
 
     def handle(self, listener: Any, client: Any, addr: Any) -> None:
@@ -192,7 +192,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
                 del self._held[address]
 
     def handle_request(self, listener_name: Any, req: Any, sock: Any, addr: Any) -> Any:
-        """Answer a request whose header has come."""
+        """Answer a request whose header has arrived."""
         self._silent.pop(sock, None)
         sock.await_body()
         try:
@@ -212,7 +212,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
 
 
 def _address(peer: Any) -> str:
-    """Return what connections are counted by: an IPv4 address, the network of an IPv6 one; a socket file has none."""
+    """Return the address to count by: an IPv4 address, or the /64 network of an IPv6 one. A socket file has none."""
     if not isinstance(peer, tuple):
         return "::1"
     host = ip_address(peer[0].partition("%")[0])

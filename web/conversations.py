@@ -1,4 +1,4 @@
-"""Conversations: list, show, erase; and the audit chain of one."""
+"""List, show and erase conversations, and list the audit records of one."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -34,7 +34,7 @@ blueprint = APIBlueprint("conversations", __name__, url_prefix="/v1", tag="Conve
 
 
 class AuditQuery(PageQuery):
-    """A selection of audit records."""
+    """The conversation whose audit records to list, and the page."""
 
     conversation_id: Identifier
 
@@ -45,7 +45,7 @@ class AuditQuery(PageQuery):
 @blueprint.output(ConversationPage)
 @blueprint.doc(operation_id="list_conversations")
 def conversations(query_data: PageQuery) -> Response:
-    """List the tenant's conversations, the last touched first."""
+    """List the tenant's conversations, the most recently updated first."""
     before = read_cursor(_LAST_TOUCHED, query_data.cursor)
     with transaction() as db:
         rows = ledger.page(db, caller().tenant_id, before, query_data.limit + 1)
@@ -86,7 +86,7 @@ def turns_of(conversation_id: str, query_data: PageQuery) -> Response:
 @blueprint.output(MemoryView)
 @blueprint.doc(operation_id="get_memory")
 def memory_of(conversation_id: str) -> Response:
-    """Show what a conversation holds from turn to turn: settled slots, results that still hold, a summary."""
+    """Show what a conversation keeps from turn to turn: settled slots, results that are still valid, a summary."""
     with transaction() as db:
         row = ledger.get(db, caller().tenant_id, known_id(conversation_id, "conversation"))
         results = memory.of_conversation(db, caller().tenant_id, conversation_id)
@@ -117,7 +117,7 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
 @blueprint.output({}, 204, description="Erased")
 @blueprint.doc(operation_id="erase_conversation")
 def erase(conversation_id: str) -> Response:
-    """Erase a conversation's content. Turns, statuses, times and the audit chain stay, without words."""
+    """Erase a conversation's content. Its turns, statuses, times and audit chain stay, without any text."""
     with transaction() as db:
         ledger.erase(db, caller().tenant_id, known_id(conversation_id, "conversation"))
     log.info("conversation.erased", conversation_id=conversation_id, key_id=str(caller().key_id))

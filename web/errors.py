@@ -1,4 +1,4 @@
-"""Errors at the edge: each becomes a problem document (RFC 9457), and none shows more than its own sentence."""
+"""Turn every error into a problem document (RFC 9457). It shows the error's own sentence and nothing else."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -24,15 +24,15 @@ HTTP_CODES = {
     413: "too_large",
     415: "unsupported_media_type",
 }
-"""Codes of the errors that the web server finds itself."""
+"""Codes of the errors that the web server raises itself."""
 _DETAILS = {
-    408: "the body took too long to come",
+    408: "the body did not arrive in time; send the request again",
     404: "there is nothing at this address; /openapi.json lists what there is",
 }
 
 
 def handle_errors(app: APIFlask) -> None:
-    """Make every error that leaves the application a problem document."""
+    """Make the application answer every error with a problem document."""
     app.register_error_handler(TurnloomError, _of_ours)
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(Exception, _unforeseen)
@@ -56,7 +56,7 @@ def _of_ours(error: TurnloomError) -> Response:
 def _of_http(error: HTTPException) -> Response:
     status = error.code or 500
     if status < 400:
-        # A redirect is an exception too, and is no error.
+        # Werkzeug raises redirects as exceptions, but they are not errors.
         return Response(error.get_response().get_data(), status, dict(error.get_headers()))
     headers = {name: value for name, value in error.get_headers() if name in _KEPT_HEADERS}
     phrase = HTTPStatus(status).phrase
@@ -68,7 +68,7 @@ def _of_http(error: HTTPException) -> Response:
 
 
 def _unforeseen(error: Exception) -> Response:
-    del error  # the log has it, the caller must not
+    del error  # it is logged, and the caller must not see it
     detail = "something went wrong on our side; quote the trace_id when you ask about it"
     return _problem(500, "internal_error", detail, [], {})
 
@@ -85,7 +85,7 @@ def _problem(status: int, code: str, detail: str, errors: list[ProblemError], he
 
 
 def _read_fault(given: Mapping[str, Any]) -> ProblemError:
-    """Read a fault of a request, or one of a plan's `Fault`s."""
+    """Read a fault of a request or of a plan."""
     return ProblemError(
         code=given["code"],
         detail=given.get("detail") or given["message"],

@@ -1,7 +1,7 @@
-"""A turn's events as server-sent events: each once, in order, from any point on.
+"""Stream a turn's events as server-sent events: each once, in order, from any position.
 
-Positions are `(seq, number)`: the ledger's sequence, and for a delta its number after that event. What is heard live is
-passed on if it follows the position directly; any gap is filled from the ledger first.
+A position is `(seq, number)`: the event's sequence number in the ledger, and for a delta its number after that event.
+Live news is passed on if it follows the position directly. Any gap is filled from the ledger first.
 """
 
 import re
@@ -37,10 +37,10 @@ blueprint = APIBlueprint("events", __name__, url_prefix="/v1/turns", tag="Turns"
 
 
 class EventsQuery(Contract):
-    """The position from which to continue."""
+    """The position to continue from."""
 
     last_event_id: str | None = Field(None, max_length=20)
-    """Like the header `Last-Event-ID`, for clients that cannot set it; the header wins."""
+    """The same as the header `Last-Event-ID`, for clients that cannot set it. The header wins."""
 
 
 @blueprint.get("/<turn_id>/events")
@@ -49,7 +49,7 @@ class EventsQuery(Contract):
 @blueprint.output({}, content_type="text/event-stream", description="Events until the turn is final")
 @blueprint.doc(operation_id="follow_turn", responses={204: "The turn is final and nothing comes after that event"})
 def follow(turn_id: str, query_data: EventsQuery) -> Response:
-    """Follow a turn's events, from the first or from `Last-Event-ID` on.
+    """Follow a turn's events, from the first one or after `Last-Event-ID`.
 
     The stream ends after the turn's final event. A comment every 15 seconds keeps proxies awake.
     """
@@ -57,10 +57,10 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
     told = stream(turn_id_of(turn_id), caller().tenant_id, position)
     begin = next(told, None)
     if begin is None:
-        # The answer that tells a browser's EventSource not to come again.
+        # This status tells a browser's EventSource not to connect again.
         return Response(status=204)
     answer = Response(chain([begin], told), content_type="text/event-stream", headers=_HEADERS)
-    # The stream ends with its reader, also where nobody has read more than the headers.
+    # The stream ends with its reader, even if the reader has read nothing but the headers.
     answer.call_on_close(told.close)
     return answer
 
@@ -68,14 +68,14 @@ def follow(turn_id: str, query_data: EventsQuery) -> Response:
 def stream(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator[bytes, None, None]:
     """Yield what follows a position, in the format of server-sent events, until the turn is final.
 
-    Nothing at all where it is final and nothing follows.
+    Yields nothing if the turn is final and nothing follows. All errors are raised before anything is yielded.
 
     Raises:
-        NotFound: there is no such turn of this tenant.
-        Malformed: it has no such event.
-        Unavailable: Postgres does not answer. All three before anything is yielded.
+        NotFound: the tenant has no such turn.
+        Malformed: the turn has no such event.
+        Unavailable: Postgres does not answer.
     """
-    # Whoever listens before the first look misses nothing between the two.
+    # A reader that listens before its first look misses nothing between the two.
     with hub().follow(str(turn_id), position[0]) as reader:
         news = _begin(turn_id, tenant_id, position)
         if news is None:
@@ -94,7 +94,7 @@ def stream(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator[byte
 
 
 def _written(news: list[Item]) -> bytes:
-    """Write all that is new as one block: each costs a system call, and a client as much."""
+    """Write all new items as one block: each block costs a system call here and one in the client."""
     return b"".join(
         b"id: %s\nevent: %s\ndata: %s\n\n" % (name.encode(), kind.encode(), orjson.dumps(data))
         for name, kind, data in news
@@ -102,7 +102,7 @@ def _written(news: list[Item]) -> bytes:
 
 
 def _begin(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item] | None:
-    """Return what a stream begins with; None where the turn is final and nothing follows."""
+    """Return the first items of a stream; None if the turn is final and nothing follows."""
     found = read(_look, (turn_id, position[0]))
     if found is None or found.stand.tenant_id != tenant_id:
         raise no_turn()
@@ -110,17 +110,17 @@ def _begin(turn_id: UUID, tenant_id: UUID, position: Position) -> list[Item] | N
         raise Malformed(f"Last-Event-ID: the turn has no event {position[0]}", code="bad_event_id")
     if found.stand.is_final and position[0] == found.stand.last_event:
         return None
-    # Before a planner has begun nobody has said anything.
+    # Before a planner has begun, there are no deltas.
     is_silent = found.stand.last_event <= 1 or not hub().may_have_spoken(str(turn_id))
     return _following(position, found, [] if is_silent else deltas(turn_id))
 
 
 def _missed(turn_id: UUID, position: Position) -> list[Item]:
-    """Read what follows a position from the record: events from the ledger, deltas as far as Redis has them."""
+    """Read what follows a position: events from the ledger, and the deltas that Redis still has."""
     try:
         found = read(_look, (turn_id, position[0]))
     except Unavailable:
-        # The stream outlives a restart of Postgres, and a crowd of readers; it looks again soon.
+        # The stream survives a restart of Postgres and a crowd of readers: it looks again soon.
         found = None
     return _following(position, found, deltas(turn_id)) if found else []
 
@@ -131,7 +131,7 @@ def _look(places: Sequence[Place]) -> Mapping[Place, Look]:
 
 
 def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item]:
-    """Return what follows a position of what was found: events, and deltas as far as these have happened."""
+    """Return the found items that follow a position: events, and the deltas up to the last of these events."""
     recorded: list[Item] = [(str(event.seq), event.type, event.data) for event in found.events]
     items: dict[Position, Item] = {}
     for item in [*recorded, *spoken]:
@@ -142,7 +142,7 @@ def _following(position: Position, found: Look, spoken: list[Item]) -> list[Item
 
 
 def _new(heard: list[Item], turn_id: UUID, position: Position) -> list[Item]:
-    """Return what was heard after a position, or the whole record after it where something is missing between."""
+    """Return the live items after a position; if some are missing in between, read all of them from the record."""
     fresh = [item for item in heard if _read_position(item[0]) > position]
     before = position
     for item in fresh:

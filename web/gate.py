@@ -1,7 +1,7 @@
-"""A gate: so many at a time, and whoever would wait too long is refused at once.
+"""Limit how many requests use Postgres at a time, and refuse at once those that would wait too long.
 
-A process has a few connections to Postgres. Messages that are accepted have some of their own; whoever reads shares the
-rest, so that no number of readers delays a message.
+A process has a few connections to Postgres. Some are reserved for accepting messages. Readers share the rest, so that
+no number of readers delays a message.
 """
 
 import threading
@@ -14,24 +14,24 @@ from models.errors import Unavailable
 from models.runtime.settings import settings
 
 COMMITS = 2
-"""Commits of new turns under way at a time, so that neither this process nor Postgres is idle while the other works."""
+"""Commits of new turns at a time. With two, neither this process nor Postgres is idle while the other works."""
 AT_ONCE = 16
-"""Messages in a commit: more would save little, and the first of them wait for the last."""
+"""Messages in a commit. More would save little, and the first would wait for the last."""
 READ_AT_ONCE = 32
-"""Questions that are answered together: more would save little, and a message that is accepted meanwhile waits until
-all that was found is read."""
+"""Reads that are answered together. More would save little, and a message that arrives meanwhile waits until all of
+their results are read."""
 _APART, _LOOKUPS, _SHARED_READS = 2, 1, 1
 _PATIENCE_S, _READERS_PATIENCE_S = 1.0, 10.0
 _RETRY_AFTER_S = 2.0
 _WEIGHT = 0.1
-"""Of the last piece of work in the average."""
+"""Weight of the last piece of work in the average."""
 
 
 class Gate:
-    """Lets so many through at a time. Those who wait are few enough to get through within the patience."""
+    """A limit on how many run at a time. It lets only as many wait as will get through within the patience."""
 
     def __init__(self, at_once: int, patience_s: float, queue: str = "requests") -> None:
-        """`queue`: a word for those who wait, as the refusal calls them."""
+        """`queue`: what the refusal calls those that wait."""
         self._queue = queue
         self._at_once, self._patience_s = at_once, patience_s
         self._free = threading.BoundedSemaphore(at_once)
@@ -42,10 +42,10 @@ class Gate:
 
     @contextmanager
     def passed(self) -> Iterator[None]:
-        """Wait for one's turn to run the block.
+        """Wait for a free place, then run the block.
 
         Raises:
-            Unavailable: that would take, or takes, longer than the patience.
+            Unavailable: the wait would take, or takes, longer than the patience.
         """
         with self.admitted():
             if not self._free.acquire(timeout=2 * self._patience_s):
@@ -59,10 +59,10 @@ class Gate:
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
-        """Be one of those who are here while the block runs. It is the caller's to wait, and to `note` what was done.
+        """Count as one of those present while the block runs. The caller does the waiting, and calls `note`.
 
         Raises:
-            Unavailable: those who are here already would take longer than the patience.
+            Unavailable: those already present would take longer than the patience.
         """
         with self._lock:
             if self._here == 0:
@@ -77,17 +77,17 @@ class Gate:
                 self._here -= 1
 
     def note(self, took_s: float) -> None:
-        """Note that a piece of work, for those who went together, has ended."""
+        """Note that a piece of work has ended, which may have served several that waited."""
         with self._lock:
             self._average_s += (took_s - self._average_s) * _WEIGHT
             self._moved_at = time.monotonic()
 
     def _overloaded(self) -> Unavailable:
-        message = f"too many {self._queue} wait already; send this one again later"
+        message = f"too many {self._queue} are waiting; send this one again later"
         return Unavailable(message, code="overloaded", retry_after_s=_RETRY_AFTER_S)
 
     def _expected_s(self) -> float:
-        """Return how long one more would wait. Where nothing has ended for long, this goes on for as long again."""
+        """Return how long one more would wait. If nothing has ended for a while, expect as long a wait again."""
         stands_s = time.monotonic() - self._moved_at
         return max(self._here / self._at_once * self._average_s, stands_s / 2)
 
@@ -100,14 +100,14 @@ def commits() -> Gate:
 
 @lru_cache
 def readers() -> Gate:
-    """Return the gate to the connections that are not kept for accepting."""
+    """Return the gate to the connections that are not reserved for accepting messages."""
     kept = COMMITS + _APART + _LOOKUPS + _SHARED_READS
     return Gate(max(1, settings().database_pool_size - kept), _READERS_PATIENCE_S)
 
 
 @lru_cache
 def shared_reads() -> Gate:
-    """Return the gate for what is read together."""
+    """Return the gate for reads that are answered together."""
     return Gate(_SHARED_READS * READ_AT_ONCE, _READERS_PATIENCE_S, "readers")
 
 
@@ -119,5 +119,5 @@ def apart() -> Gate:
 
 @lru_cache
 def lookups() -> Gate:
-    """Return the gate for what is looked up before a message is opened, such as its key."""
+    """Return the gate for lookups that precede opening a message, such as that of its key."""
     return Gate(_LOOKUPS, _PATIENCE_S, "keys")

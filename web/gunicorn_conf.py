@@ -1,4 +1,4 @@
-"""How gunicorn serves the application, in its own terms. Its main process reads this: nothing of ours is imported."""
+"""gunicorn's configuration. Its main process reads this module, so nothing of ours is imported here."""
 
 import gc
 import os
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 _ALIVE_EVERY_S = 2.0
 _YOUNG_COLLECTIONS = 10_000
-"""Garbage collections of the young generation before one of the older ones, which looks through what all open requests
-hold: with two thousand clients that stops the process for 10 to 200 ms. Python's own ten would mean two a second. What
-a request leaves behind is dead, and so found, while it is young."""
+"""Garbage collections of the young generation before one of the older generations. A collection of those looks through
+everything that open requests hold; with two thousand clients it stops the process for 10 to 200 ms. With Python's
+default of ten that would happen twice a second. What a request leaves behind is garbage while it is still young, so the
+young collections find it."""
 
 
 def when_ready(server: "Arbiter") -> None:
-    """Tell the supervisor from now on that the main process lives (`workers.upkeep.watchdog`). No fork has it."""
+    """Tell the supervisor regularly that the main process lives (`workers.upkeep.watchdog`). Forks do not."""
 
     def tell_alive(*_: object) -> None:
         sd_notify("WATCHDOG=1", server.log)
@@ -29,13 +30,13 @@ def when_ready(server: "Arbiter") -> None:
 
 
 def post_fork(server: object, worker: object) -> None:
-    """Load the application without looking for garbage: `models.runtime.lean_imports` says why, in one piece."""
+    """Switch garbage collection off while the application loads: `models.runtime.lean_imports` says why."""
     del server, worker
     gc.disable()
 
 
 def post_worker_init(worker: object) -> None:
-    """Leave loaded objects out of garbage collection, look at the young ones only, and start handing on the counts."""
+    """Exempt the loaded objects from garbage collection, mostly collect young ones, and start handing on the counts."""
     from models.runtime.daemon import Daemon  # noqa: PLC0415 - the main process imports nothing of ours
     from models.runtime.metrics import HANDED_ON_S, hand_on  # noqa: PLC0415
 
@@ -47,9 +48,9 @@ def post_worker_init(worker: object) -> None:
 
 
 def worker_exit(server: object, worker: "Worker") -> None:
-    """Hand on the last turns that were accepted, where open connections leave time for it; else the sweep does."""
+    """Hand on the last accepted turns if open connections leave time for it; otherwise the sweep does so."""
     if worker.pid != os.getpid():
-        return  # the main process tells of one that is gone
+        return  # the main process calls this too, for a worker that is gone
     from workers.dispatch import settle  # noqa: PLC0415 - the main process imports nothing of ours
 
     del server

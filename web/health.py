@@ -1,4 +1,4 @@
-"""Health: whether this process answers, whether a turn can be accepted, and whether somebody will work on it."""
+"""Report whether this process answers, whether it can accept turns, and whether workers are there to work on them."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -14,16 +14,16 @@ from web.json_body import json_response
 from workers.upkeep.presence import presence
 
 _migrated: set[str] = set()
-"""Databases that this process has found up to date, by URL: they do not go back while it runs."""
+"""URLs of the databases that this process has found up to date. They do not go back while it runs."""
 
 blueprint = APIBlueprint("health", __name__, tag="Health")
 
 
 class HealthQuery(Contract):
-    """The depth of the look."""
+    """The extent of the check."""
 
     deep: bool = False
-    """Whether workers and beat are asked after, too."""
+    """Whether to check the workers and beat, too."""
 
 
 @blueprint.get("/healthz")
@@ -31,10 +31,10 @@ class HealthQuery(Contract):
 @blueprint.output(Health)
 @blueprint.doc(operation_id="healthz")
 def healthz(query_data: HealthQuery) -> Response:
-    """Tell that this process answers.
+    """Show that this process answers.
 
-    With `deep=1`: that turns can be accepted, and that workers for every queue and beat are alive to work on them; 503
-    names what is missing. This is for people and alerts, not for a probe that restarts or hides this process.
+    With `deep=1`, also check that turns can be accepted, and that beat and workers for every queue are alive; 503 names
+    what is missing. That is for people and alerts, not for a probe that restarts or hides this process.
     """
     if query_data.deep and (lacking := _unaccepting() or presence().lacking):
         raise Unavailable(f"turns would not be worked on: {lacking}", code="not_healthy")
@@ -45,14 +45,14 @@ def healthz(query_data: HealthQuery) -> Response:
 @blueprint.output(Health)
 @blueprint.doc(operation_id="readyz")
 def readyz() -> Response:
-    """Tell that a turn can be accepted; 503 names what is missing. An accepted turn waits for workers and Redis."""
+    """Show that turns can be accepted; 503 names what is missing. An accepted turn waits for workers and Redis."""
     if lacking := _unaccepting():
         raise Unavailable(f"no turn can be accepted: {lacking}", code="not_ready")
     return json_response(Health(status="ready"))
 
 
 def _unaccepting() -> str | None:
-    """Return what keeps turns from being accepted, in words; None where nothing does."""
+    """Return a sentence that names what keeps turns from being accepted; None if nothing does."""
     with transaction() as db:
         lacking = readiness.lacking(db)
     return lacking or _pending(settings().database_url)

@@ -1,7 +1,7 @@
-"""Open turns: one commit for all messages that come while those before it are under way.
+"""Open turns, with one commit for all messages that arrive while the commits before it are under way.
 
-A message that comes alone is opened at once. What would have to wait for somebody, such as a message to a conversation
-that is busy, is opened by itself, so that no other message waits with it.
+A message that comes alone is opened at once. A message that would have to wait, such as one to a busy conversation, is
+opened in a commit of its own, so that no other message waits with it.
 """
 
 import os
@@ -20,14 +20,14 @@ from models.runtime.logging import log
 from web import gate
 
 _PATIENCE_S = 10.0
-"""How long a message that was let in waits for its commit; what has not been begun by then is not opened."""
+"""How long an admitted message waits for its commit. If the commit has not begun by then, it is not opened."""
 
 
 def open_turn(new: NewTurn) -> OpenedTurn:
     """Record a message durably as a turn of its conversation.
 
     Raises:
-        Unavailable: Postgres does not answer, and the turn may have been opened; or too many messages wait already.
+        Unavailable: Postgres does not answer, and the turn may have been opened; or too many messages are waiting.
     """
     with gate.commits().admitted():
         opened = _opened_with_others(new)
@@ -52,7 +52,7 @@ def _opened_with_others(new: NewTurn) -> OpenedTurn | None:
 class _Asked:
     new: NewTurn
     opened: "Future[OpenedTurn | None]" = field(default_factory=Future)
-    """What became of it; None: nothing, for a reason that may be another message's."""
+    """The outcome; None if nothing was opened, perhaps because of another message in the commit."""
 
 
 @lru_cache
@@ -75,7 +75,7 @@ def _open(put: Sequence[_Asked]) -> None:
         for each in asked:
             each.opened.set_exception(Unavailable(str(error), code=error.code))
         return
-    except Exception as error:  # noqa: BLE001 - nobody is here to tell; alone, each message meets its own error
+    except Exception as error:  # noqa: BLE001 - it may concern one message: opened alone, each meets its own error
         log.warning("door.failed", messages=len(asked), error=type(error).__name__)
         opened = [None] * len(asked)
     finally:

@@ -1,4 +1,4 @@
-"""What callers send: read strictly, or refused with a sentence that says where and why, never with the value itself."""
+"""Read request bodies strictly. A refusal says where the fault is and why it is one, and never shows the value."""
 
 import json
 import math
@@ -22,12 +22,12 @@ _INTEGERS = range(-(2**63), 2**63)
 _LONGEST_INTEGER = len(str(2**63)) + 1
 _NAME_SHOWN = 80
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
-"""A string that nobody closes is one too: the scan must pass over each byte once, whatever the bytes."""
+"""An unclosed string matches too: the scan must pass over each byte once, whatever the bytes are."""
 _RARE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
 class StrictAdapter(PydanticAdapter):
-    """Lets APIFlask's `input` read with our rules: strict types, unknown fields refused, problems as ours."""
+    """The adapter that makes APIFlask's `input` read by our rules: strict types, no unknown fields, our problems."""
 
     def validate_input(self, request: Request, location: str, **_: Any) -> BaseModel:
         """Return the validated body or query."""
@@ -44,8 +44,8 @@ def read_json(raw: bytes) -> Any:
     """Return the JSON value of a body.
 
     Raises:
-        Malformed: it is not UTF-8, not JSON, repeats a name or is nested too deeply.
-        Invalid: it holds what cannot be stored: NUL, half a surrogate pair, a number out of range.
+        Malformed: the body is not UTF-8, not JSON, repeats a name or is nested too deeply.
+        Invalid: the body holds a value that cannot be stored: NUL, half a surrogate pair, a number out of range.
     """
     try:
         text = raw.decode("utf-8")
@@ -72,10 +72,10 @@ def read_json(raw: bytes) -> Any:
 
 
 def validated(model: type[Model], data: Any, *, strict: bool) -> Model:
-    """Return the data as the model.
+    """Return the data as an instance of the model.
 
     Raises:
-        Invalid: with one fault for each thing wrong.
+        Invalid: the data breaks the model's rules; the error has one fault for each.
     """
     try:
         return model.model_validate(data, strict=strict)
@@ -89,7 +89,7 @@ def validated(model: type[Model], data: Any, *, strict: bool) -> Model:
 
 
 def json_response(answer: BaseModel, status: int = 200) -> Response:
-    """Return a contract as the answer, past APIFlask's own serialization, which would do it twice."""
+    """Return a contract as the answer, without APIFlask's own serialization, which would serialize twice."""
     return Response(answer.model_dump_json(), status, content_type="application/json")
 
 
@@ -101,13 +101,13 @@ def _body(request: Request) -> bytes:
         raise UnsupportedMediaType("send the body as application/json in UTF-8 and say so in Content-Type")
     raw = request.get_data(cache=False)
     if len(raw) != request.content_length and len(raw) == request.max_content_length:
-        # A body without a length (chunked) is cut off at the limit without a word.
+        # A body without a length (chunked) is cut off silently at the limit.
         raise RequestEntityTooLarge
     return raw
 
 
 def _refuse_depth(raw: bytes) -> None:
-    # Before parsing, because the parser itself recurses.
+    # This comes before parsing, because the parser recurses.
     if raw.count(b"[") + raw.count(b"{") <= _DEEPEST:
         return
     depth = 0
@@ -148,7 +148,7 @@ def _refuse_unstorable(value: Any, place: str) -> None:
             detail = "contains the character NUL, which cannot be stored"
             raise Invalid(f"{place or 'the whole'}: {detail}", faults=[fault(place, "nul_character", detail)])
         if any("\ud800" <= character <= "\udfff" for character in value):
-            detail = "contains half of a surrogate pair, which is no character"
+            detail = "contains half of a surrogate pair, which is not a character"
             raise Invalid(f"{place or 'the whole'}: {detail}", faults=[fault(place, "lone_surrogate", detail)])
     elif isinstance(value, dict):
         for name, inner in value.items():
@@ -160,7 +160,7 @@ def _refuse_unstorable(value: Any, place: str) -> None:
 
 
 def _place(path: tuple[int | str, ...]) -> str:
-    """Write a path as callers do: `steps[2].args.city`."""
+    """Write a path in the callers' notation: `steps[2].args.city`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{_shown(part)}" for part in path)
     return "".join(parts).lstrip(".")
 
@@ -170,5 +170,5 @@ def _sentence(message: str) -> str:
 
 
 def _shown(name: str) -> str:
-    # A name may be anything, half a surrogate pair too.
+    # A name may be any string, even half a surrogate pair.
     return name[:_NAME_SHOWN].encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""How a conversation's knowledge looks to a caller. Pure: the graph in, contracts out."""
+"""Show a conversation's knowledge to a caller. Pure: the graph in, contracts out."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from planner.memory.knowledge import Knowledge, key_of
 def knowledge_page(
     knowledge: Knowledge, entities: Sequence[Entity], scores: Scores, next_cursor: str | None
 ) -> KnowledgePage:
-    """Return a page of what is known: these entities, and what concerns them."""
+    """Return a page of knowledge: these entities, and everything known about them."""
     names = {entity.id for entity in entities}
     return KnowledgePage(
         items=[_entity(entity, knowledge, scores) for entity in entities],

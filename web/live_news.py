@@ -1,8 +1,7 @@
-"""Live news of turns: one subscription per process, handed on to whoever waits for a turn.
+"""Hand live news of turns to those that wait for them, from one Redis subscription per process.
 
-What is heard here may be lost at any time. It says when to look, and the ledger says what happened. So the hub also
-looks into the ledger itself, every few seconds and once for all readers: a reader costs no connection while nothing
-happens to its turn.
+News may be lost at any time. It says when to look; the ledger says what happened. So the hub also looks into the ledger
+itself, every few seconds and once for all readers. A reader needs no connection while nothing happens to its turn.
 """
 
 import math
@@ -35,34 +34,34 @@ _POLL_HEARING_S, _POLL_DEAF_S = 5.0, 1.0
 
 
 class Reader:
-    """The end of the line of one who waits for a turn."""
+    """The inbox of one request that waits for a turn."""
 
     def __init__(self, seen: float) -> None:
         self.seen = seen
-        """The last event in the ledger that it knows of. Infinite: it wants to hear of the end only."""
+        """The last event in the ledger that the reader knows. Infinite if it waits for the turn's end only."""
         self._news: SimpleQueue[list[Item] | None] = SimpleQueue()
 
     def put(self, items: list[Item]) -> None:
-        """Hand over news. What a slow reader has no room for is dropped: it finds it in the ledger."""
+        """Hand over news. News that a slow reader has no room for is dropped; the reader finds it in the ledger."""
         if self._news.qsize() < _KEPT_PER_READER:
             self._news.put(items)
         else:
             log.warning("news.dropped", kept=_KEPT_PER_READER)
 
     def note(self, stand: Stand) -> None:
-        """Send the reader to the ledger if that knows more; what it has not read yet may be just that."""
+        """Send the reader to the ledger if the ledger has more, unless the reader still has news to read."""
         if (stand.is_final or stand.last_event > self.seen) and self._news.empty():
             self._news.put(None)
 
     def wait(self, at_most_s: float) -> list[Item] | None:
-        """Return the next news, none when the time is over; None when it is time to look into the ledger."""
+        """Return the next news; an empty list if none comes in time; None if the reader must look into the ledger."""
         try:
             return self._news.get(timeout=max(0.0, at_most_s))
         except Empty:
             return []
 
     def wait_for_end(self, deadline: float) -> bool:
-        """Wait until the turn seems to be final, until this time by the monotonic clock; tell whether it does."""
+        """Wait until the turn seems to be final; return whether that came before the deadline (monotonic clock)."""
         while (left_s := deadline - time.monotonic()) > 0:
             heard = self.wait(left_s)
             if heard is None or any(kind in FINAL_EVENTS for _, kind, _ in heard):
@@ -71,7 +70,10 @@ class Reader:
 
 
 class Hub:
-    """Listens and looks, from the first reader on, in two threads (greenlets under gunicorn's gevent workers)."""
+    """The listener to live news and the look into the ledger for all readers of a process.
+
+    They run from the first reader on, in two threads (greenlets under gunicorn's gevent workers).
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -79,16 +81,16 @@ class Hub:
         self._looks: Daemon | None = None
         self._hears = False
         self._hears_since = math.inf
-        """Nothing that was announced after this time has been missed."""
+        """No announcement after this time was missed."""
         self._spoken: dict[str, float] = {}
-        """When deltas of a turn were heard last, while Redis may still keep them; the oldest first."""
+        """When deltas of a turn were last heard, the oldest first; kept while Redis may still hold them."""
         self._stopping = threading.Event()
         self._may_look = threading.Event()
-        """A reason to look before it is time to."""
+        """Set when there is a reason to look before the next regular look."""
 
     @contextmanager
     def follow(self, turn_id: str, seen: float = 0) -> Iterator[Reader]:
-        """Read a turn's news from now on; `seen` as in `Reader`."""
+        """Read a turn's news while the block runs; `seen` is as in `Reader`."""
         reader = Reader(seen)
         with self._lock:
             self._readers.setdefault(turn_id, set()).add(reader)
@@ -104,26 +106,26 @@ class Hub:
                     del self._readers[turn_id]
 
     def may_have_spoken(self, turn_id: str) -> bool:
-        """Whether Redis may keep deltas of a turn that its readers of now have not heard."""
+        """Return whether Redis may hold deltas of a turn that its present readers have not heard."""
         hears_all = time.monotonic() - self._hears_since > DELTAS_TTL_S
         return not hears_all or turn_id in self._spoken
 
     def close(self) -> None:
-        """Hand nothing on from now on. When it returns, no look is under way; the listener ends within seconds."""
+        """Stop handing on news. When this returns, no look is under way; the listener ends within seconds."""
         self._stopping.set()
         self._may_look.set()
         if self._looks:
             self._looks.stop(_CLOSING_S)
 
     def _listen(self) -> None:
-        """Hand on what is announced, until the connection is lost."""
+        """Hand on announcements until the connection is lost."""
         try:
             for message in redis.listen():
                 if self._stopping.is_set():
                     return
                 if not self._hears:
                     self._hears, self._hears_since = True, time.monotonic()
-                    self._may_look.set()  # what was announced before was not heard
+                    self._may_look.set()  # earlier announcements were not heard
                 if message is not None:
                     self._hand_on(message)
         except Unavailable:
@@ -154,7 +156,7 @@ class Hub:
             del self._spoken[oldest]
 
     def _look(self) -> None:
-        """Tell readers of whose turn the ledger knows more, once."""
+        """Look once, and notify the readers whose turns have more events in the ledger."""
         self._may_look.wait(_POLL_HEARING_S if self._hears else _POLL_DEAF_S)
         self._may_look.clear()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Judge a message at the door: whether this caller may ask for it, and whether it is something that we do."""
+"""Check a message before its turn is opened: whether the caller may ask for it, and whether we support it."""
 
 import hashlib
 from typing import Any
@@ -28,13 +28,13 @@ _LARGEST_SEQUENCE = 2**53
 
 
 def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
-    """Return the turn to open for a message; `may_open`: whether the backlog has room for it.
+    """Return the turn to open for a message. `may_open`: whether the backlog has room for it.
 
     Raises:
-        Invalid: the message asks for what is not carried out, or the agent does not work in that mode.
-        InvalidPlan: its plan breaks rules; every fault is named.
+        Invalid: the message asks for something that we do not support, or for a mode that the agent does not have.
+        InvalidPlan: the message's plan breaks rules; the error names every fault.
         NotFound: there is no such agent.
-        PolicyDenied: it brings a plan, and the key may not.
+        PolicyDenied: the message brings a plan, and the key may not submit plans.
     """
     message = _identified(message)
     _refuse_unsupported(message)
@@ -58,13 +58,13 @@ def new_turn(message: TurnRequest, *, may_open: bool) -> NewTurn:
 
 
 def _sequence(metadata: dict[str, Any]) -> int | None:
-    """Return the sender's number of a message; None where its metadata has no whole number of that name."""
+    """Return the sender's sequence number of a message; None if its metadata has no such whole number."""
     number = metadata.get("sequence")
     return number if type(number) is int and 1 <= number <= _LARGEST_SEQUENCE else None
 
 
 def _identified(message: TurnRequest) -> TurnRequest:
-    """Take the message's id from the header `Idempotency-Key`, where it comes that way."""
+    """Take the message's id from the header `Idempotency-Key` if the request has one."""
     key = request.headers.get("Idempotency-Key")
     if key is None or key == message.message_id:
         return message
@@ -82,7 +82,7 @@ def _identified(message: TurnRequest) -> TurnRequest:
 
 
 def _body_hash(message: TurnRequest) -> bytes:
-    """Hash what was asked for. A field that is absent and one with its default value ask for the same."""
+    """Hash what the message asks for. An absent field hashes like one with its default value."""
     content = message.model_dump(exclude={"message_id"})
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 

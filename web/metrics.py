@@ -1,6 +1,6 @@
-"""Metrics: what all processes have counted and what can be seen just now, as Prometheus reads it.
+"""Serve metrics for Prometheus: what all processes have counted, and what can be observed now.
 
-What cannot be looked at, because Postgres or Redis is out, is left out: that is when the rest is needed.
+Metrics that cannot be read because Postgres or Redis is down are left out: the others are needed most at that time.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ _BOUNDS = [*map(str, BUCKETS_S), "+Inf"]
 @blueprint.output({}, content_type="text/plain", description="Metrics in Prometheus' or OpenMetrics' text format")
 @blueprint.doc(operation_id="get_metrics")
 def metrics() -> Response:
-    """Show metrics over all tenants and processes. Needs no key, and names no tenant: keep it off the public side."""
+    """Show metrics of all tenants and processes. Needs no key and names no tenant; do not expose it to the public."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Everything())
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
@@ -43,7 +43,7 @@ def metrics() -> Response:
 
 class _Everything(Collector):
     def collect(self) -> Iterator[Metric]:
-        """Yield each metric with its series of now."""
+        """Yield each metric with its current series."""
         try:
             counted = read_counts()
         except Unavailable:
@@ -84,7 +84,7 @@ def _seen(look: Callable[[], Mapping[Series, float]]) -> Mapping[Series, float]:
 
 
 def _circuits() -> Mapping[str, float]:
-    """Return how many circuits are open, by service: those of accounts under one name, because theirs are ids."""
+    """Return how many circuits are open, by service. Those of accounts share one name, because their names are ids."""
     found: defaultdict[str, float] = defaultdict(float)
     for circuit in open_circuits():
         found["account" if _is_id(circuit) else circuit] += 1

@@ -1,4 +1,4 @@
-"""The API's own document: OpenAPI 3.1 at /openapi.json, and a page at /docs that needs nothing from elsewhere."""
+"""Serve the API's OpenAPI 3.1 document at /openapi.json, and a page at /docs that loads nothing from other sites."""
 
 import json
 import re
@@ -21,8 +21,8 @@ _A_WEEK_S = 604_800
 _REFERENCE = "#/components/schemas/"
 _TEXT = {"type": "string"}
 _DESCRIPTION = """
-Errors are `application/problem+json` (RFC 9457); `code` is the stable name of each. What belongs to another tenant
-does not exist for a key: 404. Any request may be answered with 503 and `Retry-After` while the database is out.
+Errors are `application/problem+json` (RFC 9457); `code` is the stable name of an error. A key sees nothing of another
+tenant: such things get 404. While the database is down, any request may get 503 with `Retry-After`.
 """.strip()
 
 blueprint = APIBlueprint("document", __name__, enable_openapi=False)
@@ -42,14 +42,14 @@ def docs() -> Response:
 
 @blueprint.get("/docs/assets/<name>")
 def asset(name: str) -> Response:
-    """Hand out what the documentation page is made of."""
+    """Send a file that the documentation page loads."""
     if name not in _ASSETS:
         raise NotFound
     return send_from_directory(_SWAGGER_UI, name, max_age=_A_WEEK_S)
 
 
 def document(app: APIFlask) -> None:
-    """Let the application describe itself."""
+    """Make the application describe itself."""
     app.config.update(
         OPENAPI_VERSION="3.1.0",
         AUTO_SERVERS=False,
@@ -66,7 +66,7 @@ def document(app: APIFlask) -> None:
 
 
 def _completed(spec: dict[str, Any]) -> dict[str, Any]:
-    """Add to what APIFlask knows: problems, security, media types that are not JSON, and plain names of schemas."""
+    """Add what APIFlask does not know: problems, security, media types other than JSON, and plain schema names."""
     schemas = spec["components"]["schemas"]
     for model in (Problem, TurnView):
         made = model.model_json_schema(ref_template=_REFERENCE + "{model}")
@@ -78,12 +78,12 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
     receive["responses"]["200"] = _answer("A repeated message, or the finished turn", "TurnAccepted", "TurnView")
     receive["responses"]["409"] = _problem("Busy, or the message id came with another body")
     receive["parameters"].append({"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}})
-    spec["paths"]["/v1/turns/{turn_id}/cancel"]["post"]["responses"]["200"] = _answer("It was final", "TurnState")
+    spec["paths"]["/v1/turns/{turn_id}/cancel"]["post"]["responses"]["200"] = _answer("It had ended", "TurnState")
     decide = spec["paths"]["/v1/turns/{turn_id}/approvals/{step_id}"]["post"]
-    decide["responses"]["409"] = _problem("It was decided otherwise, or does not wait for approval")
+    decide["responses"]["409"] = _problem("The decision was the opposite one, or the step waits for none")
     follow = spec["paths"]["/v1/turns/{turn_id}/events"]["get"]
     follow["parameters"].append({"name": "Last-Event-ID", "in": "header", "schema": {**_TEXT, "maxLength": 20}})
-    follow["responses"]["400"] = _problem("No id of an event")
+    follow["responses"]["400"] = _problem("The id is not one of the turn's events")
     spec["paths"]["/v1/conversations/{conversation_id}"]["delete"]["responses"]["409"] = _problem("A turn is in work")
     return _plainly_named(spec)
 
@@ -95,20 +95,20 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
             if media_type.startswith("text/"):
                 content["schema"] = _TEXT
     answers["500"] = _problem("Something went wrong on our side")
-    answers["503"] = _problem("Something that we depend on is out; `Retry-After` says when to try again")
+    answers["503"] = _problem("A service that we depend on is down; `Retry-After` says when to try again")
     if path.startswith("/v1/"):
         operation["security"] = [{"bearer": []}, {"apiKey": []}]
-        answers["401"] = _problem("No key, or an unknown one")
+        answers["401"] = _problem("The key is missing or unknown")
         answers["403"] = _problem("The key lacks a scope")
     if "{" in path or path in ("/v1/turns", "/v1/audit", "/v1/connections"):
-        answers["404"] = _problem("There is no such thing, or it belongs to somebody else")
+        answers["404"] = _problem("It does not exist, or it belongs to another tenant")
     if "requestBody" in operation:
         operation["requestBody"]["required"] = True
-        answers["400"] = _problem("The body is not JSON as we read it")
+        answers["400"] = _problem("The body is not JSON that we can read")
         answers["413"] = _problem("The body is too large")
         answers["415"] = _problem("The body is not application/json in UTF-8")
     if "requestBody" in operation or any(parameter["in"] == "query" for parameter in operation["parameters"]):
-        answers["422"] = _problem("The request is well-formed and wrong; `errors` names each fault")
+        answers["422"] = _problem("The request is well-formed but not valid; `errors` names each fault")
     operation["responses"] = dict(sorted(answers.items()))
 
 
@@ -122,7 +122,7 @@ def _answer(description: str, *models: str) -> dict[str, Any]:
 
 
 def _plainly_named(spec: dict[str, Any]) -> dict[str, Any]:
-    """Name `TurnView.Reply` simply `Reply`: APIFlask repeats a nested model for each that holds it."""
+    """Rename schemas such as `TurnView.Reply` to `Reply`: APIFlask repeats a nested model for each that holds it."""
     schemas = spec["components"]["schemas"]
     spec["components"]["schemas"] = {name.rpartition(".")[2]: schema for name, schema in sorted(schemas.items())}
     named: dict[str, Any] = json.loads(re.sub(rf"({_REFERENCE})\w+\.", r"\1", json.dumps(spec)))

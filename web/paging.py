@@ -1,4 +1,4 @@
-"""Pages of a list: which one a caller wants, and how the next one is found."""
+"""Cut lists into pages, with a cursor that leads to the next one."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ class PageQuery(Contract):
 
 
 def cut(items: list[Item], limit: int, place: Callable[[Item], Any]) -> tuple[list[Item], str | None]:
-    """Cut off the one item more than was asked for, which tells that there is a next page; return its cursor too."""
+    """Return one page and the cursor of the next one. An item beyond the limit shows that there is a next page."""
     if len(items) <= limit:
         return items, None
     return items[:limit], base64.urlsafe_b64encode(orjson.dumps(place(items[limit - 1]))).decode().rstrip("=")
@@ -36,7 +36,7 @@ def read_cursor(shape: TypeAdapter[Place], cursor: str | None) -> Place | None:
     """Return the place that a cursor names; None without one.
 
     Raises:
-        Invalid: it is not of this list.
+        Invalid: the cursor is not of this list.
     """
     if cursor is None:
         return None

@@ -1,7 +1,7 @@
-"""Precedence: a request that only reads gives way to what else is ready, so that a crowd of readers delays no message.
+"""Let requests that only read give way to everything else that is ready, so that a crowd of readers delays no message.
 
 A web process runs one greenlet at a time, each until it waits for something, and looks for input only after dozens of
-them. Requests that read and come together would all be answered before a message that comes with them.
+them. Without this, a crowd of readers would all be answered before a message that comes with them.
 """
 
 from gevent import get_hub, idle, monkey
@@ -11,12 +11,12 @@ _one_at_a_time = BoundedSemaphore()
 
 
 def give_way() -> None:
-    """Let everything else that is ready run first; of those who give way one goes on at a time. A thread just goes on.
+    """Let everything else that is ready run first. Those that give way go on one at a time. A thread goes on at once.
 
-    Nobody is kept out for ever: one goes on each time the process looks for input.
+    Nothing waits for ever: one goes on each time the process looks for input.
     """
     if not monkey.is_module_patched("threading"):
         return
     with _one_at_a_time:
-        # With the highest priority it does not wait for a moment in which nothing else is ready.
+        # The highest priority means not waiting for a moment when nothing else is ready.
         idle(get_hub().loop.MAXPRI)

@@ -1,6 +1,6 @@
-"""Read the ledger for many who ask: one round of statements for all who come while the one before is under way.
+"""Read the ledger for many requests at once: one round of statements for all that arrive during the round before.
 
-For what a crowd asks for, each about a turn of its own: turns as they stand, and their events.
+This is for what crowds of clients ask for, each about its own turn: turns as they stand, and their events.
 """
 
 import os
@@ -22,14 +22,14 @@ Found = TypeVar("Found")
 
 _PATIENCE_S = 20.0
 _MOMENT_S = 0.005
-"""Between two rounds, so that a crowd costs few of them, and a message that comes meanwhile is accepted in between."""
+"""Pause between two rounds, so that a crowd needs few of them, and messages are accepted in between."""
 
 
 def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Found | None:
-    """Return what a reader, which reads for many keys at a time, finds of this one; None where it finds nothing.
+    """Return what a reader, which reads many keys at a time, finds for this key; None if it finds nothing.
 
     Raises:
-        Unavailable: Postgres does not answer, or too many wait already.
+        Unavailable: Postgres does not answer, or too many are waiting.
     """
     asked = _Asked(reader, key)
     with gate.shared_reads().admitted():
@@ -38,17 +38,17 @@ def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Fo
             found: Found | None = asked.found.result(_PATIENCE_S)
         except TimeoutError as error:
             asked.found.cancel()
-            message = f"Postgres did not answer within {_PATIENCE_S:.0f} s"
+            message = f"Postgres did not answer within {_PATIENCE_S:.0f} s; try again later"
             raise Unavailable(message, code="database_unavailable") from error
     give_way()
     return found
 
 
 def turn_id_of(text: str) -> UUID:
-    """Return the id of a turn as a caller writes it.
+    """Read the id of a turn that a caller has sent.
 
     Raises:
-        NotFound: this is none.
+        NotFound: the text is not an id.
     """
     try:
         return UUID(text)
@@ -57,7 +57,7 @@ def turn_id_of(text: str) -> UUID:
 
 
 def no_turn() -> NotFound:
-    """Return the error for a turn that there is not, or that is another tenant's."""
+    """Return the error for a turn that does not exist or belongs to another tenant."""
     return NotFound("there is no turn of that id")
 
 

@@ -1,4 +1,4 @@
-"""Traces: with which prompts, agents and language models a turn was planned and answered."""
+"""Show which prompts, agents and language models planned and answered a turn."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -30,7 +30,7 @@ blueprint = APIBlueprint("traces", __name__, url_prefix="/v1/turns", tag="Turns"
 @blueprint.output(TurnTrace, description="How the turn's plans and reply came about")
 @blueprint.doc(operation_id="get_turn_trace")
 def trace(turn_id: str) -> Response:
-    """Tell which versions of prompts and agents, and which language models, a turn was planned and answered with."""
+    """Show which versions of prompts and agents, and which language models, planned and answered a turn."""
     with snapshot() as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
         reply = replies.of_turn(db, turn.id)
@@ -45,7 +45,7 @@ def turn_trace(
     steps: Sequence[StepRow],
     calls: Sequence[LlmCallRow],
 ) -> TurnTrace:
-    """Return what the ledger knows about how a turn came about."""
+    """Return what the ledger knows about how a turn's plans and reply came about."""
     return TurnTrace(
         turn_id=str(turn.id),
         plans=[_read(PlanTrace, row) for row in plans],

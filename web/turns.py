@@ -1,6 +1,6 @@
-"""Turns: receive a message, show what became of it.
+"""Receive messages as turns, and show, cancel, draw and explain turns.
 
-Receiving is the cheap door: one statement records the turn, one message dispatches it, and nothing else is asked.
+Receiving is cheap: one statement records the turn, one message dispatches it, and nothing else is looked up.
 """
 
 import math
@@ -46,7 +46,7 @@ class WaitQuery(Contract):
     """The time for which the caller waits for the reply."""
 
     wait: float = Field(0, ge=0, le=30, allow_inf_nan=False)
-    """Seconds: the answer is the finished turn, or 202 when it is not done by then."""
+    """Seconds. The answer is the finished turn, or 202 if it is not finished by then."""
 
 
 @blueprint.post("")
@@ -58,11 +58,10 @@ class WaitQuery(Contract):
 def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     """Post a message.
 
-    The turn is durably recorded before the answer. A `message_id` (or header `Idempotency-Key`) that came before is
-    answered with 200 and the first answer, or with 409 where the body differs. With `wait`, a turn that is finished
-    in time is answered with 200, as `GET /v1/turns/{turn_id}` shows it; for that the key needs the scope `turns:read`,
-    too. While too many turns are in work a new message gets 503 with the code `overloaded` and `Retry-After`; an
-    accepted turn is never dropped.
+    The turn is durably recorded before the answer. A `message_id` (or header `Idempotency-Key`) that came before gets
+    200 with the first answer, or 409 if the body differs. With `wait`, a turn that finishes in time gets 200 and looks
+    as in `GET /v1/turns/{turn_id}`; for that the key also needs the scope `turns:read`. While too many turns are in
+    work, a new message gets 503 with the code `overloaded` and `Retry-After`. An accepted turn is never dropped.
     """
     if query_data.wait:
         demand("turns:read")  # the answer may be the whole turn
@@ -81,11 +80,11 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
 
 
 def _hand_on(answer: TurnAccepted, opened: OpenedTurn) -> None:
-    """Have an accepted turn worked on."""
+    """Dispatch an accepted turn."""
     if opened.outcome not in _ACCEPTED:
         return
     reach("turn.opened")
-    # Its first event is not announced: nobody can listen to a turn whose id we have not yet told.
+    # Its first event is not announced: nobody knows the turn's id yet, so nobody listens.
     if opened.is_sent:
         dispatch_soon(UUID(answer.turn_id))
     if opened.closed is not None:
@@ -95,9 +94,9 @@ def _hand_on(answer: TurnAccepted, opened: OpenedTurn) -> None:
 
 
 def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> TurnView | None:
-    """Hand a turn on and wait for its end. None: it did not come in time, or cannot be read now."""
+    """Hand a turn on and wait for its end. None if it did not end in time, or cannot be read now."""
     deadline = time.monotonic() + within_s
-    # Whoever listens before the turn is handed on misses nothing of it.
+    # A reader that listens before the turn is handed on misses nothing of it.
     with hub().follow(answer.turn_id, math.inf) as reader:
         _hand_on(answer, opened)
         may_be_final = opened.outcome == "repeated"
@@ -129,8 +128,8 @@ def show(turn_id: str) -> Response:
 def cancel(turn_id: str) -> Response:
     """Cancel a turn, at any moment.
 
-    Nothing of it starts any more. What only reads is dropped; a call that may change something and is under way is left
-    to end, and its outcome is recorded. The reply tells both. A turn that is final stays as it is: 200.
+    No further step of it starts. Calls that only read are dropped. A call under way that may change something is left
+    to end, and its outcome is recorded. The reply mentions both. A final turn stays as it is and gets 200.
     """
     with transaction() as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
@@ -160,17 +159,17 @@ def graph(turn_id: str) -> Response:
 @blueprint.output(Explanation, description="The one cause for which the turn is not further on")
 @blueprint.doc(operation_id="explain_turn")
 def why(turn_id: str) -> Response:
-    """Explain what a turn waits for: one cause, from a closed list, in a sentence with names and times."""
+    """Explain what a turn is waiting for: one cause from a closed list, in a sentence with names and times."""
     with snapshot() as db:
         facts = explanation.gather(db, turns.of_tenant(db, caller().tenant_id, turn_id), ALIVE)
     return json_response(explain(facts, queue_lengths(facts.queues)))
 
 
 def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
-    """Return the answer to a message, which is the same each time it comes.
+    """Return the answer to a message, which is the same each time the message comes.
 
     Raises:
-        Conflict: its id came before with another body, or it may not wait and the conversation is busy.
+        Conflict: the message's id came before with another body, or the conversation is busy and it may not wait.
         Unavailable: the backlog is full.
     """
     if opened.outcome == "full":

@@ -1,4 +1,4 @@
-"""Ids in addresses: which ones there can be, and where one ends."""
+"""Read ids in URL paths: where an id ends, and whether it can exist."""
 
 from apiflask import APIFlask
 from pydantic import TypeAdapter, ValidationError
@@ -13,24 +13,24 @@ _INTEGRATION: TypeAdapter[str] = TypeAdapter(IntegrationName)
 
 
 class _ConversationId(PathConverter):
-    """An id that may hold slashes. The address of a part of a conversation is never taken for that of another one."""
+    """A conversation's id, which may hold slashes. The URL of a conversation's part is never read as a longer id."""
 
     regex = r"[^/].*?" + "".join(f"(?<!/{part})" for part in PARTS)
 
 
 class _UserId(PathConverter):
-    """An id that may hold slashes. The address of a user's accounts is never taken for that of another user."""
+    """A user's id, which may hold slashes. The URL of a user's accounts is never read as a longer id."""
 
     regex = r"[^/].*?(?<!/accounts)"
 
 
 def install(app: APIFlask) -> None:
-    """Let routes name the ids in their addresses: `<conversation:…>`, `<user:…>`."""
+    """Let routes declare ids in their URLs: `<conversation:…>`, `<user:…>`."""
     app.url_map.converters |= {"conversation": _ConversationId, "user": _UserId}
 
 
 def known_id(text: str, noun: str) -> str:
-    """Return an id that a conversation or a user may have.
+    """Return the text if a conversation or a user can have it as its id.
 
     Raises:
         NotFound: none can.
@@ -42,7 +42,7 @@ def known_id(text: str, noun: str) -> str:
 
 
 def known_integration(text: str) -> str:
-    """Return a name that an integration may have.
+    """Return the text if an integration can have it as its name.
 
     Raises:
         NotFound: none can.

@@ -1,4 +1,4 @@
-"""The directory: users, whom they know, and the accounts that they let us use."""
+"""Manage the directory: users, their connections with each other, and the accounts that they let us use."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -40,7 +40,7 @@ blueprint = APIBlueprint("users", __name__, url_prefix="/v1", tag="Users")
 
 
 def _of_ones_own(view: Callable[..., R]) -> Callable[..., R]:
-    """Look for the user before the body is read: who may not know of them learns nothing from a 422."""
+    """Look for the user before reading the body, so that a 422 tells a stranger nothing about a user."""
 
     @wraps(view)
     def found(user_id: str, **inputs: object) -> R:
@@ -72,7 +72,7 @@ def users(query_data: PageQuery) -> Response:
 @blueprint.output(UserView)
 @blueprint.doc(operation_id="get_user")
 def user(user_id: str) -> Response:
-    """Show a user, with their accounts; never with a secret."""
+    """Show a user with their accounts, but never a secret."""
     with transaction() as db:
         return json_response(_load(db, known_id(user_id, "user")))
 
@@ -83,9 +83,9 @@ def user(user_id: str) -> Response:
 @blueprint.output(UserView)
 @blueprint.doc(operation_id="put_user")
 def put_user(user_id: str, json_data: Profile) -> Response:
-    """Put a user in place of the one of that id, if there is one: what is left out gets its default again.
+    """Create a user, or replace the one with that id. Fields that are left out get their default.
 
-    The id is the one that turns carry in `user.id`. `scopes` are what the user allows tools to do for them.
+    The id is the one that turns carry in `user.id`. `scopes` says what the user allows tools to do for them.
     """
     with transaction() as db:
         ledger.put_user(db, caller().tenant_id, known_id(user_id, "user"), json_data)
@@ -103,10 +103,10 @@ def put_user(user_id: str, json_data: Profile) -> Response:
 @blueprint.output(AccountView)
 @blueprint.doc(operation_id="put_account")
 def put_account(user_id: str, integration: str, json_data: AccountRequest) -> Response:
-    """Connect a user's account with an outside service, in place of the one there was.
+    """Connect a user's account with an outside service, or replace it.
 
-    The secret is kept encrypted, and never shown again. An account whose secret the service has refused
-    (`reauth_required`) is connected again in this way.
+    The secret is kept encrypted and never shown again. Use this also to connect an account again after the service has
+    refused its secret (`reauth_required`).
     """
     known_integration(integration)
     _check_settings(json_data)
@@ -135,7 +135,7 @@ def remove_account(user_id: str, integration: str) -> Response:
 @blueprint.output(ConnectionView)
 @blueprint.doc(operation_id="put_connection")
 def put_connection(json_data: ConnectionRequest) -> Response:
-    """Let two users know each other, so that each can propose meetings to the other; or switch that off."""
+    """Connect two users, so that each can propose meetings to the other; or switch the connection off."""
     one, other = json_data.users
     with transaction() as db:
         made = ledger.connect(db, caller().tenant_id, one, other, json_data.status)

@@ -1,4 +1,4 @@
-"""How the ledger's rows look to a caller. Pure: rows in, contracts out."""
+"""Show the ledger's rows to a caller. Pure: rows in, contracts out."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,7 +22,7 @@ from planner.plan.graph import critical_path, mermaid
 
 
 def turn_view(turn: WholeTurn, agents: Agents) -> TurnView:
-    """Return everything there is to say about a turn."""
+    """Return everything that a caller may know about a turn."""
     agent = agents.profiles.get(turn.agent)
     ran = sorted((step for step in turn.steps if step.started_at), key=lambda step: (step.started_at, step.position))
     return TurnView.model_validate(
@@ -74,7 +74,7 @@ def turn_summary(turn: TurnRow, reply: ReplyRow | None) -> TurnSummary:
 
 
 def reply_view(reply: ReplyRow | None) -> Reply | None:
-    """Return the reply of a turn, where it has one."""
+    """Return the reply of a turn, if it has one."""
     if reply is None:
         return None
     return Reply.model_validate(
@@ -105,7 +105,7 @@ def conversation_view(row: ConversationRow) -> ConversationView:
 
 
 def memory_view(row: ConversationRow, results: Sequence[MemoryRow], agents: Agents) -> MemoryView:
-    """Return what a conversation holds. State that its agent has no slots for, another agent of it has settled."""
+    """Return what a conversation keeps. State without a slot in its agent comes from another agent, shown as stored."""
     agent = agents.profiles.get(row.agent)
     return MemoryView(
         conversation_id=row.id,
@@ -140,19 +140,19 @@ def audit_view(row: AuditRow) -> AuditView:
 
 
 def step_cache(step: StepRow | WholeStep) -> str | None:
-    """Return what spared the call of a step: another one of its plan, or what it was recorded with."""
+    """Return what made a step's call unnecessary: another step of its plan, or the cache recorded with the step."""
     return "plan" if step.copy_of and step.status == "succeeded" else step.cache
 
 
 def _with_status(turn: WholeTurn) -> list[tuple[WholeStep, str]]:
-    """Tell steps that wait for a worker (`queued`) from those that wait for other steps, or their time (`pending`).
+    """Pair each step with its status: `queued` if it waits for a worker, `pending` if for other steps or its time.
 
-    The latter may be a worker's already, which begins them when the others have ended.
+    A worker may hold a pending step already, and begin it when the others have ended.
     """
     steps = turn.steps
     final = {step.id for step in steps if step.status in FINAL_STEP_STATUSES}
     waiting = "pending" if turn.status in ("planning", "running") else None
-    # Of the steps that wait, only those that are tried again later have an error.
+    # Among waiting steps, only those that will be retried later have an error.
     ready = {step.id for step in steps if step.status == waiting and not step.error and final.issuperset(step.needs)}
     held = {step.id for step in steps if step.status == "running" and not step.started_at}
     return [(step, "queued" if step.id in ready else "pending" if step.id in held else step.status) for step in steps]
