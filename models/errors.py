@@ -1,7 +1,7 @@
-"""The tree of errors. The class says what happens next; the edge decides how it looks.
+"""The tree of errors. An error's class says what happens next; the edge decides how it looks.
 
-`code` is the stable name that programs read; the message is a sentence for people that names the thing
-and says how to mend it.
+`code` is the stable name that programs read. The message is a sentence for people: it names the thing and says how to
+mend it.
 """
 
 from datetime import datetime
@@ -40,19 +40,19 @@ class PolicyDenied(TurnloomError):
 
 
 class NotFound(TurnloomError):
-    """There is no such thing, or it belongs to somebody else (HTTP 404)."""
+    """The thing does not exist, or belongs to somebody else (HTTP 404)."""
 
     code, status, title = "not_found", 404, "Not found"
 
 
 class Conflict(TurnloomError):
-    """The thing is there already, or busy (HTTP 409)."""
+    """The thing exists already, or is busy (HTTP 409)."""
 
     code, status, title = "conflict", 409, "Conflict"
 
 
 class Invalid(TurnloomError):
-    """The request is well-formed and wrong; `faults` names each fault (HTTP 422)."""
+    """The request is well-formed but wrong; `faults` names each fault (HTTP 422)."""
 
     code, status, title = "invalid", 422, "Invalid request"
 
@@ -64,9 +64,9 @@ class InvalidPlan(Invalid):
 
 
 class Unavailable(TurnloomError):
-    """Something we depend on is out for now: try again later (HTTP 503).
+    """Something that we depend on does not work for now: try again later (HTTP 503).
 
-    `retry_after_s` is the other side's own word on when, where it gave one.
+    `retry_after_s` is the pause that the other side asked for, if it gave one.
     """
 
     code, status, title = "unavailable", 503, "Unavailable"
@@ -74,7 +74,7 @@ class Unavailable(TurnloomError):
     def __init__(
         self, message: str, *, code: str | None = None, retry_after_s: float | None = None, passes: bool = False
     ) -> None:
-        """`passes`: the same call may well succeed in a moment."""
+        """`passes`: the same call is likely to succeed in a moment."""
         super().__init__(message, code=code)
         self.retry_after_s = retry_after_s
         self.passes = passes
@@ -99,11 +99,11 @@ class ToolFailed(TurnloomError):
 
 
 class OutcomeUnknown(ToolFailed):
-    """A call that has been made, and whose answer was lost: nobody knows whether it took effect."""
+    """A call was made and its answer was lost: nobody knows whether it took effect."""
 
 
 class NeedsInput(TurnloomError):
-    """A tool lacks something only the user can say. `needs`: field -> True, or the choices."""
+    """A tool lacks something that only the user can say. `needs`: field -> True, or the choices."""
 
     code, status, title = "needs_input", 422, "Needs input"
 

@@ -1,7 +1,7 @@
-"""The connections of a process to Postgres: a bounded number. The one that was used last is lent first.
+"""A process's bounded pool of connections to Postgres. The connection that was used last is lent first.
 
-That one is warm: each connection has prepared statements and compiled functions of its own. SQLAlchemy takes its
-connections from here, too. The statements of the hot path take the driver's connection as it is.
+That one is warm: each connection has its own prepared statements and compiled functions. SQLAlchemy takes its
+connections from here too; the statements of the hot path use the driver's connection directly.
 """
 
 import threading
@@ -19,14 +19,14 @@ from sqlalchemy import event, exc
 from sqlalchemy.pool import ConnectionPoolEntry, Pool
 
 _REST_S = 1.0
-"""A free connection that has rested for longer is looked at before it is lent."""
+"""A connection that has been free for longer than this is checked before it is lent."""
 
 
 class ConnectionPool(Pool):
-    """The connections of a process. A free one is in autocommit, or not, as its last borrower had it."""
+    """The connections of a process. A free one keeps the autocommit mode of its last borrower."""
 
     def __init__(self, creator: Any, pool_size: int, timeout: float, **options: Any) -> None:
-        # Both ways to use a connection end what they began; a rollback more would be for nothing.
+        # Both ways to use a connection end their own transactions; another rollback would be wasted.
         super().__init__(creator, **{**options, "reset_on_return": None})
         self._timeout_s = timeout
         self._places = threading.Semaphore(pool_size)
@@ -59,7 +59,7 @@ class ConnectionPool(Pool):
         return self._take(autocommit=False)
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
-        # An interrupted borrower may leave a connection on which something still runs.
+        # An interrupted borrower may return a connection on which a statement still runs.
         if record.dbapi_connection and _driver(record).info.transaction_status == TransactionStatus.IDLE:
             self._free.append((record, time.monotonic()))
         else:
@@ -90,7 +90,7 @@ class ConnectionPool(Pool):
             entry.close()
 
     def _doubt(self, *_: object) -> None:
-        """Have all free connections looked at: what has broken one may have broken them all."""
+        """Have all free connections checked: what broke one may have broken them all."""
         self._doubted_at = time.monotonic()
 
 
@@ -101,10 +101,10 @@ def _driver(entry: ConnectionPoolEntry) -> psycopg.Connection:
 
 
 def _is_closed(connection: psycopg.Connection) -> bool:
-    """Tell whether the server has closed a free connection, without asking the server.
+    """Return whether the server has closed a free connection, without a round trip.
 
-    There is nothing to read on it but the server's last words, or its end. (`poll` would tell both, but under gevent
-    costs a turn of the event loop.)
+    On a free connection there is nothing to read except the server's last message or the end of the stream. (`poll`
+    would find both, but under gevent it costs a turn of the event loop.)
     """
     words = ioctl(connection.fileno(), FIONREAD, bytes(4))
     try:

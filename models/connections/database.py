@@ -1,7 +1,7 @@
 """Postgres: transactions at the edges, and single statements on the driver's connection for the hot path.
 
 One pool per process serves both. Nothing here waits for ever, and a server that went away is `Unavailable`. A thread
-holds one connection at a time: where each of eight holds one of eight and asks for another, none goes on.
+holds one connection at a time: if eight threads each hold one of eight connections and ask for another, they deadlock.
 """
 
 import threading
@@ -37,24 +37,24 @@ set_json_loads(orjson.loads)
 
 Transaction = Session
 Statement = psycopg.Connection
-"""What the ledger's functions take, for modules that may not know SQLAlchemy or the driver."""
+"""The connection that the ledger's functions take, for modules that may not know SQLAlchemy or the driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """The properties of a session, as this process finds them."""
+    """The properties of a Postgres session, as this process finds them."""
 
     is_pooled: bool
     """Whether something between this process and Postgres hands out the server's connections."""
     differing: dict[str, str]
-    """Those of `session_settings` that have another value, and that value."""
+    """The settings of `session_settings` that have another value, and that value."""
 
 
 _making = threading.Lock()
 """Held while the engine is made, so that threads that ask first at the same moment get the same one."""
 
 _thread = threading.local()
-"""Of each thread (each greenlet in web processes): whether it holds a connection."""
+"""Whether each thread (each greenlet in web processes) holds a connection."""
 
 
 def engine() -> Engine:
@@ -81,7 +81,7 @@ def _engine() -> Engine:
 def transaction() -> Iterator[Session]:
     """Open a transaction for the ledger's functions; commits at the end, rolls back on an error.
 
-    Rows that were read stay readable after it.
+    Rows that were read stay readable after the commit.
 
     Raises:
         RuntimeError: this thread already holds a connection.
@@ -104,7 +104,7 @@ def transaction() -> Iterator[Session]:
 
 @contextmanager
 def snapshot() -> Iterator[Session]:
-    """Open a transaction that only reads, and whose statements all see the ledger at the same moment.
+    """Open a read-only transaction whose statements all see the ledger at the same moment.
 
     Raises:
         Unavailable: Postgres is out of reach, or all connections are lent.
@@ -167,7 +167,7 @@ def close_connections() -> None:
 
 
 def examine() -> SessionFacts:
-    """Look at a session as this process has them.
+    """Return the properties of a session of this process.
 
     Raises:
         Unavailable: Postgres is out of reach or out of connections.
@@ -177,13 +177,13 @@ def examine() -> SessionFacts:
     with statement() as db:
         found = db.execute(query, (list(wanted),)).fetchall()
         named = db.info.backend_pid
-    # A pooler makes up the number of a server process that it tells a client.
+    # A pooler invents the server process number that it gives a client.
     is_pooled = any(pid != named for pid, _, _ in found)
     return SessionFacts(is_pooled, {name: value for _, name, value in found if value != wanted[name]})
 
 
 def ping(url: str) -> None:
-    """Connect once and ask for nothing much.
+    """Connect once and run a trivial query.
 
     Raises:
         Unavailable: the server does not answer, or refuses these credentials.

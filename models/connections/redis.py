@@ -1,4 +1,4 @@
-"""Redis: the live side of a turn's events, and nothing that the ledger could not rebuild.
+"""Redis carries the live side of a turn's events, and nothing that the ledger could not rebuild.
 
 State changes are announced on one channel, so that a web process needs one subscription for all its readers.
 The text deltas of a reply are also kept for a minute, in a capped stream per turn, for readers that resume.
@@ -30,7 +30,7 @@ from models.runtime.logging import log
 from models.runtime.settings import settings
 
 Failed = RedisError
-"""What a command fails with, for modules that may not know redis-py."""
+"""The error of a failed command, for modules that may not know redis-py."""
 
 Item = tuple[Annotated[str, StringConstraints(pattern=EVENT_ID)], str, dict[str, Any]]
 """An event or a delta: (event id, type, data)."""
@@ -41,7 +41,8 @@ DELTA = "reply.delta"
 _BEAT = "turnloom:beat"
 _DELTAS_KEPT = 5_000
 DELTAS_TTL_S = 60
-"""From the last delta on, so that they go whoever sees the turn end. The reply itself is in the ledger."""
+"""Counted from the last delta, so that deltas expire even if nobody sees the turn end. The reply itself is in the
+ledger."""
 _TIMEOUT_S = 2.0
 _QUIET_S = 2.0
 _OUTAGE_S = 1.0
@@ -50,7 +51,7 @@ _SCRIPTS = Path(__file__).parent / "scripts"
 
 @lru_cache
 def redis() -> "Redis":
-    """Return this process's client for short commands; it gives up after two seconds instead of blocking its caller."""
+    """Return this process's client for short commands. It gives up after two seconds instead of blocking its caller."""
     made = Redis.from_url(
         settings().redis_url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S, retry=Retry(NoBackoff(), 1)
     )
@@ -59,7 +60,7 @@ def redis() -> "Redis":
 
 
 def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
-    """Tell live readers soon what has been committed, of a turn's end at once. A lost announcement costs no event."""
+    """Announce committed events to live readers soon, and a turn's end at once. A lost announcement loses no event."""
     if events:
         items: list[Item] = [(str(event.seq), event.type, event.data) for event in events]
         is_urgent = events[-1].type.startswith("turn.")
@@ -72,12 +73,12 @@ def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> Non
 
 
 def settle_deltas(turn_id: UUID | str) -> None:
-    """Return when a turn's deltas appended before can be read: so that no reader sees what comes after them first."""
+    """Wait until a turn's earlier deltas can be read, so that no reader sees what comes after them first."""
     _announcer().settle(_TIMEOUT_S, urgent_for=str(turn_id))
 
 
 def deltas(turn_id: UUID | str) -> list[Item]:
-    """Return the deltas kept of a turn, oldest first: (event id, type, data). Empty where Redis is out."""
+    """Return a turn's kept deltas, oldest first: (event id, type, data). Empty if Redis does not answer."""
     try:
         entries = cast("list[tuple[bytes, dict[bytes, bytes]]]", redis().xrange(_deltas_key(turn_id)))
     except RedisError:
@@ -86,7 +87,7 @@ def deltas(turn_id: UUID | str) -> list[Item]:
 
 
 def listen() -> Iterator[bytes | None]:
-    """Yield what is announced, for ever, for `read_news`. None: nothing, but from now on we hear.
+    """Yield announcements for `read_news`, for ever. None means: the subscription stands from now on.
 
     Raises:
         Unavailable: the connection is lost, or the server is silent; listen again.
@@ -103,10 +104,10 @@ def listen() -> Iterator[bytes | None]:
 
 
 def read_news(message: bytes) -> list[tuple[str, list[Item]]]:
-    """Read what was announced in one message: for each turn, by its id, what is new.
+    """Return the announcements of one message: each turn's id and its new events.
 
     Raises:
-        ValueError: that is no message of ours.
+        ValueError: it is not one of our messages.
     """
     return _NEWS.validate_json(message)
 
@@ -121,13 +122,13 @@ def _messages(subscription: PubSub) -> Iterator[bytes | None]:
         elif is_asked:
             raise Unavailable(f"Redis was silent for {2 * _QUIET_S:.0f} s", code="redis_unavailable")
         else:
-            # A quiet channel looks like a server that hangs, or is cut off: it has to say which.
+            # A quiet channel looks like a server that hangs or is cut off: a ping tells which.
             subscription.ping()
             is_asked = True
 
 
 def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
-    """Return how many messages wait in each of these queues, lists that the broker keeps; None where Redis is out."""
+    """Return how many messages wait in each of these queues of the broker; None if Redis does not answer."""
     try:
         return {queue: redis().llen(queue) for queue in queues}
     except RedisError:
@@ -135,7 +136,7 @@ def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
 
 
 def note_beat(for_s: float) -> None:
-    """Record that beat runs; it holds for so many seconds.
+    """Record that beat runs; the record expires after `for_s` seconds.
 
     Raises:
         Unavailable: Redis does not answer.
@@ -145,7 +146,7 @@ def note_beat(for_s: float) -> None:
 
 
 def beat_lives() -> bool:
-    """Return whether beat has said so of late.
+    """Return whether the record of `note_beat` has not expired.
 
     Raises:
         Unavailable: Redis does not answer.
@@ -155,18 +156,18 @@ def beat_lives() -> bool:
 
 
 def push(queue: str, messages: Sequence[bytes]) -> None:
-    """Put messages into a queue of the broker, where they are taken out in this order.
+    """Put messages into a queue of the broker; workers take them out in this order.
 
     Raises:
-        Failed: Redis does not answer; they may have been put there.
+        Failed: Redis does not answer; it may have taken the messages.
     """
     redis().lpush(queue, *messages)
 
 
 def run_script(name: str, keys: Sequence[str], args: Sequence[str | int | float | bytes], *, spare: bool = True) -> Any:
-    """Run a script of scripts/, which happens at once or not at all, and return what it answers.
+    """Run a script of scripts/ and return its result. A script runs atomically.
 
-    `spare`: a server that did not answer a moment ago is left alone for a while.
+    `spare`: do not ask a server that did not answer a moment ago.
 
     Raises:
         Unavailable: Redis does not answer, or did not a moment ago.
@@ -198,7 +199,7 @@ def ping(url: str) -> dict[str, Any]:
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Turn every failure of a command into one of ours."""
+    """Turn every failure of a command into `Unavailable`."""
     try:
         yield
     except RedisError as error:
@@ -211,7 +212,7 @@ def _script(name: str) -> Script:
 
 
 class _Outage:
-    """After a failure scripts are not tried for a second, so that not every call waits for Redis and logs it."""
+    """A pause of a second after a failed script, so that not every call waits for Redis and logs it."""
 
     def __init__(self) -> None:
         self._client: object = None
@@ -234,12 +235,12 @@ class _News:
     turn_id: str
     items: list[Item]
     is_delta: bool = False
-    """Whether it is kept for readers that resume: of deltas the ledger knows nothing."""
+    """Whether it is kept for readers that resume: the ledger does not hold deltas."""
 
 
 @lru_cache
 def _announcer() -> Gatherer[_News]:
-    """Return this process's announcer: no step waits for a round trip to Redis."""
+    """Return this process's announcer, a thread, so that no step waits for a round trip to Redis."""
     return Gatherer("announcer", _announce)
 
 

@@ -1,9 +1,9 @@
 """Connections to Redis that break when the server says that it cannot serve.
 
-A server that is out of memory or disk, that loads its data, or that has become a replica in a failover answers with an
-error. redis-py and kombu take it for a fault of the command, and go on asking the same server; a worker ends. Here
-it is what it means: a connection that is lost. Whoever asks again connects anew, and after a failover that leads to the
-new primary. The server has refused the command, so that asking again does nothing twice.
+A server answers with an error when it is out of memory or disk, loads its data, or has become a replica in a failover.
+redis-py and kombu take this for a fault of the command and keep asking the same server; a worker ends. Here it counts
+as a lost connection. The next try opens a new connection, which after a failover leads to the new primary. The server
+has refused the command, so trying again does nothing twice.
 """
 
 from functools import cache
@@ -15,7 +15,7 @@ from redis.exceptions import ClusterDownError, MasterDownError, OutOfMemoryError
 
 _KINDS = (ReadOnlyError, OutOfMemoryError, MasterDownError, ClusterDownError)
 _CODES = ("MISCONF ", "NOREPLICAS ", "UNBLOCKED ", "LOADING ", "READONLY ", "OOM ", "MASTERDOWN ", "CLUSTERDOWN ")
-"""What redis-py has no class for; and the others, too, where a script says them."""
+"""Errors that redis-py has no class for, and the others too, when a script returns them."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What every session with Postgres has: its settings, its statements, and what its failures mean."""
+"""The settings of every session with Postgres, its statements, and the meaning of its failures."""
 
 from typing import Any, Self
 
@@ -10,14 +10,14 @@ from models.runtime.settings import settings
 from models.schema import functions
 
 _IDLE_TIMEOUT_MS = 10_000
-"""What a process holds that was stopped in the middle of a transaction is free again after this."""
+"""After this time the locks of a process that was stopped in the middle of a transaction are free again."""
 _STATEMENT_TIMEOUT_MS = 30_000
 _DEAD_PEER = {"tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3}
 """A server that vanished without a word is noticed within 20 s. (libpq: the first in ms, the others in s)"""
 
 
 def session_settings() -> dict[str, str]:
-    """Return what a session of ours is to have set, in the units of `pg_settings`."""
+    """Return the settings of our sessions, in the units of `pg_settings`."""
     return {
         "TimeZone": "UTC",
         "statement_timeout": str(_STATEMENT_TIMEOUT_MS),
@@ -26,7 +26,7 @@ def session_settings() -> dict[str, str]:
 
 
 def session_arguments() -> dict[str, Any]:
-    """Return what to open a connection with.
+    """Return the arguments for opening a connection.
 
     Behind a pooler nothing is prepared, because the next statement may meet another server process, and the settings
     are the role's defaults (`turnloom migrate` sets them), because a client may not name them at its start.
@@ -38,7 +38,7 @@ def session_arguments() -> dict[str, Any]:
 
 
 def unanswered(error: BaseException) -> Unavailable:
-    """Return our error for one that says that Postgres does not answer."""
+    """Return our error for a driver's error that means that Postgres does not answer."""
     words = str(error).strip().split("\n", 1)[0]
     if "unsupported startup parameter" in words:
         words += "; a pooler stands in front of Postgres: set TURNLOOM_DATABASE_POOLED=true"

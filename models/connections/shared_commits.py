@@ -1,6 +1,7 @@
-"""Share commits among threads: what comes while one is under way goes together in the next.
+"""Threads share commits: items that arrive during one commit go together in the next.
 
-Who comes alone commits at once. Nobody waits for a thread of our own: the first of those who wait commits for all.
+A thread that comes alone commits at once. There is no thread of our own to wait for: the first waiting thread commits
+for all.
 """
 
 import threading
@@ -17,7 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 AT_MOST = 16
-"""Items in a commit: more would save little, and the first of them wait for the last."""
+"""Items in a commit. More would save little, and the first item waits for the last."""
 
 
 @dataclass(eq=False, slots=True)
@@ -25,7 +26,7 @@ class _Asked(Generic[Item, Result]):
     item: Item
     called: threading.Event = field(default_factory=threading.Event)
     leads: bool = False
-    """Whether it is the one that commits for all who wait."""
+    """Whether this thread commits for all that wait."""
     result: Result | None = None
     error: Unavailable | None = None
 
@@ -38,7 +39,7 @@ class SharedCommits(Generic[Item, Result]):
         name: str,
         together: Callable[[Statement, Sequence[Item]], Sequence[Result | None]],
     ) -> None:
-        """`together`: one statement that waits for nobody else's lock, and whose result for an item may be None."""
+        """`together`: one statement that never waits for a lock; its result for an item may be None."""
         self._name = name
         self._together = together
         self._lock = threading.Lock()
@@ -46,7 +47,7 @@ class SharedCommits(Generic[Item, Result]):
         self._is_led = False
 
     def commit(self, item: Item) -> Result | None:
-        """Commit an item, with those of other threads that came meanwhile. None: it is to be committed by itself.
+        """Commit an item, together with those of other threads. None: the caller must commit it by itself.
 
         Raises:
             Unavailable: Postgres does not answer, and the item may have been committed.
@@ -64,7 +65,7 @@ class SharedCommits(Generic[Item, Result]):
         return asked.result
 
     def _lead(self) -> None:
-        """Commit what waits, and call the first of those who came meanwhile to lead."""
+        """Commit the waiting items, then let the first thread that came meanwhile lead."""
         with self._lock:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), AT_MOST))]
         try:
@@ -85,7 +86,7 @@ class SharedCommits(Generic[Item, Result]):
         except Unavailable as error:
             for asked in batch:
                 asked.error = error
-        except Exception as error:  # noqa: BLE001 - it is one item's; alone, each meets its own
+        except Exception as error:  # noqa: BLE001 - one item caused it; committed alone, each meets its own
             log.warning("commit.not_shared", commit=self._name, items=len(batch), error=type(error).__name__)
         else:
             for asked, result in zip(batch, results, strict=True):

@@ -1,4 +1,4 @@
-"""Gather what many threads hand over, and deal with it together: one round trip for all that came within a moment."""
+"""Batching: items that many threads hand over within a moment share one round trip."""
 
 import threading
 import time
@@ -15,13 +15,13 @@ Item = TypeVar("Item")
 
 
 class Gatherer(Generic[Item]):
-    """A thread that hands on what is put, in order. A forked process needs its own.
+    """A thread that hands on the items that it is given, in order. A forked process needs its own.
 
     An item that comes alone is handed on at once. One that comes within a moment of the last batch waits for another
-    moment, and all that come meanwhile go with it. Something urgent ends that wait.
+    moment, and items that arrive meanwhile go with it. An urgent item ends that wait.
 
-    Without a moment it hands on at once, and then together what has come meanwhile. With several threads the first that
-    is free does so, and there is no order.
+    With `moment_s=0` it hands on at once, then the items that arrived meanwhile as one batch. With several threads the
+    first free one does so, and there is no order.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Gatherer(Generic[Item]):
         at_most: float = inf,
         threads: int = 1,
     ) -> None:
-        """`hand_on` loses what it is given when it raises: nobody waits to be told. `at_most`: items at a time."""
+        """When `hand_on` raises, its items are lost: nobody waits for a result. `at_most`: items in a batch."""
         self._hand_on = hand_on
         self._moment_s = moment_s
         self._at_most = at_most
@@ -41,21 +41,21 @@ class Gatherer(Generic[Item]):
         self._handed_on_at = -inf
         self._hurry = threading.Event()
         self._hurried: tuple[Hashable, float] = (None, -inf)
-        """Who was in a hurry last, and when."""
+        """The last `urgent_for`, and when it came."""
         for _ in range(threads):
             Daemon(name, self._gather).start()
 
     def put(self, item: Item, *, urgent_for: Hashable = None) -> None:
         """Leave an item; return at once.
 
-        `urgent_for`: who waits for the item. It goes at once, unless somebody else was in a hurry within the last
-        moment: where many are, their items go together.
+        `urgent_for` names who waits for the item. It goes at once, unless another urgent item came within the last
+        moment: many urgent items go together.
         """
         self._waiting.put(item)
         self._hasten(urgent_for)
 
     def settle(self, within_s: float, *, urgent_for: Hashable = None) -> None:
-        """Return when all that was put before has been handed on, or the time is over; `urgent_for` as in `put`."""
+        """Wait until all earlier items have been handed on, or the time is over. `urgent_for` is as in `put`."""
         settled = threading.Event()
         self._waiting.put(settled)
         self._hasten(urgent_for)
@@ -72,10 +72,10 @@ class Gatherer(Generic[Item]):
 
     def _gather(self) -> None:
         while isinstance(first := self._waiting.get(), threading.Event):
-            first.set()  # nothing that was put before it is left
+            first.set()  # every earlier item has been handed on
         if time.monotonic() - self._handed_on_at < self._moment_s:
             self._hurry.wait(self._moment_s)
-        self._hurry.clear()  # before the rest is taken, because whoever hurries has put first
+        self._hurry.clear()  # before the rest is taken, because an urgent item is put before its signal is set
         items, settled = [first], []
         while len(items) < self._at_most:
             try:

@@ -1,4 +1,4 @@
-"""Counts: what this process has counted, in memory; `models.runtime.metrics` hands it on."""
+"""Counts are kept in this process's memory; `models.runtime.metrics` hands them on."""
 
 import os
 import threading
@@ -13,14 +13,14 @@ BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0
 """Upper bounds of a histogram's buckets; one more holds the rest."""
 
 Series = tuple[str, ...]
-"""A metric's name and the values of its labels. Of a histogram, further the bucket's place, or `sum`."""
+"""A metric's name and the values of its labels; for a histogram also the bucket's place, or `sum`."""
 
 
 class Counts:
-    """The counts of this process that have not been handed on yet. For any number of threads."""
+    """The counts of this process that have not been handed on yet. Any number of threads may use it."""
 
     def __init__(self) -> None:
-        # Appending needs no lock and is all that a call pays for; who hands on adds up.
+        # Appending needs no lock and is all that a call pays for; `hand_on` adds up.
         self._fresh: deque[tuple[Series, float]] = deque()
         self._left: Counter[Series] = Counter()
         self._handing_on = threading.Lock()
@@ -35,7 +35,7 @@ class Counts:
         self._fresh.append(((*series, "sum"), seconds))
 
     def hand_on(self, write: Callable[[Mapping[Series, float]], object]) -> None:
-        """Write what is new; keep it for the next time where that is `Unavailable`."""
+        """Write the new counts; keep them for the next time if that raises `Unavailable`."""
         with self._handing_on:
             for _ in range(len(self._fresh)):
                 series, amount = self._fresh.popleft()

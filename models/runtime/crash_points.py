@@ -1,8 +1,8 @@
-"""Crash points: places between two commits, or between a commit and a message, where a drill lets a process die.
+"""Crash points are places between two commits, or a commit and a message, where a drill lets a process die.
 
-TURNLOOM_CRASH_AT names a file, and the file's first line a point. The process that reaches it takes the line out and
-kills itself, so that the process that comes after it goes on, or dies at the point of the next line.
-tests/chaos/test_crash_points.py dies at each of them, and at those of a pack its own tests do.
+TURNLOOM_CRASH_AT names a file, and the file's first line names a point. The process that reaches this point removes the
+line and kills itself. The process after it goes on, or dies at the point of the next line.
+tests/chaos/test_crash_points.py crashes at each of them; a pack's own tests crash at the pack's points.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from models.runtime.settings import settings
 
 
 def reach(point: str) -> None:
-    """Die here, where a drill asks for it; otherwise do nothing."""
+    """Die here if a drill asks for it; otherwise do nothing."""
     path = settings().crash_at
     if path is None:
         return

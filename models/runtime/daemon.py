@@ -1,4 +1,4 @@
-"""Daemons: threads that work in the background for as long as their process lives. No exception ends one."""
+"""Daemons are threads that work in the background for as long as their process lives. No exception ends one."""
 
 import threading
 from collections.abc import Callable
@@ -11,21 +11,21 @@ from models.runtime.logging import log
 
 FAILURES = "turnloom_daemon_failures_total"
 _PAUSE_S = 0.1
-"""After a failure, so that one that lasts does not keep the processor busy."""
+"""The pause after a failure, so that a lasting failure does not keep the processor busy."""
 
 
 class Daemon:
-    """A daemon thread that does its work again and again. What the work raises is logged and counted.
+    """A daemon thread that repeats its work. Exceptions of the work are logged and counted.
 
-    A process that forks has its daemons only in the parent: the child starts its own.
+    After a fork the daemons live in the parent only: the child starts its own.
     """
 
     def __init__(
         self, name: str, work: Callable[[], object], *, every_s: float = 0.0, stopping: threading.Event | None = None
     ) -> None:
-        """`every_s`: the pause before each time; 0 where the work itself waits for something to do.
+        """`every_s`: the pause before each time; 0 if the work itself waits for something to do.
 
-        `stopping`: the event that asks it to stop, where its owner has one.
+        `stopping`: the event that asks it to stop, if its owner has one.
         """
         self.name = name
         self._work = work
@@ -44,11 +44,11 @@ class Daemon:
         return self
 
     def ask_to_stop(self) -> None:
-        """Let it end after what it is doing. Returns at once."""
+        """Ask the daemon to end after its current work. Returns at once."""
         self._stopping.set()
 
     def stop(self, within_s: float) -> None:
-        """Let it end after what it is doing, and wait for that, but no longer than `within_s`."""
+        """Ask the daemon to end after its current work, and wait for that, at most `within_s`."""
         self._stopping.set()
         self._thread.join(within_s)
 
@@ -58,14 +58,14 @@ class Daemon:
             pause_s = self._every_s
             try:
                 self._work()
-            # A thread that raises SystemExit ends without a word.
+            # A thread that raises SystemExit ends silently.
             except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it was, the next time must come
                 note_failure(self.name, error)
                 pause_s = max(self._every_s, _PAUSE_S)
 
 
 def note_failure(daemon: str, error: BaseException) -> None:
-    """Log and count what a daemon's work has raised. Raises nothing itself, whatever becomes of the log."""
+    """Log and count an exception of a daemon's work. Raises nothing itself, even if logging fails."""
     counts().add(FAILURES, daemon)
     with suppress(Exception):
         if isinstance(error, Unavailable):

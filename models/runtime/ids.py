@@ -9,21 +9,21 @@ from datetime import datetime
 _RANDOM_BITS = 74
 _STEP_BITS = 32
 _FOLLOWED_MS = 10_000
-"""How far the clock may go back without being believed. After more than that it was wrong before."""
+"""How far the clock may go back and be ignored. If it goes back further, it was wrong before."""
 
 
 class _Sequence:
     """The numbers that this process makes ids from: 48 bits of Unix milliseconds, then 74 random bits.
 
-    Each is greater than the one before, also within a millisecond or when the clock goes back by less than ten seconds:
-    then it is the last one plus a random step (RFC 9562, section 6.2, method 2).
+    Each is greater than the one before. Within a millisecond, or when the clock goes back by less than ten seconds, it
+    is the last one plus a random step (RFC 9562, section 6.2, method 2).
     """
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin as a new process: its parent's lock may be held, and its numbers are the parent's."""
+        """Start over in a new process: it inherits its parent's numbers, and a lock that may be held."""
         self._lock = threading.Lock()
         self._last = 0
 
@@ -45,8 +45,8 @@ os.register_at_fork(after_in_child=_sequence.reset)
 def new_id() -> uuid.UUID:
     """Return a UUIDv7 (RFC 9562, section 5.7).
 
-    Ids that a process makes later sort later. Those of several processes do so to the millisecond, as far as their
-    clocks agree.
+    Ids of one process sort by the order in which it made them. Ids of several processes sort by the millisecond, as far
+    as their clocks agree.
     """
     number = _sequence.next()
     high, low = number >> 62, number & ((1 << 62) - 1)
@@ -54,6 +54,6 @@ def new_id() -> uuid.UUID:
 
 
 def first_id(at: datetime) -> uuid.UUID:
-    """Return the lowest id that `new_id` can make at this moment: the ids of a span of time are a range."""
+    """Return the lowest id that `new_id` can make at this moment. The ids of a span of time are a range."""
     milliseconds = int(at.timestamp() * 1000)
     return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0b10 << 62))

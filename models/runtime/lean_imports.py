@@ -1,4 +1,4 @@
-"""Loading modules: without looking for garbage among them, because all of it stays, and without what has no use."""
+"""Lean imports load modules without garbage collection, and libraries without optional parts that we do not use."""
 
 import gc
 import sys
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """Collect no garbage meanwhile, and pass over what is there at the end from then on.
+    """Collect no garbage during the block, and exempt what it loaded from later collections.
 
-    Looking through all that has been imported, again and again, takes a third of the time of importing it; later it
-    takes a third of a second, in which nobody is served.
+    Collecting among the imported objects again and again takes a third of the time of importing them. Later one such
+    collection takes a third of a second, during which nobody is served.
     """
     gc.disable()
     try:
@@ -23,13 +23,13 @@ def loading() -> Iterator[None]:
 
 @contextmanager
 def without(*optional: str) -> Iterator[None]:
-    """Load a library as if these optional dependencies of it were not installed.
+    """Load a library as if these of its optional dependencies were not installed.
 
-    For a library that imports them wherever it finds them, for something that we do not use. What is loaded already
-    stays, and after the block they can be imported as ever.
+    This is for a library that imports them if they are installed, for something that we do not use. Modules that are
+    already loaded stay. After the block they can be imported as usual.
     """
     hidden = [name for name in optional if name not in sys.modules]
-    # Python's own way to say that a module cannot be found.
+    # None in `sys.modules` is Python's own mark of a module that cannot be found.
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # typeshed does not know None
     try:
         yield

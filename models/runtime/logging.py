@@ -1,7 +1,7 @@
 """Structured logs: an event is `noun.past_participle`, the rest are fields.
 
-Ids are bound once, at the edge (`structlog.contextvars.bound_contextvars`). Never message text, phone numbers, secrets,
-SQL parameters; of an error whose message may hold them, its class alone.
+Ids are bound once, at the edge (`structlog.contextvars.bound_contextvars`). Never log message text, phone numbers,
+secrets or SQL parameters; if an error's message may hold them, log only its class.
 """
 
 import logging
@@ -13,20 +13,20 @@ from typing import Any, TextIO
 from models.runtime.lean_imports import without
 from models.runtime.settings import misspelt, settings
 
-# Rich would draw tracebacks that `format_error` writes. It takes as long to load as structlog.
+# Rich would only draw tracebacks, which `format_error` writes. It takes as long to load as structlog.
 with without("rich"):
     import structlog
 
 _OURS = "turnloom"
 _DATABASES = ("psycopg", "sqlalchemy")
 _QUOTING = (ValueError, LookupError)
-"""Errors of Python whose messages quote what was wrong: texts of users, arguments, parts of URLs."""
+"""Python's errors whose messages quote the wrong value: texts of users, arguments, parts of URLs."""
 
 log = structlog.stdlib.get_logger(_OURS)
 
 
 class _ToStderr(logging.StreamHandler[TextIO]):
-    """Writes to what standard error is at the time, as tests of commands change it."""
+    """A handler that writes to the current standard error, which tests of commands replace."""
 
     @property
     def stream(self) -> TextIO:
@@ -35,11 +35,11 @@ class _ToStderr(logging.StreamHandler[TextIO]):
 
     @stream.setter
     def stream(self, _: TextIO) -> None:
-        """Stay with it."""
+        """Ignore an assignment."""
 
 
 class _Format(structlog.stdlib.ProcessorFormatter):
-    """Brings everybody else's lines into our format; ours come as fields and need no more than to be written."""
+    """A formatter that brings other libraries' lines into our format; ours arrive as fields and are only written."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -49,7 +49,7 @@ class _Format(structlog.stdlib.ProcessorFormatter):
 
 
 def configure_logging() -> None:
-    """Send our logs and everybody else's to standard error, in one format."""
+    """Send our logs and those of other libraries to standard error, in one format."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -66,8 +66,8 @@ def configure_logging() -> None:
         cache_logger_on_first_use=True,
     )
     for chatty in ("alembic", "celery", "kombu", "httpx2", "httpcore2"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)  # a line per task or call says nothing that ours do not
-    # It repeats, with its message, an error that `workers.broker.app` tells of.
+        logging.getLogger(chatty).setLevel(logging.WARNING)  # their line per task or call adds nothing to ours
+    # It repeats, with its message, an error that `workers.broker.app` logs.
     logging.getLogger("celery.app.trace").setLevel(logging.CRITICAL)
     handler = _ToStderr()
     handler.setFormatter(_Format(processor=renderer, foreign_pre_chain=shared))
@@ -77,9 +77,9 @@ def configure_logging() -> None:
 
 
 def format_error(error: BaseException) -> str:
-    """Return the traceback of an error, without the messages that may hold somebody's data.
+    """Return the traceback of an error, without messages that may hold somebody's data.
 
-    Of an error of the database there are its class and its SQLSTATE: the rest names values, rows and parameters.
+    An error of the database is shown by its class and SQLSTATE: the rest names values, rows and parameters.
     """
     return "".join(_parts(error, set())).rstrip()
 
@@ -110,5 +110,5 @@ def _named(error: BaseException) -> str:
 
 
 def _as_fields(_: object, __: str, fields: structlog.typing.EventDict) -> tuple[tuple[Any], dict[str, Any]]:
-    """Hand the fields to the standard library's logger, whose handler writes them: a fault in that stops nobody."""
+    """Hand the fields to the standard library's logger: a fault in its handler stops nobody."""
     return (fields,), {}

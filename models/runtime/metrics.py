@@ -1,7 +1,7 @@
-"""Metrics: what all processes count together, and what each of the names means.
+"""Metrics are the counts of all processes together, under names whose meaning stands here.
 
-A process counts in memory, and every two seconds adds what is new to one hash in Redis; a process that is killed takes
-up to two seconds of counts with it. Redis may lose the hash: whoever reads counters expects them to begin anew.
+A process counts in memory, and every two seconds adds the new counts to one hash in Redis. A process that is killed
+loses up to two seconds of counts. Redis may lose the hash: readers of counters expect that they start again from zero.
 """
 
 from collections.abc import Mapping
@@ -31,13 +31,13 @@ class Metric:
 COUNTED = {
     "turnloom_tool_calls_total": Metric(
         "counter",
-        "Calls of a tool that have ended, by how: `succeeded`, `needs_input`, `failed`, `unknown`, `cancelled`.",
+        "Calls of a tool that have ended, by outcome: `succeeded`, `needs_input`, `failed`, `unknown`, `cancelled`.",
         ("tool", "status"),
     ),
     "turnloom_tool_errors_total": Metric("counter", "Calls that ended in an error, by its code.", ("tool", "code")),
     "turnloom_tool_missing_fields_total": Metric(
         "counter",
-        "Fields that a call had to ask the user for; `undeclared` where the tool does not declare them.",
+        "Fields that a call had to ask the user for; `undeclared` if the tool does not declare them.",
         ("tool", "field"),
     ),
     "turnloom_tool_retries_total": Metric(
@@ -45,14 +45,14 @@ COUNTED = {
     ),
     "turnloom_tool_cached_total": Metric(
         "counter",
-        "Calls that a result already known has answered: `memory` that of the conversation, `shared` the tenant's.",
+        "Calls that were answered with a known result, of the conversation (`memory`) or of the tenant (`shared`).",
         ("tool", "cache"),
     ),
     "turnloom_tool_duration_seconds": Metric(
-        "histogram", "Time of calls that were made, tries and pauses included.", ("tool",)
+        "histogram", "Duration of the calls made, tries and pauses included.", ("tool",)
     ),
     "turnloom_news_malformed_total": Metric(
-        "counter", "Messages on the channel of live news that could not be read, and were passed over.", ()
+        "counter", "Messages on the channel of live events that could not be read and were skipped.", ()
     ),
     "turnloom_connections_dropped_total": Metric(
         "counter",
@@ -62,11 +62,11 @@ COUNTED = {
     ),
     FAILURES: Metric(
         "counter",
-        "Failures of a thread that works in the background, by its name. It goes on; the log says what happened.",
+        "Failures of a background thread, by its name. The thread goes on; the log says what happened.",
         ("daemon",),
     ),
 }
-"""What processes count: name -> its meaning."""
+"""Metrics that processes count: name -> its meaning."""
 
 OBSERVED = {
     "turnloom_circuits_open": Metric(
@@ -76,19 +76,19 @@ OBSERVED = {
     "turnloom_worker_slots": Metric(
         "gauge", "Tasks that the living workers of a queue run at a time; 0 where it has no worker.", ("queue",)
     ),
-    "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, else 0.", ()),
+    "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, otherwise 0.", ()),
     "turnloom_turns": Metric(
-        "gauge", "Turns that are not final, by status; those that wait for a person excepted.", ("status",)
+        "gauge", "Turns that are not final, by status, without those that wait for a person.", ("status",)
     ),
 }
-"""What is looked at whenever somebody asks: name -> its meaning."""
+"""Metrics that are measured whenever somebody asks: name -> its meaning."""
 
 HANDED_ON_S = 2.0
-"""How often a process hands on what it has counted."""
+"""The pause between two times that a process hands on its counts."""
 
 
 def hand_on(of: Counts | None = None) -> None:
-    """Add what this process has counted to what all have; keep it for the next time where Redis is out."""
+    """Add this process's counts to the shared ones; keep them for the next time if Redis does not answer."""
     (of or counts()).hand_on(_add)
 
 
@@ -103,7 +103,7 @@ def _add(counted: Mapping[Series, float]) -> None:
 
 
 def read_counts() -> Mapping[Series, float]:
-    """Return what all processes have counted.
+    """Return the counts of all processes together.
 
     Raises:
         Unavailable: Redis does not answer.

@@ -1,7 +1,8 @@
-"""Secrets at rest: users' tokens and passwords, encrypted with keys that only the settings have.
+"""Secrets at rest are users' tokens and passwords, encrypted with keys that only the settings hold.
 
-Fernet (AES-128-CBC with HMAC-SHA256). The first of TURNLOOM_SECRET_KEYS encrypts, all of them decrypt: so a new key is
-put before the old one, `turnloom secrets rotate` encrypts everything anew, and then the old one goes.
+The cipher is Fernet (AES-128-CBC with HMAC-SHA256). The first of TURNLOOM_SECRET_KEYS encrypts; all of them decrypt. To
+rotate, put a new key before the old one, run `turnloom secrets rotate`, which encrypts everything again, and remove the
+old key.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 _MISSING = (
-    "TURNLOOM_SECRET_KEYS is not set, so that no secret can be kept or read: make a key with"
+    "TURNLOOM_SECRET_KEYS is not set, so no secret can be stored or read: make a key with"
     " `turnloom secrets new-key`, and give it to every process"
 )
 
@@ -31,7 +32,7 @@ def new_key() -> str:
 
 
 def key_ids() -> list[str]:
-    """Return a name for each key, which tells nothing about it; the first is of the key that encrypts.
+    """Return a name for each key that reveals nothing about it. The first is that of the key that encrypts.
 
     Raises:
         Unavailable: there is none, or one is no key.
@@ -53,10 +54,10 @@ def seal(secret: Mapping[str, Any]) -> bytes:
 
 
 def unseal(sealed: bytes) -> dict[str, Any]:
-    """Decrypt a secret with whichever key made it.
+    """Decrypt a secret with the key that encrypted it.
 
     Raises:
-        ToolFailed: CONNECTION_INACTIVE, where none of the keys did.
+        ToolFailed: CONNECTION_INACTIVE, if none of the keys did.
     """
     from cryptography.fernet import InvalidToken  # noqa: PLC0415 - see new_key
 
@@ -65,7 +66,7 @@ def unseal(sealed: bytes) -> dict[str, Any]:
             return dict(orjson.loads(_fernet(key).decrypt(sealed)))
         except InvalidToken:
             continue
-    reason = "none of TURNLOOM_SECRET_KEYS made this secret: put its key back" if settings().secret_keys else _MISSING
+    reason = "none of TURNLOOM_SECRET_KEYS encrypted this: restore its key" if settings().secret_keys else _MISSING
     raise ToolFailed(reason, code="CONNECTION_INACTIVE")
 
 
@@ -79,6 +80,6 @@ def _fernet(key: str) -> "Fernet":
 
     try:
         return Fernet(key)
-    except ValueError:  # its text would show nothing, but who knows of later versions
-        message = "TURNLOOM_SECRET_KEYS holds what is no key; `turnloom secrets new-key` makes one"
+    except ValueError:  # its message shows nothing today, but a later version's may
+        message = "TURNLOOM_SECRET_KEYS holds a value that is not a key; make one with `turnloom secrets new-key`"
         raise Unavailable(message, code="secret_keys_missing") from None

@@ -1,6 +1,6 @@
-"""URLs of services that settings name: whether they can be read, and what may be shown of them.
+"""URLs of services that settings name are checked here, and shown without their secrets.
 
-A URL that is malformed is refused here, by rule: the libraries that would read it quote it, with its password.
+A malformed URL must be refused here: the libraries that would read it quote it in their errors, with its password.
 """
 
 import re
@@ -12,10 +12,10 @@ _UNENCODED = re.compile(r"[\s\x00-\x1f\x7f]|%(?!(?!00)[0-9A-Fa-f]{2})")
 
 
 def check_service_url(url: str, schemes: Sequence[str] = ()) -> None:
-    """Pass where a URL can be read in one way only; `schemes` are those it may have, any where there are none.
+    """Check that a URL can be read in one way only. It may have one of `schemes`, or any if there are none.
 
     Raises:
-        ValueError: it cannot. The message has no part of it.
+        ValueError: it cannot. The message holds no part of the URL.
     """
     scheme, separator, _ = url.partition("://")
     if not separator or (schemes and scheme.lower() not in schemes):
@@ -26,16 +26,16 @@ def check_service_url(url: str, schemes: Sequence[str] = ()) -> None:
 
 
 def shown_url(url: str) -> str:
-    """Return a URL without what may be secret in it: name, password, query and fragment."""
+    """Return a URL without the parts that may be secret: name, password, query and fragment."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _is_split_well(url: str) -> bool:
-    """Tell whether the name and the password end where every reader of URLs takes them to end."""
+    """Return whether every parser of URLs agrees on where the name and the password end."""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises where it is none
+        parts.port  # noqa: B018 - raises if it is not a port
     except ValueError:
         return False
     rest = f"{parts.path}?{parts.query}#{parts.fragment}"

@@ -1,4 +1,4 @@
-"""What is wrong with settings, in sentences: values that do not fit, and variables that no setting has.
+"""Sentences about faults in settings: values that do not fit, and variables that belong to no setting.
 
 Values are never shown: they may be secret.
 """
@@ -32,7 +32,7 @@ def variable_of(name: str, field: FieldInfo) -> str:
 
 
 def fault_of(error: ValidationError | SettingsError, fields: Mapping[str, FieldInfo]) -> str:
-    """Return which variables are wrong, and how, in one line."""
+    """Return in one line which variables are wrong, and how."""
     if isinstance(error, ValidationError):
         faults = error.errors(include_url=False, include_input=False, include_context=False)
         return "; ".join(f"{_place(fault['loc'], fields)}: {_lowered(fault['msg'])}" for fault in faults)
@@ -42,7 +42,7 @@ def fault_of(error: ValidationError | SettingsError, fields: Mapping[str, FieldI
 
 
 def unknown_variables(environment: Iterable[str], fields: Mapping[str, FieldInfo]) -> list[str]:
-    """Return a sentence for each variable that is named like a setting and is none."""
+    """Return a sentence for each variable that is named like a setting but is none."""
     known = {variable_of(name, field) for name, field in fields.items()}
     strange = {name for name in environment if name.startswith(PREFIX)} - known - _NO_SETTINGS
     return [f"no setting is called {name}{_nearest(name, known)}" for name in sorted(strange)]

@@ -22,11 +22,11 @@ Placement = Literal["spread", "dense"]
 
 _REDIS_SCHEMES = ("redis", "rediss", "unix")
 LEAST_CONNECTIONS = 4
-"""Of a process to Postgres: fewer than these cannot work."""
+"""Connections to Postgres that a process needs at least."""
 
 
 def _network(text: str) -> str:
-    """Let an address or a network pass."""
+    """Return an address or a network unchanged; refuse anything else."""
     return str(ip_network(text, strict=False))
 
 
@@ -63,38 +63,38 @@ class Settings(Described, BaseSettings):
     """Whether a pooler that lends a server's connection for a transaction, such as PgBouncer, stands in front of
     Postgres."""
     database_pool_size: int = Field(8, le=200)
-    """Open Postgres connections per process, at most; 4 is the least that can work."""
+    """Most Postgres connections that a process opens; at least 4."""
 
     openai_api_key: str | None = Field(None, validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"))
     """Key of the language-model endpoint."""
     openai_base_url: str | None = Field(None, validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"))
     """Any endpoint that speaks the OpenAI protocol: vLLM, Ollama, llama.cpp, LiteLLM."""
     offline_model: bool = False
-    """Let the offline model answer where neither of the two is set; else no worker starts that plans or answers. It is
-    for demos, tests and benchmarks. The embedded stack sets it."""
+    """Let the offline model answer if neither of the two is set; otherwise a worker that plans or answers does not
+    start. It is for demos, tests and benchmarks. The embedded stack sets it."""
     llm_model: str = "gpt-4o"
-    """The language model, where neither the call nor the agent names one."""
+    """The language model, if neither the call nor the agent names one."""
     llm_timeout_s: float = Field(30.0, gt=0)
     """Time for one call to the language model."""
     llm_slots: int = Field(12, ge=1)
-    """Turns that one worker process plans or answers with the language model at a time. The rest of its threads is for
-    what needs no model: keep it below the worker's concurrency."""
+    """Turns that one worker process plans or answers with the language model at the same time. The other threads do
+    work that needs no model: keep this below the worker's concurrency."""
     tenant_llm_slots: int = Field(8, ge=1)
-    """How many of these one tenant's turns may take."""
+    """How many of these slots one tenant's turns may take."""
     llm_retries: int = Field(2, ge=0, le=10)
     """Further tries of a call to the language model after a transient failure."""
     llm_max_tokens: int = Field(4096, ge=64)
-    """Upper bound of tokens in one answer of the language model."""
+    """Most tokens in one answer of the language model."""
     llm_max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """The name that the endpoint knows that bound by: OpenAI's newer models want `max_completion_tokens`."""
+    """The endpoint's name for that bound: OpenAI's newer models want `max_completion_tokens`."""
 
     llm_prices: str | None = None
-    """Prices of language models in US dollars per million tokens, over the shipped ones: JSON such as
+    """Prices of language models in US dollars per million tokens, in addition to the shipped ones: JSON such as
     `{"my-model": {"prompt": 0.5, "cached": 0.1, "completion": 2}, "local-*": {"prompt": 0, "completion": 0}}`, or the
     path of such a file, JSON or YAML."""
 
     critic: Literal["auto", "off"] = "auto"
-    """`off` lets no reply be looked over before it is sent, whatever the agents' profiles say: to compare the two."""
+    """`off` sends every reply without a critic's check, whatever the agents' profiles say, to compare the two."""
 
     packs: list[str] = ["dates", "hotel", "meetings", "notifications", "research", "travel"]
     """Tool packs to load, as a JSON list. The embedded stack adds `sim`."""
@@ -103,97 +103,97 @@ class Settings(Described, BaseSettings):
     these tools next to it."""
     hooks: list[str] = []
     """Hooks around calls of tools and language models, as a JSON list of dotted paths, such as `["acme.hooks"]` or
-    `["acme.hooks:auditor"]`; asked in this order, after those of installed packages."""
+    `["acme.hooks:auditor"]`. They run in this order, after those of installed packages."""
     prompts_dir: Path = ROOT / "prompts"
     """Agents, prompts, templates and the offline model's rules."""
     tenant_prompts_dir: Path | None = None
-    """A folder per tenant, called by its name or id, with texts in place of those in prompts/, under the same paths."""
+    """A folder that holds one folder per tenant, named by the tenant's name or id. Its texts replace those under the
+    same paths in prompts/."""
     default_agent: str = "generic"
     """The agent of a turn that names none, in a new conversation."""
     placement: Placement = "spread"
-    """How steps are laid on workers. `spread`: independent tools run on separate workers. `dense`, for high volume:
-    up to four tools of a turn that only read ride together in one worker's threads, and a worker that takes plans and
-    tools goes on with the turn that it has planned, and begins its reads while the plan is written."""
+    """How steps are laid on workers. `spread`: independent tools run on separate workers. `dense`, for high volume: up
+    to four read-only tools of a turn run together in one worker's threads. A worker that takes plans and tools goes on
+    with the turn that it has planned, and begins its reads while the plan is written."""
     canvas_max_steps: int = Field(16, ge=1, le=200)
-    """Steps in one fragment, at most: each message carries the rest of its canvas."""
+    """Most steps in one fragment: each message carries the rest of its canvas."""
     plan_max_steps: int = Field(200, ge=1, le=1000)
-    """Steps in one plan, at most."""
+    """Most steps in one plan."""
     turn_deadline_ms: int = Field(600_000, ge=100)
-    """Deadline of a turn that names none, from its acceptance."""
+    """Deadline of a turn that names none, counted from its acceptance."""
 
     approval_timeout_s: float = Field(86_400.0, gt=0)
-    """How long a call that needs a person's approval waits for it; then it counts as rejected."""
+    """How long a call waits for a person's approval; then it counts as rejected."""
 
     breaker_pause_s: float = Field(300.0, gt=0, le=86_400)
-    """How long an outside service that failed five times in a row is left alone; then one call tries whether it is
-    back."""
+    """How long an outside service that failed five times in a row is not called; then one call tests it again."""
 
     tenant_backlog_limit: int = Field(10_000, ge=1)
-    """Turns of one tenant that are not final; over it, new messages get 503."""
+    """Most unfinished turns of one tenant; above it, new messages get 503."""
     backlog_limit: int = Field(100_000, ge=1)
-    """Turns of all tenants that are not final; over it, new messages get 503."""
+    """Most unfinished turns of all tenants; above it, new messages get 503."""
 
     tenant_window: int = Field(64, ge=0)
-    """Turns of one tenant that are handed to the workers at the same time; its others are held, so that no other tenant
-    waits behind them. 0: any number. About twice what the workers run at a time keeps these busy."""
+    """Most turns of one tenant that are handed to the workers at the same time. Its others are held, so that no other
+    tenant waits behind them. 0: any number. About twice the number of tasks that the workers run at the same time keeps
+    them busy."""
     burst_window_ms: int = Field(0, ge=0, le=10_000)
-    """How long a new turn is held after each message, for more of them to become a part of it; four times that, at
-    most."""
+    """How long a new turn is held after each message, so that further messages can become a part of it; at most four
+    times that in all."""
     order_window_ms: int = Field(2_000, ge=0, le=60_000)
-    """How long a message with a `sequence` in its metadata is held, from its acceptance, for those missing before
-    it."""
+    """How long after its acceptance a message with a `sequence` in its metadata waits for missing earlier ones."""
 
     api_max_body_bytes: int = Field(262_144, ge=1024)
     """Largest accepted request body."""
     api_header_timeout_s: float = Field(10.0, gt=0, le=300)
-    """How long a client of the API may take to send a request's header, and to begin with the first one."""
+    """How long a client of the API may take to send a request's header, and to begin its first request."""
     api_body_timeout_s: float = Field(30.0, gt=0, le=300)
-    """How long a client of the API may take to send a request's body; then it gets 408."""
+    """How long a client of the API may take to send a request's body before it gets 408."""
     api_idle_timeout_s: float = Field(75.0, gt=0, le=3_600)
-    """How long a connection to the API may stay open between requests, and how long a client may take nothing of its
+    """How long a connection to the API may stay open between requests, and how long a client may stop reading its
     answer. A proxy in front must keep its own idle connections for less."""
     api_connections_per_address: int = Field(1_000, ge=0)
     """Connections to one web process that one address may hold, or one /64 network of IPv6; further ones get 429.
     0: any number."""
     api_proxies: list[Annotated[str, AfterValidator(_network)]] = ["127.0.0.0/8", "::1"]
-    """Addresses and networks that may hold any number of connections, because they speak for many, as a JSON list: the
-    proxies in front."""
+    """Addresses and networks of the proxies in front, as a JSON list. They speak for many clients and may hold any
+    number of connections."""
     api_url: str = "http://127.0.0.1:8000"
     """Where commands that talk to a running stack find its API."""
     api_key: str | None = None
-    """The key that these commands use; the embedded stack's own where unset."""
+    """The key that these commands use; by default the embedded stack's own."""
     dev_key: str | None = None
-    """The embedded stack's development key; made up at first start where unset."""
+    """The embedded stack's development key; by default it is generated at the first start."""
     sweep_interval_s: float = Field(2.0, gt=0)
-    """Pause between two sweeps, which find whatever nobody holds."""
+    """Pause between two sweeps, which find the work that nobody holds."""
     sweep_grace_s: float = Field(2.0, ge=0)
-    """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again; doubles."""
+    """How long a turn may wait for a planner, or a ready step for a worker, until it is sent again. Doubles each
+    time."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
     link_secret: str | None = None
-    """Signs the booking links of the hotel pack; whoever takes the bookings checks with the same. The embedded stack
-    makes one up."""
+    """Key that signs the booking links of the hotel pack; the booking site checks them with the same key. The embedded
+    stack generates one."""
     secret_keys: list[str] = Field([], repr=False)
-    """Keys that encrypt users' tokens and passwords, as a JSON list, such as `turnloom secrets new-key` makes: the
-    first encrypts, all decrypt. The embedded stack makes one up."""
+    """Keys that encrypt users' tokens and passwords, as a JSON list; `turnloom secrets new-key` makes one. The first
+    encrypts, all decrypt. The embedded stack generates one."""
     audit_key: str | None = Field(None, min_length=32, repr=False)
-    """Signs the heads of the audit log about once a minute: changes by somebody without this key are found. It has 32
-    characters at least, such as `turnloom secrets new-key` makes; the same for as long as the log is kept. The embedded
-    stack makes one up."""
+    """Key that signs the heads of the audit log about once a minute, so that changes by somebody without it are found.
+    It has at least 32 characters; `turnloom secrets new-key` makes one. Keep the same key for as long as the log is
+    kept. The embedded stack generates one."""
     allowed_hosts: list[str] = []
-    """Hosts that URLs which users, language models or pages name may reach although they are not public, or on another
-    port than 80 and 443: a JSON list of names and addresses, each with or without a port, and of networks, such as
+    """Hosts that URLs of users, language models or pages may reach although they are not public, or on ports other than
+    80 and 443. A JSON list of names and addresses, each with or without a port, and of networks, such as
     `["wiki.internal:8080", "10.1.0.0/16"]`."""
     minihotel_credentials: dict[str, MiniHotelCredentials] = {}
-    """What hotels on MiniHotel are asked with, as JSON: `{"NAME": {"username": "…", "password": "…"}}`. A hotel's
-    catalogue names its own."""
+    """Credentials for hotels on MiniHotel, as JSON: `{"NAME": {"username": "…", "password": "…"}}`. A hotel's catalogue
+    names the one it uses."""
     travel_latency_ms: int = Field(0, ge=0, le=10_000)
-    """Pause before the travel tools answer from shipped data, like a provider's; for demos and load tests."""
+    """Pause before the travel tools answer from shipped data, like a provider's delay; for demos and load tests."""
     travel_provider: Literal["offline", "live"] = "offline"
-    """Where the travel tools look: `offline` in the shipped data, `live` at the keyless services below."""
+    """Source of the travel tools: `offline` is the shipped data, `live` the keyless services below."""
     contact: str | None = None
-    """An address, of a page or for e-mail, that services find in the `User-Agent` of our calls; Wikipedia asks for
-    one."""
+    """A web or e-mail address in the `User-Agent` of our calls, for their services; Wikipedia asks for one."""
     geocoding_url: str = "https://geocoding-api.open-meteo.com"
     """Open-Meteo's search for places, for `live` travel."""
     forecast_url: str = "https://api.open-meteo.com"
@@ -201,7 +201,7 @@ class Settings(Described, BaseSettings):
     wikipedia_url: str = "https://en.wikipedia.org"
     """The Wikipedia whose articles are the sights of `live` travel."""
     overpass_url: str = "https://overpass-api.de"
-    """An Overpass server, for the hotels of `live` travel, and for its sights where Wikipedia has none."""
+    """An Overpass server, for the hotels of `live` travel, and for its sights if Wikipedia has none."""
     sim_log: Path | None = None
     """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
     crash_at: Path | None = None
@@ -251,7 +251,7 @@ class Settings(Described, BaseSettings):
 
     @property
     def offline(self) -> bool:
-        """True where the offline model answers."""
+        """Whether the offline model answers."""
         return self.openai_api_key is None and self.openai_base_url is None
 
 
@@ -269,15 +269,15 @@ def settings() -> Settings:
 
 
 def misspelt() -> list[str]:
-    """Return a sentence for each variable of the environment that is named like a setting and is none."""
+    """Return a sentence for each environment variable that is named like a setting but is none."""
     return unknown_variables(os.environ, Settings.model_fields)
 
 
 def fill_in(text: str) -> str:
-    """Return a text with the environment's variables in place of `${NAME}`: what a file holds instead of secrets.
+    """Return a text with environment variables in place of `${NAME}`, which files hold instead of secrets.
 
     Raises:
-        NotFound: there is no such variable; the message names it.
+        NotFound: the variable is not set; the message names it.
     """
 
     def value(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Values that are looked up once and believed for a while: the ledger is not asked for them with each request."""
+"""A cache of values that stay valid for a while, so that not every request asks the ledger for them."""
 
 import time
 from collections import OrderedDict
@@ -17,16 +17,17 @@ class _Kept(NamedTuple, Generic[Value]):
 
 
 class Remembered(Generic[Key, Value]):
-    """The values seen of late, by key. For any number of threads: of those that want one, one looks for all.
+    """Recently seen values, by key, for any number of threads: one thread looks a value up for all that want it.
 
-    After `fresh_s` a value is looked up again. Meanwhile the others get the old one, until it is `kept_s` old; after
-    that, and where there is none, they wait for that look and share its outcome. What is not found is not remembered.
+    After `fresh_s` a value is looked up again. Meanwhile the other threads get the old one until it is `kept_s` old.
+    After that, or if there is none, they wait for the look-up and share its outcome. A value that is not found is not
+    cached.
     """
 
     def __init__(
         self, look: Callable[[Key, Value | None], Value | None], *, fresh_s: float, kept_s: float, at_most: int
     ) -> None:
-        """`look` gets the key and the value of before. `at_most`: values that are kept."""
+        """`look` gets the key and the old value. `at_most`: values that are kept."""
         self._look = look
         self._fresh_s, self._kept_s, self._at_most = fresh_s, kept_s, at_most
         self._kept: OrderedDict[Key, _Kept[Value]] = OrderedDict()
@@ -34,7 +35,7 @@ class Remembered(Generic[Key, Value]):
         self._lock = Lock()
 
     def get(self, key: Key) -> Value | None:
-        """Return the value of a key; None where there is none. Raises what the look raises."""
+        """Return the value of a key; None if there is none. Raises what `look` raises."""
         now = time.monotonic()
         with self._lock:
             kept, under_way = self._kept.get(key), self._looks.get(key)

@@ -1,7 +1,8 @@
-"""The functions of the hot path, in a schema of their own for each version of them.
+"""The functions of the hot path; each version of them has its own schema.
 
-Their SQL, in ledger/hot/, and the statements that call them name the schema `hot`. In the database its name is `hot_`
-and a digest of that SQL: during an upgrade processes of two versions run side by side, each with its own functions.
+Their SQL in ledger/hot/, and the statements that call them, name the schema `hot`. In the database its name is `hot_`
+and a digest of that SQL, because processes of two versions run side by side during an upgrade, each with its own
+functions.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from psycopg import sql
 
 FOLDER = Path(__file__).parents[1] / "ledger" / "hot"
 KEPT = 2
-"""Versions that a database keeps: the one that it was last migrated to, and the one before."""
+"""Versions that a database keeps: the one it was last migrated to, and the one before."""
 
 _NAME = re.compile(r"\bhot\.")
 _INSTALLED = r"""
@@ -31,7 +32,7 @@ def schema(folder: Path = FOLDER) -> str:
 
 @lru_cache(maxsize=1024)
 def of_this_version(query: str) -> bytes:
-    """Return a statement that calls `hot.…` as one that calls this version's functions."""
+    """Return a statement with `hot.…` replaced by this version's schema."""
     return _renamed(query, schema())
 
 
@@ -41,7 +42,7 @@ def install(owner: psycopg.Connection, folder: Path = FOLDER) -> None:
     if name not in installed(owner):
         owner.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
         owner.execute(_renamed(_source(folder), name))
-    # The comment says which versions are the last ones, also after a return to an older one.
+    # The comment says which versions are the latest, even after a return to an older one.
     now = owner.execute("SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')").fetchone()
     assert now is not None
     comment = sql.SQL("COMMENT ON SCHEMA {} IS {}")
@@ -50,7 +51,7 @@ def install(owner: psycopg.Connection, folder: Path = FOLDER) -> None:
 
 
 def installed(db: psycopg.Connection) -> list[str]:
-    """Return the schemas of all versions that this database has, the last one first."""
+    """Return the schemas of all versions that this database has, the latest first."""
     return [name for (name,) in db.execute(_INSTALLED)]
 
 

@@ -1,6 +1,6 @@
-"""Bring a database up to date: the revisions of migrations/, the functions of the hot path, the grants.
+"""Migration brings a database up to date: the revisions of migrations/, the functions of the hot path, the grants.
 
-The application's role may not change the audit log, but by the function that erases contents and records that it did.
+The application's role may change the audit log only through the function that erases contents and records that it did.
 """
 
 import psycopg
@@ -30,7 +30,7 @@ _GRANTS = """
 
 
 def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE) -> None:
-    """Upgrade to the newest revision, install the functions and grant what the application needs. May run again.
+    """Upgrade to the newest revision, install the functions and grant the application's rights. May run again.
 
     Raises:
         Conflict: a newer version has migrated the database, and has dropped this version's functions.
@@ -54,7 +54,7 @@ def _upgrade(owner_url: str, application_role: str) -> None:
 
 
 def set_defaults(application_url: str) -> None:
-    """Let each new session of the application's role begin with its settings, which a pooler lets no client name."""
+    """Set our session settings as defaults of the application's role: behind a pooler no client may set them."""
     with postgres_faults(), psycopg.connect(application_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         row = connection.execute("SELECT current_database()").fetchone()
         assert row is not None
@@ -73,7 +73,7 @@ def downgrade(owner_url: str, revision: str) -> None:
 
 
 def differences(owner_url: str) -> list[object]:
-    """Return what the migrated database and models/tables/ do not agree in."""
+    """Return the differences between the migrated database and models/tables/."""
     engine = create_engine(driver_url(owner_url))
     try:
         with engine.connect() as connection:
@@ -91,7 +91,7 @@ def _is_ahead(url: str) -> bool:
     with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         if functions.schema() in functions.installed(connection):
             return True
-    raise Conflict(f"the database is at revision {current} of a newer version, which this one cannot work with")
+    raise Conflict(f"the database is at revision {current}, too new for this version: run the newer version")
 
 
 def _config(url: str) -> Config:

@@ -1,4 +1,4 @@
-"""Revisions of the tables, by the names of the files in migrations/: who only asks for them need not load Alembic."""
+"""The revisions of the tables are read from the names of the files in migrations/, without loading Alembic."""
 
 import psycopg
 
@@ -7,9 +7,9 @@ from models.runtime.settings import ROOT
 
 
 def pending(url: str) -> str | None:
-    """Return what keeps this database from being up to date, in words; None where nothing does.
+    """Return why this database is not up to date, in a sentence; None if it is.
 
-    A revision that this version does not know is a newer version's, which lets the one before go on.
+    A revision that this version does not know is a newer version's, with which this one can still work.
     """
     found, known = current(url), known_revisions()
     if found == known[-1] or is_newer(found):
@@ -18,7 +18,7 @@ def pending(url: str) -> str | None:
 
 
 def current(url: str) -> str | None:
-    """Return the database's revision; None where it is empty."""
+    """Return the database's revision; None if it is empty."""
     with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         table = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
         if table is None or table[0] is None:

@@ -1,4 +1,4 @@
-"""The two roles of the database: the owner's migrates it, the application's works with it.
+"""The database has two roles: the owner's migrates it, the application's works with it.
 
 The application's role owns nothing and is no superuser, so that row-level security can be switched on.
 """
@@ -19,7 +19,7 @@ APPLICATION_ROLE = "turnloom"
 
 
 def provision(superuser_url: str, *, database: str, owner_password: str, application_password: str) -> tuple[str, str]:
-    """Make the two roles and the database where they are missing; return (owner's URL, application's URL).
+    """Create the two roles and the database if they are missing; return (owner's URL, application's URL).
 
     Raises:
         Unavailable: Postgres does not answer, or has no space left.
@@ -55,15 +55,15 @@ def role_rights(url: str) -> tuple[bool, bool]:
 
 @contextmanager
 def postgres_faults() -> Iterator[None]:
-    """Say in one sentence what an operator can mend."""
+    """Turn errors that an operator can mend into a sentence that says how."""
     try:
         yield
     except (DBAPIError, psycopg.Error) as error:
         cause = error.orig if isinstance(error, DBAPIError) else error
         said = str(cause).strip().split("\n", 1)[0]
         if isinstance(cause, psycopg.errors.InsufficientPrivilege):
-            owner = "let TURNLOOM_OWNER_DATABASE_URL name the role that owns the tables"
-            raise Misconfigured(f"this role of Postgres may not migrate: {said}; {owner}") from error
+            owner = "set TURNLOOM_OWNER_DATABASE_URL to the role that owns the tables"
+            raise Misconfigured(f"this Postgres role may not migrate: {said}; {owner}") from error
         if isinstance(cause, psycopg.OperationalError):
             raise Unavailable(f"Postgres cannot be used: {said}", code="database_unavailable") from error
         raise
