@@ -12,6 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("models", "tools", "planner", "workers", "web")
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".j2", ".json", ".sql", ".js", ".css", ".html", ".txt", ".ini", ""}
 MODULE_LINES = 300
+SQL = sorted((ROOT / "models" / "ledger").rglob("*.sql"))
+SQL_COLUMNS = 120
 HOMELESS = {"utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"}
 QUESTION_WORDS = {"What", "Who", "Whose", "Whether", "How", "Why", "Which", "When", "Where"}
 # Put together here, so that this file does not contain what it looks for.
@@ -52,6 +54,13 @@ def test_no_module_is_longer_than_a_sitting():
     lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in written}
 
     assert {path: lines for path, lines in lengths.items() if lines > MODULE_LINES} == {}
+
+
+def test_no_line_of_sql_is_wider_than_a_screen():
+    """The ledger's functions keep to the width that the code in Python has."""
+    lines = [(path.name, number, line) for path in SQL for number, line in enumerate(path.read_text().splitlines(), 1)]
+
+    assert [f"{name}:{number}" for name, number, line in lines if len(line) > SQL_COLUMNS] == []
 
 
 def test_every_module_opens_with_its_purpose():

@@ -10,67 +10,78 @@ create function hot.memory_lock(p_turn turns) returns bigint language sql stable
   select hashtextextended(concat_ws('|', 'memory', p_turn.tenant_id, p_turn.conversation_id), 0)
 $$;
 
--- Takes the right to change what a conversation remembers; the caller holds the turn's lock. The conversation's active turn is not
--- alone with it: a call with an effect may end after its turn has. Two who change several rows in another order would be a deadlock.
+-- Takes the right to change what a conversation remembers; the caller holds the turn's lock. The conversation's active
+-- turn is not alone with it: a call with an effect may end after its turn has. Two who change several rows in another
+-- order would be a deadlock.
 create function hot.lock_memory(p_turn turns) returns void language plpgsql as $$
 begin
   perform pg_advisory_xact_lock(hot.memory_lock(p_turn));
 end $$;
 
--- Remembers results of steps that were recorded just now, `p_ended`, and whose tools are remembered: of p_finished those with
--- `remember`, {tool, args, for_s}. What has run out goes. What was read while a call with an effect was under way does not hold. The caller holds
--- the turn's lock.
-create function hot.remember(p_turn turns, p_finished jsonb, p_ended text[], p_at timestamptz) returns void language plpgsql as $$
+-- Remembers results of steps that were recorded just now, `p_ended`, and whose tools are remembered: of p_finished
+-- those with `remember`, {tool, args, for_s}. What has run out goes. What was read while a call with an effect was
+-- under way does not hold. The caller holds the turn's lock.
+create function hot.remember(p_turn turns, p_finished jsonb, p_ended text[], p_at timestamptz)
+returns void language plpgsql as $$
 begin
   perform hot.lock_memory(p_turn);
   delete from memory m
    where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.expires_at <= p_at;
-  insert into memory as m (tenant_id, conversation_id, tool, input_hash, args, result, turn_id, step_id, holds, at, expires_at)
+  insert into memory as m (tenant_id, conversation_id, tool, input_hash, args, result, turn_id, step_id, holds, at,
+                           expires_at)
   select distinct on (e.remember ->> 'tool', e.input_hash)
-         p_turn.tenant_id, p_turn.conversation_id, e.remember ->> 'tool', e.input_hash, e.remember -> 'args', e.result, p_turn.id, e.id,
+         p_turn.tenant_id, p_turn.conversation_id, e.remember ->> 'tool', e.input_hash, e.remember -> 'args', e.result,
+         p_turn.id, e.id,
          not exists (select from steps w where w.turn_id = p_turn.id and w.effect <> 'read' and w.started_at is not null
                                            and (w.finished_at is null or w.finished_at >= s.started_at)),
          p_at, p_at + make_interval(secs => (e.remember ->> 'for_s')::float)
-    from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, input_hash text, remember jsonb)
-    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = greatest(e.attempt, 1) and s.id = any (p_ended)
+    from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, input_hash text,
+                                             remember jsonb)
+    join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = greatest(e.attempt, 1)
+                and s.id = any (p_ended)
    where e.status = 'succeeded' and jsonb_typeof(e.remember) = 'object'
   on conflict (tenant_id, conversation_id, tool, input_hash) do update
      set args = excluded.args, result = excluded.result, turn_id = excluded.turn_id, step_id = excluded.step_id,
          holds = excluded.holds, at = excluded.at, expires_at = excluded.expires_at;
 end $$;
 
--- Lets nothing hold any more that a conversation has found so far: a call with an effect has ended, and may have changed it. The
--- reply may still speak of it. The caller holds the turn's lock.
+-- Lets nothing hold any more that a conversation has found so far: a call with an effect has ended, and may have
+-- changed it. The reply may still speak of it. The caller holds the turn's lock.
 create function hot.doubt_memory(p_turn turns) returns void language plpgsql as $$
 begin
   perform hot.lock_memory(p_turn);
-  update memory m set holds = false where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.holds;
+  update memory m set holds = false
+   where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.holds;
 end $$;
 
 -- Forgets what a turn has found, because it was rolled back. The caller holds the turn's lock.
 create function hot.forget_found(p_turn turns) returns void language plpgsql as $$
 begin
   perform hot.lock_memory(p_turn);
-  delete from memory m where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.turn_id = p_turn.id;
+  delete from memory m
+   where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.turn_id = p_turn.id;
 end $$;
 
--- What of a conversation's memory has not run out, but for what a turn has found itself: the newest p_most, newest first. What does
--- not hold may have been changed since by a call with an effect: a plan cannot build on it, but a reply may still speak of it.
-create function hot.fresh_memory(p_tenant uuid, p_conversation text, p_without uuid, p_most int) returns jsonb language plpgsql stable as $$
+-- What of a conversation's memory has not run out, but for what a turn has found itself: the newest p_most, newest
+-- first. What does not hold may have been changed since by a call with an effect: a plan cannot build on it, but a
+-- reply may still speak of it.
+create function hot.fresh_memory(p_tenant uuid, p_conversation text, p_without uuid, p_most int)
+returns jsonb language plpgsql stable as $$
 begin
   return (
     select coalesce(jsonb_agg(jsonb_build_object(
              'tool', m.tool, 'args', m.args, 'result', m.result, 'turn', m.turn_id, 'step', m.step_id, 'holds', m.holds,
-             'age_s', greatest(0, floor(extract(epoch from clock_timestamp() - m.at)))) order by m.at desc, m.tool, m.input_hash), '[]')
+             'age_s', greatest(0, floor(extract(epoch from clock_timestamp() - m.at))))
+             order by m.at desc, m.tool, m.input_hash), '[]')
       from (select * from memory x
-             where x.tenant_id = p_tenant and x.conversation_id = p_conversation and x.turn_id is distinct from p_without
-               and x.expires_at > clock_timestamp()
+             where x.tenant_id = p_tenant and x.conversation_id = p_conversation
+               and x.turn_id is distinct from p_without and x.expires_at > clock_timestamp()
              order by x.at desc, x.tool, x.input_hash limit p_most) m);
 end $$;
 
--- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message, reply}].
--- What came later and was planned was written before the turn; what came later and was only stopped is none of its past, nor what
--- was rolled back.
+-- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message,
+-- reply}]. What came later and was planned was written before the turn; what came later and was only stopped is none of
+-- its past, nor what was rolled back.
 create function hot.history(p_turn turns, p_summary_seq int, p_most int) returns jsonb language plpgsql stable as $$
 begin
   return (
@@ -78,13 +89,14 @@ begin
       from (select x.message, r.text, x.finished_at
               from turns x join replies r on r.turn_id = x.id
              where x.tenant_id = p_turn.tenant_id and x.conversation_id = p_turn.conversation_id
-               and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most and (x.seq < p_turn.seq or x.planning_at is not null)
+               and x.seq > p_summary_seq and x.seq >= p_turn.seq - p_most
+               and (x.seq < p_turn.seq or x.planning_at is not null)
                and not hot.is_rolled_back(x.superseded_by)
              order by x.seq desc limit p_most) e);
 end $$;
 
--- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply}], asked: [{tool, args, needs}],
--- memory, with what may be in doubt}.
+-- What the planner of a turn is told of its conversation. Out: {summary, history: [{message, reply}], asked: [{tool,
+-- args, needs}], memory, with what may be in doubt}.
 create function hot.recall(p_turn turns, p_most int, p_results int) returns jsonb language plpgsql stable as $$
 declare
   c conversations;
@@ -102,8 +114,10 @@ begin
     'history', hot.history(p_turn, c.summary_seq, p_most));
 end $$;
 
--- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not final.
--- Null: there is no such turn. Out: {tenant_id, conversation_id, agent, allowances, summary, summary_seq, history: [{seq, message, reply}]}.
+-- The oldest exchanges of a turn's conversation that its summary does not cover, up to the first turn that is not
+-- final.
+-- Null: there is no such turn. Out: {tenant_id, conversation_id, agent, allowances, summary, summary_seq, history:
+-- [{seq, message, reply}]}.
 create function hot.unsummarised(p_turn uuid, p_most int) returns jsonb language plpgsql stable as $$
 declare
   t turns;
@@ -115,14 +129,15 @@ begin
     return null;
   end if;
   return jsonb_build_object(
-    'tenant_id', c.tenant_id, 'conversation_id', c.id, 'agent', t.agent, 'allowances', hot.allowances(t), 'summary', c.summary,
-    'summary_seq', c.summary_seq, 'history', (
-      select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text) order by e.seq), '[]')
+    'tenant_id', c.tenant_id, 'conversation_id', c.id, 'agent', t.agent, 'allowances', hot.allowances(t),
+    'summary', c.summary, 'summary_seq', c.summary_seq, 'history', (
+      select coalesce(jsonb_agg(jsonb_build_object('seq', e.seq, 'message', e.message, 'reply', e.text)
+                                order by e.seq), '[]')
         from (select x.seq, x.message, r.text from turns x join replies r on r.turn_id = x.id
                where x.tenant_id = c.tenant_id and x.conversation_id = c.id and x.seq > c.summary_seq
                  and x.seq < coalesce((select min(o.seq) from turns o
-                                        where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.seq > c.summary_seq
-                                          and o.finished_at is null), x.seq + 1)
+                                        where o.tenant_id = c.tenant_id and o.conversation_id = c.id
+                                          and o.seq > c.summary_seq and o.finished_at is null), x.seq + 1)
                  and not hot.is_rolled_back(x.superseded_by)
                order by x.seq limit p_most) e));
 end $$;

@@ -8,8 +8,9 @@ create function hot.rfc3339(p_at timestamptz) returns text language sql stable a
   select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 $$;
 
--- Stores events [{type, data}] of a turn whose row lock is held, as one row; the caller counts them in `last_event`. A turn that was
--- final takes none: its last event is the last that its readers wait for. Out: {turn_id, at, after: the last event before, events}.
+-- Stores events [{type, data}] of a turn whose row lock is held, as one row; the caller counts them in `last_event`. A
+-- turn that was final takes none: its last event is the last that its readers wait for. Out: {turn_id, at, after: the
+-- last event before, events}.
 create function hot.store_events(p_turn turns, p_events jsonb, p_at timestamptz) returns jsonb language plpgsql as $$
 begin
   if p_turn.finished_at is not null then
@@ -19,7 +20,8 @@ begin
     values (p_turn.id, p_turn.last_event + jsonb_array_length(p_events), p_turn.tenant_id, p_events -> -1 ->> 'type',
             coalesce(p_events -> -1 -> 'data', '{}'), p_events - -1, p_at);
   end if;
-  return jsonb_build_object('turn_id', p_turn.id, 'at', hot.rfc3339(p_at), 'after', p_turn.last_event, 'events', p_events);
+  return jsonb_build_object('turn_id', p_turn.id, 'at', hot.rfc3339(p_at), 'after', p_turn.last_event,
+                            'events', p_events);
 end $$;
 
 -- How many events hot.store_events has stored.
@@ -51,16 +53,16 @@ begin
 end $$;
 
 -- The hash of an audit record. The formula is that of models/ledger/audit.py.
-create function hot.audit_hash(p_tenant uuid, p_conversation text, p_seq int, p_turn uuid, p_kind text, p_at timestamptz,
-                               p_digest bytea, p_before bytea) returns bytea language sql stable as $$
+create function hot.audit_hash(p_tenant uuid, p_conversation text, p_seq int, p_turn uuid, p_kind text,
+                               p_at timestamptz, p_digest bytea, p_before bytea) returns bytea language sql stable as $$
   select sha256(convert_to(concat_ws('|', p_tenant, p_conversation, p_seq, p_turn, p_kind, hot.rfc3339(p_at),
                                      encode(p_digest, 'hex'), encode(p_before, 'hex')), 'UTF8'))
 $$;
 
--- Stores the next record of a conversation's audit chain. The caller holds the conversation's lock, and writes what comes out to
--- its row. Out: the conversation with the number and the hash of this record.
-create function hot.store_audit(c conversations, p_turn uuid, p_kind text, p_content jsonb, p_at timestamptz) returns conversations
-language plpgsql as $$
+-- Stores the next record of a conversation's audit chain. The caller holds the conversation's lock, and writes what
+-- comes out to its row. Out: the conversation with the number and the hash of this record.
+create function hot.store_audit(c conversations, p_turn uuid, p_kind text, p_content jsonb, p_at timestamptz)
+returns conversations language plpgsql as $$
 declare
   v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
 begin
@@ -72,18 +74,19 @@ begin
 end $$;
 
 -- Appends a record to a conversation's audit chain.
-create function hot.append_audit(p_tenant uuid, p_conversation text, p_turn uuid, p_kind text, p_content jsonb) returns void
-language plpgsql as $$
+create function hot.append_audit(p_tenant uuid, p_conversation text, p_turn uuid, p_kind text, p_content jsonb)
+returns void language plpgsql as $$
 declare
   c conversations;
 begin
   select * into c from conversations where tenant_id = p_tenant and id = p_conversation for no key update;
   c := hot.store_audit(c, p_turn, p_kind, p_content, clock_timestamp());
-  update conversations set audit_seq = c.audit_seq, audit_hash = c.audit_hash where tenant_id = p_tenant and id = p_conversation;
+  update conversations set audit_seq = c.audit_seq, audit_hash = c.audit_hash
+   where tenant_id = p_tenant and id = p_conversation;
 end $$;
 
--- Erases the contents of a conversation's audit records, and appends the record that says so: its content alone stays. The owner's
--- rights, because the application may do this to the audit log, and nothing else.
+-- Erases the contents of a conversation's audit records, and appends the record that says so: its content alone stays.
+-- The owner's rights, because the application may do this to the audit log, and nothing else.
 create function hot.erase_audit(p_tenant uuid, p_conversation text) returns void language plpgsql
 security definer set search_path = public, pg_temp as $$
 declare
@@ -91,8 +94,10 @@ declare
 begin
   select audit_seq into strict v_through from conversations
    where tenant_id = p_tenant and id = p_conversation and active_turn_id is null for no key update;
-  perform hot.append_audit(p_tenant, p_conversation, null, 'conversation.erased', jsonb_build_object('through', v_through));
+  perform hot.append_audit(p_tenant, p_conversation, null, 'conversation.erased',
+                           jsonb_build_object('through', v_through));
   update audit set content = null
-   where tenant_id = p_tenant and conversation_id = p_conversation and seq <= v_through and kind <> 'conversation.erased';
+   where tenant_id = p_tenant and conversation_id = p_conversation and seq <= v_through
+     and kind <> 'conversation.erased';
 end $$;
 revoke execute on function hot.erase_audit from public;

@@ -1,15 +1,16 @@
 -- Accepting a message: its turn is opened, merged or refused, and held until it is due.
 
--- When a turn that its conversation has come to is due: when its burst has ended and, where by its sender's count messages
--- before it are missing, when these are awaited no longer.
-create function hot.due_at(p_turn turns, p_last_sequence bigint, p_at timestamptz) returns timestamptz language sql immutable as $$
+-- When a turn that its conversation has come to is due: when its burst has ended and, where by its sender's count
+-- messages before it are missing, when these are awaited no longer.
+create function hot.due_at(p_turn turns, p_last_sequence bigint, p_at timestamptz)
+returns timestamptz language sql immutable as $$
   select greatest(p_at, p_turn.settles_at, case when p_turn.sequence > p_last_sequence + 1 then p_turn.awaits_until end)
 $$;
 
 -- How many more turns of a tenant may be handed to the planners: its window less those that are out. Null: any number.
--- Nothing is locked, so that a few too many may be out where several processes count at once. The order is that of the index:
--- without it Postgres, which takes a long backlog for as many turns sent, would rather read the table until it has enough. And
--- one plan serves every window: to plan anew for each costs ten times what the counting does.
+-- Nothing is locked, so that a few too many may be out where several processes count at once. The order is that of the
+-- index: without it Postgres, which takes a long backlog for as many turns sent, would rather read the table until it
+-- has enough. And one plan serves every window: to plan anew for each costs ten times what the counting does.
 create function hot.room(p_tenant uuid, p_window int) returns int language plpgsql stable
 set plan_cache_mode = force_generic_plan as $$
 begin
@@ -19,15 +20,16 @@ begin
 end $$;
 
 -- Hands a tenant's held turns that are due to the planners, first come first served, as far as its window has room.
--- Who holds a turn's lock may be about to change when it is due, so such a turn is left for the next time: to wait, with
--- turns of many conversations locked, could be a deadlock. Out: their ids, which are the caller's to dispatch.
+-- Who holds a turn's lock may be about to change when it is due, so such a turn is left for the next time: to wait,
+-- with turns of many conversations locked, could be a deadlock. Out: their ids, which are the caller's to dispatch.
 create function hot.release(p_tenant uuid, p_window int) returns uuid[] language plpgsql
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_at timestamptz := clock_timestamp();
   v_released uuid[];
 begin
-  if not exists (select from turns where tenant_id = p_tenant and sent_at is null and ending is null and due_at <= v_at) then
+  if not exists (
+    select from turns where tenant_id = p_tenant and sent_at is null and ending is null and due_at <= v_at) then
     return '{}';
   end if;
   with due as (
@@ -50,23 +52,24 @@ begin
   end if;
   loop
     select tenant_id into v_tenant from turns
-     where sent_at is null and ending is null and due_at is not null and tenant_id > v_tenant order by tenant_id limit 1;
+     where sent_at is null and ending is null and due_at is not null and tenant_id > v_tenant
+     order by tenant_id limit 1;
     exit when not found;
     return query select unnest(hot.release(v_tenant, p_window));
   end loop;
 end $$;
 
--- Lets the conversation's active turn wait behind a message that its sender had written before it, if no planner has claimed
--- it; a message about it that is under way then starts nothing. The caller holds the conversation's lock.
+-- Lets the conversation's active turn wait behind a message that its sender had written before it, if no planner has
+-- claimed it; a message about it that is under way then starts nothing. The caller holds the conversation's lock.
 create function hot.step_aside(p_active uuid, p_sequence bigint) returns boolean language plpgsql as $$
 begin
   update turns set due_at = null, sent_at = null where id = p_active and status = 'queued' and sequence > p_sequence;
   return found;
 end $$;
 
--- Decides what a message does to the turn that its conversation is busy with, under the conversation's lock. `auto` asks what
--- has happened: nothing yet, or another turn waits: merge; a call with an effect is under way or may have been made, or the
--- message was written before that turn's: enqueue; otherwise interrupt.
+-- Decides what a message does to the turn that its conversation is busy with, under the conversation's lock. `auto`
+-- asks what has happened: nothing yet, or another turn waits: merge; a call with an effect is under way or may have
+-- been made, or the message was written before that turn's: enqueue; otherwise interrupt.
 create function hot.choose_policy(p_on_busy text, p_active uuid, p_sequence bigint) returns text language plpgsql as $$
 declare
   a turns;
@@ -85,9 +88,10 @@ begin
     else 'interrupt' end;
 end $$;
 
--- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent, mode, no
--- plan of the caller's), it is the next by its sender's count, and there is room: 8000 characters, as in one message. Further
--- messages are awaited for another burst window, until four of them have passed since the first. Out: that turn, or null.
+-- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent,
+-- mode, no plan of the caller's), it is the next by its sender's count, and there is room: 8000 characters, as in one
+-- message. Further messages are awaited for another burst window, until four of them have passed since the first. Out:
+-- that turn, or null.
 create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
 declare
   t turns;
@@ -97,7 +101,8 @@ begin
   update turns x
      set message = x.message || E'\n' || p_turn.message, last_sequence = p_turn.sequence,
          settles_at = greatest(x.settles_at, least(v_settles_at, x.created_at + 4 * v_window)),
-         due_at = case when x.due_at is not null then greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
+         due_at = case when x.due_at is not null then
+                    greatest(x.due_at, least(v_settles_at, x.created_at + 4 * v_window)) end
    where x.id = coalesce((
            select q.id from turns a join turns q on q.tenant_id = a.tenant_id and q.conversation_id = a.conversation_id
                                                 and q.sent_at is null and q.ending is null
@@ -125,26 +130,29 @@ create function hot.message_lock(p_turn turns) returns bigint language sql stabl
   select hashtextextended(concat_ws('|', p_turn.tenant_id, p_turn.channel, p_turn.message_id), 0)
 $$;
 
--- Whether a message can be opened now without waiting for anybody: neither it nor its conversation, which has no active turn, is
--- in somebody else's hands. If so, they are in the caller's.
+-- Whether a message can be opened now without waiting for anybody: neither it nor its conversation, which has no active
+-- turn, is in somebody else's hands. If so, they are in the caller's.
 create function hot.is_free(p_turn turns) returns boolean language plpgsql as $$
 begin
   if p_turn.message_id is not null and not pg_try_advisory_xact_lock(hot.message_lock(p_turn)) then
     return false;
   end if;
-  perform from conversations where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id and active_turn_id is null
+  perform from conversations
+    where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id and active_turn_id is null
       for no key update skip locked;
   return found or not exists (
     select from conversations where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id);
 end $$;
 
 -- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn.
--- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the same or
--- another body); full (it did not, and the backlog has no room); busy. `is_sent`: it is the caller's to dispatch. `closed` is
--- what hot.close_turn says of the turn that this one takes the place of.
--- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the outcome `later`.
+-- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the
+-- same or another body); full (it did not, and the backlog has no room); busy. `is_sent`: it is the caller's to
+-- dispatch. `closed` is what hot.close_turn says of the turn that this one takes the place of.
+-- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the
+-- outcome `later`.
 create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
-returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb) language plpgsql as $$
+returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb)
+language plpgsql as $$
 #variable_conflict use_column
 declare
   t turns := jsonb_populate_record(null::turns, p_new);
@@ -221,11 +229,13 @@ begin
       'seq', t.seq, 'agent', v_agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex'));
     v_digest := sha256(convert_to(v_content::text, 'UTF8'));
     c.audit_seq := c.audit_seq + 1;
-    c.audit_hash := hot.audit_hash(t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest, c.audit_hash);
+    c.audit_hash := hot.audit_hash(t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest,
+                                   c.audit_hash);
     if v_is_new then
       insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
                                  created_at, updated_at)
-      values (t.tenant_id, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash, v_at, v_at)
+      values (t.tenant_id, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash,
+              v_at, v_at)
       on conflict (tenant_id, id) do nothing;
       continue when not found;
     else
@@ -237,21 +247,23 @@ begin
     exit;
   end loop;
   t.settles_at := v_at + make_interval(secs => nullif(v_burst_ms, 0) / 1000.0);
-  t.awaits_until := case when t.sequence is not null then v_at + make_interval(secs => (p_new ->> 'order_ms')::int / 1000.0) end;
+  t.awaits_until := case when t.sequence is not null then
+                      v_at + make_interval(secs => (p_new ->> 'order_ms')::int / 1000.0) end;
   t.deadline_at := v_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0);
   if c.active_turn_id = t.id then
     t.due_at := hot.due_at(t, c.last_sequence, v_at);
     t.sent_at := case when t.due_at = v_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then v_at end;
   end if;
-  insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash, agent, mode,
-                     on_error, on_busy, message, person, extra, callback_url, submitted_plan, status, last_event, deadline_at,
-                     settles_at, awaits_until, due_at, sent_at, created_at)
-  values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash, v_agent, t.mode,
-          t.on_error, t.on_busy, t.message, v_person, t.extra, t.callback_url, t.submitted_plan, 'queued', 1,
-          t.deadline_at, t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
+  insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash,
+                     agent, mode, on_error, on_busy, message, person, extra, callback_url, submitted_plan, status,
+                     last_event, deadline_at, settles_at, awaits_until, due_at, sent_at, created_at)
+  values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash,
+          v_agent, t.mode, t.on_error, t.on_busy, t.message, v_person, t.extra, t.callback_url, t.submitted_plan,
+          'queued', 1, t.deadline_at, t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
   insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
   values (t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
   insert into turn_events (turn_id, seq, tenant_id, type, data, at)
-  values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq), v_at);
+  values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq),
+          v_at);
   return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null, v_closed;
 end $$;

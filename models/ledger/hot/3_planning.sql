@@ -6,18 +6,22 @@ create function hot.is_to_be_planned(p_turn turns) returns boolean language sql 
       or (p_turn.status = 'planning' and coalesce(p_turn.lease_until < clock_timestamp(), true))
 $$;
 
--- Claims the planning of a turn that was handed to the planners, for the first time or again, or whose planner's lease has run
--- out. What a planner before us had started early is cancelled, and the new generation keeps messages about it from starting
--- anything. A turn whose plan the language model drafts is claimed only where `p_may_draft`, and not for the tenants `p_crowded`.
--- Null: not ours to plan. {crowded: its tenant}: it is to be planned, but not so. Otherwise the turn, with what its planner is told.
-create function hot.claim_turn(p_turn uuid, p_lease_ms int, p_may_draft boolean, p_crowded uuid[], p_exchanges int, p_results int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+-- Claims the planning of a turn that was handed to the planners, for the first time or again, or whose planner's lease
+-- has run out. What a planner before us had started early is cancelled, and the new generation keeps messages about it
+-- from starting anything. A turn whose plan the language model drafts is claimed only where `p_may_draft`, and not for
+-- the tenants `p_crowded`.
+-- Null: not ours to plan. {crowded: its tenant}: it is to be planned, but not so. Otherwise the turn, with what its
+-- planner is told.
+create function hot.claim_turn(p_turn uuid, p_lease_ms int, p_may_draft boolean, p_crowded uuid[], p_exchanges int,
+                               p_results int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
   v_events jsonb;
 begin
-  update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1, planning_at = clock_timestamp(),
-         begun_at = coalesce(x.begun_at, clock_timestamp()), tries = x.tries + 1,
+  update turns x set status = 'planning', attempt = x.attempt + 1, generation = x.generation + 1,
+         planning_at = clock_timestamp(), begun_at = coalesce(x.begun_at, clock_timestamp()), tries = x.tries + 1,
          last_event = x.last_event + 1, lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
    where x.id = p_turn and hot.is_to_be_planned(x)
      and (x.submitted_plan is not null or (p_may_draft and x.tenant_id <> all (p_crowded)))
@@ -30,64 +34,75 @@ begin
   v_at := t.planning_at;
   t.last_event := t.last_event - 1;  -- the event of this claim, which most often is the only one
   v_events := case when t.open_steps > 0 then hot.cancel_open(p_turn, 'its planner was lost', v_at) else '[]' end;
-  v_events := hot.store_events(t, v_events || jsonb_build_object('type', 'plan.started', 'data', jsonb_build_object('revision', t.revision + 1)), v_at);
+  v_events := hot.store_events(
+    t, v_events || jsonb_build_object('type', 'plan.started', 'data', jsonb_build_object('revision', t.revision + 1)),
+    v_at);
   if t.open_steps > 0 then
     update turns set open_steps = 0, last_event = t.last_event + hot.count_events(v_events) where id = p_turn;
   end if;
   return (to_jsonb(t) - 'body_hash') || jsonb_build_object(
-    'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
-    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)), 'allowances', hot.allowances(t),
+    'slots', coalesce(t.slots, (select c.slots from conversations c
+                                 where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
+    'events', v_events, 'left_ms', greatest(0, round(extract(epoch from t.deadline_at - v_at) * 1000)),
+    'allowances', hot.allowances(t),
     'early_attempt', 1 + coalesce((select max(attempt) from steps where turn_id = p_turn and revision = 0), 0),
-    'at', extract(epoch from v_at), 'recalled', case when t.submitted_plan is null then hot.recall(t, p_exchanges, p_results) end);
+    'at', extract(epoch from v_at), 'recalled', case when t.submitted_plan is null then hot.recall(t, p_exchanges,
+        p_results) end);
 end $$;
 
--- Stores steps as pending. One that was started early and cancelled may come again under its id, with another call: it keeps its
--- attempts, so that who ran it then can record nothing now. A step of an earlier revision stays as it is.
-create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_at timestamptz) returns void language sql as $$
-  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical, run_if,
-                     fallbacks, on_need_error, timeout_ms, copy_of, ready_at)
-  select p_turn.id, s.id, p_turn.tenant_id, p_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.inline,
-         s.critical, s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, s.copy_of, case when s.needs = '{}' then p_at end
+-- Stores steps as pending. One that was started early and cancelled may come again under its id, with another call: it
+-- keeps its attempts, so that who ran it then can record nothing now. A step of an earlier revision stays as it is.
+create function hot.store_steps(p_turn turns, p_revision int, p_steps jsonb, p_at timestamptz)
+returns void language sql as $$
+  insert into steps (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline,
+                     critical, run_if, fallbacks, on_need_error, timeout_ms, copy_of, ready_at)
+  select p_turn.id, s.id, p_turn.tenant_id, p_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect,
+         s.queue, s.inline, s.critical, s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, s.copy_of,
+         case when s.needs = '{}' then p_at end
     from jsonb_populate_recordset(null::steps, p_steps) s
   on conflict (turn_id, id, tenant_id) do update
      set revision = excluded.revision, position = excluded.position, tool = excluded.tool, args = excluded.args,
-         needs = excluded.needs, inputs = excluded.inputs, effect = excluded.effect, queue = excluded.queue, inline = excluded.inline,
-         critical = excluded.critical, run_if = excluded.run_if, fallbacks = excluded.fallbacks,
-         on_need_error = excluded.on_need_error, timeout_ms = excluded.timeout_ms, copy_of = excluded.copy_of,
-         ready_at = excluded.ready_at, status = 'pending',
-         lease_until = null, not_before = null, parked = 0, worker = null, cache = null, started_at = null, finished_at = null,
-         result = null, error = null
+         needs = excluded.needs, inputs = excluded.inputs, effect = excluded.effect, queue = excluded.queue,
+         inline = excluded.inline, critical = excluded.critical, run_if = excluded.run_if,
+         fallbacks = excluded.fallbacks, on_need_error = excluded.on_need_error, timeout_ms = excluded.timeout_ms,
+         copy_of = excluded.copy_of, ready_at = excluded.ready_at, status = 'pending',
+         lease_until = null, not_before = null, parked = 0, worker = null, cache = null, started_at = null,
+         finished_at = null, result = null, error = null
    where steps.revision = 0
 $$;
 
--- Stores reads that their planner has begun, each in the state that it is in: [columns of `steps`, began_at and ended_at in seconds
--- since 1970, remember]. Under the turn's lock and fence. One whose row is of an earlier attempt takes its place. Out: the events of
--- what was not known before, in the order of their times.
-create function hot.store_begun(p_turn turns, p_revision int, p_begun jsonb, p_worker text, p_lease_ms int, p_at timestamptz) returns jsonb
-language plpgsql as $$
+-- Stores reads that their planner has begun, each in the state that it is in: [columns of `steps`, began_at and
+-- ended_at in seconds since 1970, remember]. Under the turn's lock and fence. One whose row is of an earlier attempt
+-- takes its place. Out: the events of what was not known before, in the order of their times.
+create function hot.store_begun(p_turn turns, p_revision int, p_begun jsonb, p_worker text, p_lease_ms int,
+                                p_at timestamptz)
+returns jsonb language plpgsql as $$
 declare
   v_told jsonb;
 begin
   with before as materialized (
     select id, attempt, hot.is_final(status) as has_ended from steps where turn_id = p_turn.id and revision = 0
   ), stored as (
-    insert into steps as x (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue, inline, critical, run_if,
-                            fallbacks, on_need_error, timeout_ms, copy_of, status, attempt, worker, lease_until, ready_at, started_at,
-                            finished_at, result, error, cache, input_hash)
-    select p_turn.id, s.id, p_turn.tenant_id, p_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect, s.queue, s.inline,
-           s.critical, s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, s.copy_of, s.status, s.attempt, p_worker,
+    insert into steps as x (turn_id, id, tenant_id, revision, position, tool, args, needs, inputs, effect, queue,
+                            inline, critical, run_if, fallbacks, on_need_error, timeout_ms, copy_of, status, attempt,
+                            worker, lease_until, ready_at, started_at, finished_at, result, error, cache, input_hash)
+    select p_turn.id, s.id, p_turn.tenant_id, p_revision, s.position, s.tool, s.args, s.needs, s.inputs, s.effect,
+           s.queue, s.inline, s.critical, s.run_if, s.fallbacks, s.on_need_error, s.timeout_ms, s.copy_of, s.status,
+           s.attempt, p_worker,
            case s.status when 'running' then p_at + make_interval(secs => p_lease_ms / 1000.0) end,
-           to_timestamp(b.began_at), to_timestamp(b.began_at), to_timestamp(b.ended_at), s.result, s.error, s.cache, s.input_hash
-      from jsonb_array_elements(p_begun) e, jsonb_populate_record(null::steps, e) s, jsonb_to_record(e) as b(began_at float, ended_at float)
+           to_timestamp(b.began_at), to_timestamp(b.began_at), to_timestamp(b.ended_at), s.result, s.error, s.cache,
+           s.input_hash
+      from jsonb_array_elements(p_begun) e, jsonb_populate_record(null::steps, e) s,
+           jsonb_to_record(e) as b(began_at float, ended_at float)
     on conflict (turn_id, id, tenant_id) do update
        set revision = excluded.revision, position = excluded.position, tool = excluded.tool, args = excluded.args,
-           needs = excluded.needs, inputs = excluded.inputs, effect = excluded.effect, queue = excluded.queue, inline = excluded.inline,
-           critical = excluded.critical, run_if = excluded.run_if, fallbacks = excluded.fallbacks,
-           on_need_error = excluded.on_need_error, timeout_ms = excluded.timeout_ms, copy_of = excluded.copy_of,
-           status = excluded.status, attempt = excluded.attempt, worker = excluded.worker, lease_until = excluded.lease_until,
-           not_before = null, parked = 0, ready_at = excluded.ready_at, started_at = excluded.started_at,
-           finished_at = excluded.finished_at, result = excluded.result, error = excluded.error, cache = excluded.cache,
-           input_hash = excluded.input_hash
+           needs = excluded.needs, inputs = excluded.inputs, effect = excluded.effect, queue = excluded.queue,
+           inline = excluded.inline, critical = excluded.critical, run_if = excluded.run_if,
+           fallbacks = excluded.fallbacks, on_need_error = excluded.on_need_error, timeout_ms = excluded.timeout_ms,
+           copy_of = excluded.copy_of, status = excluded.status, attempt = excluded.attempt, worker = excluded.worker,
+           lease_until = excluded.lease_until, not_before = null, parked = 0, ready_at = excluded.ready_at,
+           started_at = excluded.started_at, finished_at = excluded.finished_at, result = excluded.result,
+           error = excluded.error, cache = excluded.cache, input_hash = excluded.input_hash
      where x.revision = 0
     returning x.*
   ), told as (
@@ -98,33 +113,37 @@ begin
     select s.finished_at, 0, 'step.finished', jsonb_strip_nulls(jsonb_build_object(
              'step', s.id, 'tool', s.tool, 'status', s.status, 'attempt', s.attempt, 'error', s.error, 'cache', s.cache,
              'duration_ms', round(extract(epoch from s.finished_at - s.started_at) * 1000, 3)))
-      from stored s where hot.is_final(s.status) and not exists (select from before b where b.id = s.id and b.attempt = s.attempt and b.has_ended)
+      from stored s
+     where hot.is_final(s.status) and not exists (
+             select from before b where b.id = s.id and b.attempt = s.attempt and b.has_ended)
   )
-  select coalesce(jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step'), '[]') into v_told from told;
+  select coalesce(jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step'), '[]')
+    into v_told from told;
   if p_begun @? '$[*].remember.tool' then
     perform hot.remember(p_turn, p_begun, array(select e ->> 'id' from jsonb_array_elements(p_begun) e), p_at);
   end if;
   return v_told;
 end $$;
 
--- Returns the events [{type, data, after}] that the ledger does not have yet. `after` is there where an earlier commit may have told of
--- an event: the number of the last event before that commit.
+-- Returns the events [{type, data, after}] that the ledger does not have yet. `after` is there where an earlier commit
+-- may have told of an event: the number of the last event before that commit.
 create function hot.untold(p_turn turns, p_told jsonb) returns jsonb language plpgsql stable as $$
 begin
   if not p_told @? '$[*].after' then
     return p_told;
   end if;
   return (
-    select coalesce(jsonb_agg(e - 'after' order by place), '[]') from jsonb_array_elements(p_told) with ordinality as listed(e, place)
+    select coalesce(jsonb_agg(e - 'after' order by place), '[]')
+      from jsonb_array_elements(p_told) with ordinality as listed(e, place)
      where not exists (
        select from turn_events x where x.turn_id = p_turn.id and x.seq > (e ->> 'after')::int
           and x.earlier || jsonb_build_object('type', x.type, 'data', x.data) @> jsonb_build_array(e - 'after')));
 end $$;
 
--- Records reads that their planner has begun while it waits for the rest of their plan, `p_told` before them: hot.untold. Null: the claim was
--- lost. Out: events.
-create function hot.keep_begun(p_turn uuid, p_attempt int, p_begun jsonb, p_told jsonb, p_worker text, p_lease_ms int) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+-- Records reads that their planner has begun while it waits for the rest of their plan, `p_told` before them:
+-- hot.untold. Null: the claim was lost. Out: events.
+create function hot.keep_begun(p_turn uuid, p_attempt int, p_begun jsonb, p_told jsonb, p_worker text, p_lease_ms int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
@@ -135,8 +154,10 @@ begin
     return null;
   end if;
   v_at := clock_timestamp();
-  v_events := hot.store_events(t, hot.untold(t, p_told) || hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at), v_at);
-  update turns set open_steps = hot.count_open(p_turn), last_event = last_event + hot.count_events(v_events) where id = p_turn;
+  v_events := hot.store_events(t, hot.untold(t, p_told) || hot.store_begun(t, 0, p_begun, p_worker, p_lease_ms, v_at),
+                               v_at);
+  update turns set open_steps = hot.count_open(p_turn), last_event = last_event + hot.count_events(v_events)
+   where id = p_turn;
   return v_events;
 end $$;
 
@@ -145,9 +166,9 @@ create function hot.count_open(p_turn uuid) returns bigint language sql stable a
   select count(*) from steps where turn_id = p_turn and not hot.is_final(status)
 $$;
 
--- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were sent in this
--- generation and that nobody has claimed yet. One that was parked since it was sent takes no place: that of an early step was sent
--- before the plan was recorded. Each fragment of such a turn is one step.
+-- How many steps of a capped turn are under way: those that run, whatever message brought them, and those that were
+-- sent in this generation and that nobody has claimed yet. One that was parked since it was sent takes no place: that
+-- of an early step was sent before the plan was recorded. Each fragment of such a turn is one step.
 create function hot.in_flight(p_turn turns) returns bigint language sql stable as $$
   select count(*) from steps s
    where s.turn_id = p_turn.id and (s.status = 'running' or (s.status = 'pending' and (
@@ -172,9 +193,10 @@ create function hot.next_within_cap(p_turn turns) returns int[] language sql sta
      order by f.number limit greatest(0, p_turn.max_parallel - hot.in_flight(p_turn)))
 $$;
 
--- Stores fragments of a turn's generation, under its lock. Those whose needs are all final count as sent, as many as the turn's cap
--- allows, and are the caller's to publish. Out: their numbers.
-create function hot.store_fragments(p_turn turns, p_fragments jsonb, p_at timestamptz) returns int[] language plpgsql as $$
+-- Stores fragments of a turn's generation, under its lock. Those whose needs are all final count as sent, as many as
+-- the turn's cap allows, and are the caller's to publish. Out: their numbers.
+create function hot.store_fragments(p_turn turns, p_fragments jsonb, p_at timestamptz)
+returns int[] language plpgsql as $$
 declare
   v_sent int[];
 begin
@@ -182,23 +204,26 @@ begin
     insert into fragments (turn_id, generation, number, tenant_id, needs, steps, queue, inline, expression, sent_at)
     select p_turn.id, p_turn.generation, f.number, p_turn.tenant_id, f.needs, f.steps, f.queue, f.inline, f.expression,
            case when p_turn.max_parallel is null and not exists (
-             select 1 from steps n where n.turn_id = p_turn.id and n.id = any (f.needs) and not hot.is_final(n.status)) then p_at end
+             select 1 from steps n
+              where n.turn_id = p_turn.id and n.id = any (f.needs) and not hot.is_final(n.status)) then p_at end
       from jsonb_populate_recordset(null::fragments, p_fragments) f
     returning number, sent_at
   )
   select coalesce(array_agg(number order by number), '{}') into v_sent from stored where sent_at is not null;
   if p_turn.max_parallel is not null then
     v_sent := hot.next_within_cap(p_turn);
-    update fragments set sent_at = p_at where turn_id = p_turn.id and generation = p_turn.generation and number = any (v_sent);
+    update fragments set sent_at = p_at
+     where turn_id = p_turn.id and generation = p_turn.generation and number = any (v_sent);
   end if;
   return v_sent;
 end $$;
 
--- Tells of steps that were written, `p_told`, and starts those of them that need not wait for the rest of their plan, each as a
--- fragment of its own in the generation that the plan will have. Revision 0 means that no plan holds them yet. `p_max_parallel`
--- is their agent's cap.
+-- Tells of steps that were written, `p_told`, and starts those of them that need not wait for the rest of their plan,
+-- each as a fragment of its own in the generation that the plan will have. Revision 0 means that no plan holds them
+-- yet. `p_max_parallel` is their agent's cap.
 -- Null: the claim was lost. Out: {ready: [numbers of the fragments to publish], events}.
-create function hot.start_early(p_turn uuid, p_attempt int, p_steps jsonb, p_fragments jsonb, p_max_parallel int, p_told jsonb)
+create function hot.start_early(p_turn uuid, p_attempt int, p_steps jsonb, p_fragments jsonb, p_max_parallel int,
+                                p_told jsonb)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
@@ -215,7 +240,8 @@ begin
   v_ended := hot.end_impossible(p_turn, false, v_at);
   t.max_parallel := p_max_parallel;
   v_ready := hot.store_fragments(t, p_fragments, v_at);
-  update turns set open_steps = open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended), max_parallel = p_max_parallel
+  update turns set open_steps = open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended),
+         max_parallel = p_max_parallel
    where id = p_turn;
   return jsonb_build_object(
     'ready', (select coalesce(jsonb_agg(f.number order by f.number), '[]') from fragments f
@@ -224,8 +250,8 @@ begin
     'events', hot.append_events(t, p_told || v_ended, v_at));
 end $$;
 
--- Cancels the steps that were started early, because their plan is refused or does not hold them; the new generation keeps
--- messages about them from starting anything. Null: the claim was lost. Out: events.
+-- Cancels the steps that were started early, because their plan is refused or does not hold them; the new generation
+-- keeps messages about them from starting anything. Null: the claim was lost. Out: events.
 create function hot.drop_early(p_turn uuid, p_attempt int) returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -238,21 +264,24 @@ begin
   end if;
   v_at := clock_timestamp();
   v_events := hot.cancel_open(p_turn, 'the plan that it was of is refused', v_at);
-  update turns set generation = generation + 1, open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
+  update turns set generation = generation + 1, open_steps = open_steps - jsonb_array_length(v_events)
+   where id = p_turn;
   return hot.append_events(t, v_events, v_at);
 end $$;
 
--- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments` are the
--- rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is one step.
--- `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come first: hot.untold. `p_begun` are the
--- plan's too: reads that their planner has begun, in the states that they are in; `p_known` those whose state is recorded already.
--- Of what is ready the planner takes as much as it has slots for on `p_queue`: hot.take.
--- Where no step is open, the turn is left in our hands, to respond; a worker that has begun its steps gets the reply's `material`.
--- Null: the claim was lost. Out: {generation, open_steps, material, claimed: [{lane, step}], fragments: [expression] to publish,
--- at: the time in seconds since 1970, events}.
-create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int, p_steps jsonb,
-                                p_fragments jsonb, p_calls jsonb, p_queue text, p_take int, p_worker text, p_lease_ms int,
-                                p_begun jsonb, p_known text[])
+-- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments`
+-- are the rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is
+-- one step. `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come
+-- first: hot.untold. `p_begun` are the plan's too: reads that their planner has begun, in the states that they are in;
+-- `p_known` those whose state is recorded already. Of what is ready the planner takes as much as it has slots for on
+-- `p_queue`: hot.take.
+-- Where no step is open, the turn is left in our hands, to respond; a worker that has begun its steps gets the reply's
+-- `material`.
+-- Null: the claim was lost. Out: {generation, open_steps, material, claimed: [{lane, step}], fragments: [expression] to
+-- publish, at: the time in seconds since 1970, events}.
+create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int,
+                                p_steps jsonb, p_fragments jsonb, p_calls jsonb, p_queue text, p_take int,
+                                p_worker text, p_lease_ms int, p_begun jsonb, p_known text[])
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
@@ -275,12 +304,14 @@ begin
   v_at := clock_timestamp();
   v_revision := t.revision + 1;
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
-  values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint, p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
+  values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint,
+          p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
   v_told := hot.untold(t, coalesce(p_plan -> 'told', '[]'));
   if p_begun <> '[]' then
     v_told := v_told || hot.store_begun(t, v_revision, p_begun, p_worker, p_lease_ms, v_at);
   end if;
-  v_early := v_begun || array(select unnest(f.steps) from fragments f where f.turn_id = p_turn and f.generation = t.generation);
+  v_early := v_begun || array(select unnest(f.steps) from fragments f
+                              where f.turn_id = p_turn and f.generation = t.generation);
   perform hot.store_steps(t, v_revision, p_steps, v_at);
   if cardinality(v_early) > 0 then
     update steps set revision = v_revision where turn_id = p_turn and id = any (v_early);
@@ -295,32 +326,41 @@ begin
   v_taken := hot.take(t, array(select f from fragments f where f.turn_id = p_turn and f.generation = t.generation
                                   and f.number = any (v_ready) order by f.number),
                       p_queue, p_take, false, p_worker, p_lease_ms, v_at);
-  v_open := case when v_begun = '{}' then t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended) else hot.count_open(p_turn) end;
-  v_events := hot.store_events(t, v_told || jsonb_build_object('type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
-    'revision', v_revision, 'action', p_plan #>> '{document,action}',
-    'steps', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position), '[]')
-                from steps s where s.turn_id = p_turn and s.revision = v_revision))) || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
+  v_open := case when v_begun = '{}' then t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended)
+                 else hot.count_open(p_turn) end;
+  v_events := hot.store_events(
+    t,
+    v_told || jsonb_build_object(
+      'type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
+        'revision', v_revision, 'action', p_plan #>> '{document,action}',
+        'steps', (select coalesce(jsonb_agg(jsonb_build_object(
+                           'id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of))
+                           order by s.position), '[]')
+                    from steps s where s.turn_id = p_turn and s.revision = v_revision)))
+    || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
   update turns set status = case when v_open > 0 then 'running' else 'responding' end,
          compiled_at = v_at, open_steps = v_open, planned_at = v_at, revision = v_revision, tries = 0, error = null,
          planning_ms = t.planning_ms + extract(epoch from v_at - t.planning_at) * 1000,
          responding_at = case when v_open = 0 then v_at end, placement = p_placement, max_parallel = p_max_parallel,
-         slots = coalesce(p_plan -> 'slots', t.slots), action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}',
-         usage = hot.add_calls(t.usage, p_calls),
+         slots = coalesce(p_plan -> 'slots', t.slots), action = p_plan #>> '{document,action}',
+         synthesis_hint = p_plan #>> '{document,synthesis_hint}', usage = hot.add_calls(t.usage, p_calls),
          last_event = last_event + hot.count_events(v_events)
    where id = p_turn;
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object(
-    'generation', t.generation, 'open_steps', v_open, 'material', case when v_open = 0 and v_begun <> '{}' then hot.reply_material(p_turn) end,
+    'generation', t.generation, 'open_steps', v_open,
+    'material', case when v_open = 0 and v_begun <> '{}' then hot.reply_material(p_turn) end,
     'claimed', v_taken -> 'claimed', 'fragments', v_taken -> 'fragments', 'at', extract(epoch from v_at),
     'events', v_events);
 end $$;
 
--- Gives a turn that was to be answered back to the planners, under its fence. While nobody has claimed it, it has no lease.
+-- Gives a turn that was to be answered back to the planners, under its fence. While nobody has claimed it, it has no
+-- lease.
 -- False: the claim was lost, or the turn was closed.
 create function hot.plan_again(p_turn uuid, p_attempt int, p_again text) returns boolean language sql as $$
   with given_back as (
-    update turns t set status = 'planning', attempt = t.attempt + 1, again = p_again, sent_at = clock_timestamp(), lease_until = null,
-           responding_at = null
+    update turns t set status = 'planning', attempt = t.attempt + 1, again = p_again, sent_at = clock_timestamp(),
+           lease_until = null, responding_at = null
      where t.id = p_turn and t.attempt = p_attempt and t.status = 'responding' and t.ending is null
     returning 1
   )

@@ -15,13 +15,14 @@ begin
 end $$;
 
 -- What an executor must know of a step that it has claimed.
-create function hot.claimed_step(s steps, p_attempt int, p_turn turns, p_inputs jsonb, p_waits text[], p_at timestamptz) returns jsonb
-language sql stable as $$
+create function hot.claimed_step(s steps, p_attempt int, p_turn turns, p_inputs jsonb, p_waits text[],
+                                 p_at timestamptz)
+returns jsonb language sql stable as $$
   select jsonb_build_object(
     'id', s.id, 'tool', s.tool, 'attempt', p_attempt, 'args', s.args, 'timeout_ms', s.timeout_ms, 'effect', s.effect,
     'unsure', s.unsure, 'run_if', s.run_if, 'fallbacks', s.fallbacks, 'copy_of', s.copy_of,
-    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', p_inputs, 'waits', p_waits,
-    'has_rivals', s.effect <> 'read' and exists (
+    'left_ms', greatest(0, round(extract(epoch from p_turn.deadline_at - p_at) * 1000)), 'inputs', p_inputs,
+    'waits', p_waits, 'has_rivals', s.effect <> 'read' and exists (
       select from steps o where o.turn_id = s.turn_id and o.tool = s.tool and o.id <> s.id and o.effect <> 'read'))
 $$;
 
@@ -31,10 +32,11 @@ create function hot.purpose(p_turn uuid, p_step text) returns text language sql 
    where p.turn_id = p_turn and p.source = 'caller' and e ->> 'id' = p_step
 $$;
 
--- Notes which call with an effect a claimed step is about to make, unless another step of its turn makes the same one, has made
--- it, or may have. In a caller's own plan, two that say another purpose are two. Out: {is_ours: whether the claim
--- still holds, rival: the other step or null}.
-create function hot.begin_effect(p_turn uuid, p_step text, p_attempt int, p_hash text) returns jsonb language plpgsql as $$
+-- Notes which call with an effect a claimed step is about to make, unless another step of its turn makes the same one,
+-- has made it, or may have. In a caller's own plan, two that say another purpose are two. Out: {is_ours: whether the
+-- claim still holds, rival: the other step or null}.
+create function hot.begin_effect(p_turn uuid, p_step text, p_attempt int, p_hash text)
+returns jsonb language plpgsql as $$
 declare
   v_rival text;
 begin
@@ -49,7 +51,8 @@ begin
   return jsonb_build_object('is_ours', found, 'rival', v_rival);
 end $$;
 
--- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's lock.
+-- Starts a step that hot.next_of_lane has found, if it is ready and, with `p_reads_only`, only reads; under its turn's
+-- lock.
 -- Null: it is not. Out: what its executor must know.
 create function hot.start(p_turn turns, s steps, p_reads_only boolean, p_worker text, p_lease_ms int, p_at timestamptz)
 returns jsonb language plpgsql as $$
@@ -82,13 +85,15 @@ end $$;
 
 -- When the last of a step's needs has ended; null where one has not, or it has none.
 create function hot.needs_ended(s steps) returns timestamptz language sql stable as $$
-  select max(n.finished_at) from steps n where n.turn_id = s.turn_id and n.id = any (s.needs) having bool_and(hot.is_final(n.status))
+  select max(n.finished_at) from steps n
+   where n.turn_id = s.turn_id and n.id = any (s.needs) having bool_and(hot.is_final(n.status))
 $$;
 
--- Steps that may run side by side or one after another without a word of the ledger in between: nobody has tried any of them, all
--- only read, and what they need beside each other is final. A step that waits for others of them has no start until its executor
--- tells of it. Null: not all are so. Out: [{lane, step}], of one step each, with this attempt.
-create function hot.free_reads(p_turn turns, p_steps text[], p_attempt int, p_at timestamptz) returns jsonb language sql stable as $$
+-- Steps that may run side by side or one after another without a word of the ledger in between: nobody has tried any of
+-- them, all only read, and what they need beside each other is final. A step that waits for others of them has no start
+-- until its executor tells of it. Null: not all are so. Out: [{lane, step}], of one step each, with this attempt.
+create function hot.free_reads(p_turn turns, p_steps text[], p_attempt int, p_at timestamptz)
+returns jsonb language sql stable as $$
   with mine as materialized (
     select * from steps where turn_id = p_turn.id and id = any (p_steps)
   ), before as materialized (
@@ -97,16 +102,18 @@ create function hot.free_reads(p_turn turns, p_steps text[], p_attempt int, p_at
   )
   select jsonb_agg(jsonb_build_object('lane', jsonb_build_array(m.id), 'step', hot.claimed_step(
            m, p_attempt, p_turn,
-           (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b where b.id = any (m.inputs) and b.status = 'succeeded'),
+           (select coalesce(jsonb_object_agg(b.id, b.result), '{}') from before b
+             where b.id = any (m.inputs) and b.status = 'succeeded'),
            array(select need from unnest(m.needs) need where need = any (p_steps)), p_at)) order by m.position)
     from mine m
   having count(*) = cardinality(p_steps) and not exists (select from before where not hot.is_final(status))
      and bool_and(m.status = 'pending' and m.attempt = 0 and m.effect = 'read' and m.not_before is null)
 $$;
 
--- Looks at what lanes [[step ids]] begin with: at all their steps, or else at the next one of each, where these are reads that may
--- run without a claim. A look takes nothing, so two may have the same; the record of one counts. The attempt is 0, which no claim
--- has. Where something of the turn was lost before there is none: what kills its workers must be counted.
+-- Looks at what lanes [[step ids]] begin with: at all their steps, or else at the next one of each, where these are
+-- reads that may run without a claim. A look takes nothing, so two may have the same; the record of one counts. The
+-- attempt is 0, which no claim has. Where something of the turn was lost before there is none: what kills its workers
+-- must be counted.
 -- Null: who wants to run these claims them. Out: as hot.claim_lanes.
 create function hot.look(p_turn uuid, p_lanes jsonb, p_generation int) returns jsonb
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -118,7 +125,8 @@ declare
   v_one jsonb;
   v_free jsonb;
 begin
-  select * into t from turns where id = p_turn and generation = p_generation and status in ('planning', 'running') and recoveries = 0;
+  select * into t from turns
+   where id = p_turn and generation = p_generation and status in ('planning', 'running') and recoveries = 0;
   if not found then
     return null;
   end if;
@@ -137,25 +145,27 @@ begin
     end loop;
   end if;
   return jsonb_build_object(
-    'verdict', case when v_free = '[]' then 'done' else 'claimed' end, 'claimed', v_free, 'at', extract(epoch from v_at),
-    'turn', hot.facts(t));
+    'verdict', case when v_free = '[]' then 'done' else 'claimed' end, 'claimed', v_free,
+    'at', extract(epoch from v_at), 'turn', hot.facts(t));
 end $$;
 
 -- What an executor must know of a turn.
 create function hot.facts(p_turn turns) returns jsonb language sql immutable as $$
-  select jsonb_build_object('tenant_id', p_turn.tenant_id, 'conversation_id', p_turn.conversation_id, 'person', p_turn.person,
-                            'is_capped', p_turn.max_parallel is not null)
+  select jsonb_build_object('tenant_id', p_turn.tenant_id, 'conversation_id', p_turn.conversation_id,
+                            'person', p_turn.person, 'is_capped', p_turn.max_parallel is not null)
 $$;
 
--- Claims steps together where they are free: hot.free_reads. Under the turn's lock. Null: not all of them can be claimed.
-create function hot.claim_together(p_turn turns, p_steps text[], p_worker text, p_lease_ms int, p_at timestamptz) returns jsonb
-language plpgsql as $$
+-- Claims steps together where they are free: hot.free_reads. Under the turn's lock. Null: not all of them can be
+-- claimed.
+create function hot.claim_together(p_turn turns, p_steps text[], p_worker text, p_lease_ms int, p_at timestamptz)
+returns jsonb language plpgsql as $$
 declare
   v_free jsonb := hot.free_reads(p_turn, p_steps, 1, p_at);
 begin
   if v_free is not null then
     update steps x
-       set status = 'running', attempt = 1, worker = p_worker, lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0),
+       set status = 'running', attempt = 1, worker = p_worker,
+           lease_until = p_at + make_interval(secs => p_lease_ms / 1000.0),
            started_at = case when not x.needs && p_steps then p_at end,
            ready_at = case when not x.needs && p_steps then coalesce(hot.needs_ended(x), x.ready_at) end
      where x.turn_id = p_turn.id and x.id = any (p_steps);
@@ -164,8 +174,10 @@ begin
 end $$;
 
 -- Claims of lanes [[step ids]] what can be claimed: all their steps together, or else the next one of each.
--- Out: [{lane, step, status, effect}] of those that are not at their end; the step is null where it cannot be claimed so.
-create function hot.claim_of(p_turn turns, p_lanes jsonb, p_reads_only boolean, p_worker text, p_lease_ms int, p_at timestamptz)
+-- Out: [{lane, step, status, effect}] of those that are not at their end; the step is null where it cannot be claimed
+-- so.
+create function hot.claim_of(p_turn turns, p_lanes jsonb, p_reads_only boolean, p_worker text, p_lease_ms int,
+                                p_at timestamptz)
 returns jsonb language plpgsql as $$
 declare
   s steps;
@@ -183,22 +195,26 @@ begin
   for v_lane in select array(select jsonb_array_elements_text(lane)) from jsonb_array_elements(p_lanes) lane loop
     s := hot.next_of_lane(p_turn.id, v_lane);
     continue when s.id is null;
-    v_claimed := v_claimed || jsonb_build_object('lane', to_jsonb(v_lane), 'status', s.status, 'effect', s.effect,
-                                                 'step', hot.start(p_turn, s, p_reads_only, p_worker, p_lease_ms, p_at));
+    v_claimed := v_claimed || jsonb_build_object(
+      'lane', to_jsonb(v_lane), 'status', s.status, 'effect', s.effect,
+      'step', hot.start(p_turn, s, p_reads_only, p_worker, p_lease_ms, p_at));
   end loop;
   return v_claimed;
 end $$;
 
 -- The lanes of a fragment that is one task.
 create function hot.lanes_of(p_fragment fragments) returns jsonb language sql immutable as $$
-  select case when p_fragment.expression ? 'bundle' then jsonb_path_query_array(p_fragment.expression, '$.bundle[*].lane')
+  select case when p_fragment.expression ? 'bundle'
+                then jsonb_path_query_array(p_fragment.expression, '$.bundle[*].lane')
               else jsonb_build_array(to_jsonb(p_fragment.steps)) end
 $$;
 
--- Claims of fragments that are ready what an executor of this queue has slots for, a lane each; inline ones it takes all the same.
--- `p_mixed`: whether these may begin with an effect. Out: {claimed: as above, fragments: [expression] that are to be published}.
-create function hot.take(p_turn turns, p_ready fragments[], p_queue text, p_take int, p_mixed boolean, p_worker text, p_lease_ms int,
-                         p_at timestamptz) returns jsonb language plpgsql as $$
+-- Claims of fragments that are ready what an executor of this queue has slots for, a lane each; inline ones it takes
+-- all the same. `p_mixed`: whether these may begin with an effect. Out: {claimed: as above, fragments: [expression]
+-- that are to be published}.
+create function hot.take(p_turn turns, p_ready fragments[], p_queue text, p_take int, p_mixed boolean, p_worker text,
+                         p_lease_ms int, p_at timestamptz)
+returns jsonb language plpgsql as $$
 declare
   f fragments;
   v_lanes jsonb;
@@ -226,11 +242,11 @@ create function hot.started(p_claimed jsonb, p_worker text) returns jsonb langua
     from jsonb_path_query(p_claimed, '$[*].step ? (@.waits.size() == 0)') s
 $$;
 
--- Claims of lanes [[step ids]] what can be claimed. Verdict: claimed (of at least one); done (every step of the lanes is final);
--- or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds the step), early
--- (a need is not final, or its time has not come).
-create function hot.claim_lanes(p_turn uuid, p_lanes jsonb, p_generation int, p_worker text, p_lease_ms int) returns jsonb
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+-- Claims of lanes [[step ids]] what can be claimed. Verdict: claimed (of at least one); done (every step of the lanes
+-- is final); or why not: closed (the turn is neither planned nor run), stale (another generation), busy (somebody holds
+-- the step), early (a need is not final, or its time has not come).
+create function hot.claim_lanes(p_turn uuid, p_lanes jsonb, p_generation int, p_worker text, p_lease_ms int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_claimed jsonb;
@@ -246,7 +262,8 @@ begin
   elsif t.status not in ('planning', 'running') then
     return jsonb_build_object('verdict', case when exists (
       select from steps where turn_id = p_turn and not hot.is_final(status)
-         and id in (select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step)) then 'closed' else 'done' end);
+         and id in (select step from jsonb_array_elements(p_lanes) lane, jsonb_array_elements_text(lane) step))
+      then 'closed' else 'done' end);
   end if;
   v_claimed := hot.claim_of(t, p_lanes, false, p_worker, p_lease_ms, v_at);
   return jsonb_build_object(
@@ -257,9 +274,10 @@ begin
     'events', hot.append_events(t, hot.started(v_claimed, p_worker), v_at));
 end $$;
 
--- Ends what became impossible when steps ended: all that have not begun, also where a worker holds them (fail_fast; a call with an
--- effect that its backend is to be asked about has begun), or those that need a step that did not succeed. A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock.
--- After the first round only what needs something that the round before has ended can have become impossible.
+-- Ends what became impossible when steps ended: all that have not begun, also where a worker holds them (fail_fast; a
+-- call with an effect that its backend is to be asked about has begun), or those that need a step that did not succeed.
+-- A copy ends as the step that it is a copy of. Out: events. The caller holds the turn's lock. After the first round
+-- only what needs something that the round before has ended can have become impossible.
 create function hot.end_impossible(p_turn uuid, p_stop boolean, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb := '[]';
@@ -269,15 +287,19 @@ begin
   loop
     with ended as (
       update steps s
-         set status = case when p_stop then 'cancelled' else coalesce(o.status, 'skipped') end, finished_at = p_at, lease_until = null,
-             result = case when not p_stop then o.result end,
+         set status = case when p_stop then 'cancelled' else coalesce(o.status, 'skipped') end, finished_at = p_at,
+             lease_until = null, result = case when not p_stop then o.result end,
              error = case when o.status is not null and not p_stop then o.error
-                          when p_stop then '{"code": "CANCELLED", "message": "an earlier step failed and the turn stops at the first failure"}'::jsonb
-                          else '{"code": "DEPENDENCY_FAILED", "message": "a step that it needs did not succeed"}' end
+                          when p_stop then jsonb_build_object('code', 'CANCELLED', 'message',
+                            'an earlier step failed and the turn stops at the first failure')
+                          else jsonb_build_object('code', 'DEPENDENCY_FAILED', 'message',
+                            'a step that it needs did not succeed') end
         from steps x
-        left join steps o on o.turn_id = x.turn_id and o.id = x.copy_of and hot.is_final(o.status) and o.status <> 'succeeded'
+        left join steps o on o.turn_id = x.turn_id and o.id = x.copy_of
+                         and hot.is_final(o.status) and o.status <> 'succeeded'
        where s.turn_id = p_turn and x.turn_id = s.turn_id and x.id = s.id and (v_round is null or s.needs && v_round)
-         and ((s.status in ('pending', 'waiting_approval') and not (p_stop and s.unsure)) or (p_stop and s.status = 'running' and s.started_at is null))
+         and ((s.status in ('pending', 'waiting_approval') and not (p_stop and s.unsure))
+              or (p_stop and s.status = 'running' and s.started_at is null))
          and (p_stop or o.id is not null or (s.on_need_error = 'skip' and exists (
                select 1 from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                   and hot.is_final(n.status) and n.status <> 'succeeded')))
@@ -293,21 +315,24 @@ begin
 end $$;
 
 -- Records finished steps, each under its fence, and goes on: one commit.
---   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember, began_at, ended_at}]: the last two tell when, in
---               seconds since 1970; the first of them where the step had been waiting when it was claimed
---               An attempt of 0 is no claim's: a read that was only looked at. Those are recorded all or none, because one may
---               have another's result: where the generation is the same, and still nobody has claimed any
---   p_begun     [{id, attempt, began_at}]: steps that had been waiting, and that run now; those of attempt 0 are claimed
+--   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember, began_at, ended_at}]: the last two
+--               tell when, in seconds since 1970; the first of them where the step had been waiting when it was claimed
+--               An attempt of 0 is no claim's: a read that was only looked at. Those are recorded all or none, because
+--               one may have another's result: where the generation is the same, and still nobody has claimed any
+--   p_begun     [{id, attempt, began_at}]: steps that had been waiting, and that run now; those of attempt 0 are
+--               claimed
 --   p_back      [step ids]: steps that are waiting, and that the caller gives back
 --   p_lanes     [[step ids]]: the rest of each lane that the caller is on; what only reads is claimed here
 --   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
 --   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
--- Out: {fenced: [step ids] of p_finished, and of p_begun those that were not claimed, are_elsewhere: whether somebody else has, or is to have, one that was looked
--- at, claimed: [{lane, step, effect}], fragments: [expression], generation, respond: attempt or null,
--- material: of the reply that is due then, at: the time in seconds since 1970, events}. `claimed[].step` is null where the caller
--- must claim by itself (a write), or later. `fragments` are the caller's to publish.
-create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_begun jsonb, p_back text[], p_lanes jsonb,
-                            p_queue text, p_take int, p_mixed boolean, p_lease_ms int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+-- Out: {fenced: [step ids] of p_finished, and of p_begun those that were not claimed, are_elsewhere: whether somebody
+-- else has, or is to have, one that was looked at, claimed: [{lane, step, effect}], fragments: [expression],
+-- generation, respond: attempt or null, material: of the reply that is due then, at: the time in seconds since 1970,
+-- events}. `claimed[].step` is null where the caller must claim by itself (a write), or later. `fragments` are the
+-- caller's to publish.
+create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_begun jsonb,
+                            p_back text[], p_lanes jsonb, p_queue text, p_take int, p_mixed boolean, p_lease_ms int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
@@ -324,7 +349,8 @@ declare
   v_ready fragments[];
   v_respond int;
   v_next int[];
-  v_looked_at text[] := array(select e ->> 'id' from jsonb_array_elements(p_finished || p_begun) e where e -> 'attempt' = '0');
+  v_looked_at text[] := array(select e ->> 'id' from jsonb_array_elements(p_finished || p_begun) e
+                              where e -> 'attempt' = '0');
   v_are_free boolean;
 begin
   select * into t from turns where id = p_turn for no key update;
@@ -337,34 +363,45 @@ begin
      where turn_id = p_turn and id = any (p_back) and status = 'running' and worker = p_worker and started_at is null;
   end if;
   with ended as (
-    update steps x set status = e.status, attempt = greatest(x.attempt, 1), worker = case e.attempt when 0 then p_worker else x.worker end,
+    update steps x
+       set status = e.status, attempt = greatest(x.attempt, 1),
+           worker = case e.attempt when 0 then p_worker else x.worker end,
            result = e.result, error = e.error, cache = e.cache,
            input_hash = case x.effect when 'read' then e.input_hash else coalesce(e.input_hash, x.input_hash) end,
            started_at = coalesce(x.started_at, to_timestamp(e.began_at)),
            ready_at = coalesce(x.ready_at, case e.attempt when 0 then hot.needs_ended(x) end, to_timestamp(e.began_at)),
            finished_at = coalesce(to_timestamp(e.ended_at), v_at), lease_until = null
-      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb, cache text, input_hash text,
-                                               began_at float, ended_at float)
-     where x.turn_id = p_turn and x.id = e.id and case e.attempt when 0 then v_are_free else x.attempt = e.attempt and x.status = 'running' end
+      from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb,
+                                               cache text, input_hash text, began_at float, ended_at float)
+     where x.turn_id = p_turn and x.id = e.id
+       and case e.attempt when 0 then v_are_free else x.attempt = e.attempt and x.status = 'running' end
     returning x.*, e.began_at
   ), begun as (
-    update steps x set status = 'running', attempt = greatest(x.attempt, 1), worker = p_worker, started_at = to_timestamp(b.began_at),
-           ready_at = coalesce(case b.attempt when 0 then coalesce(x.ready_at, hot.needs_ended(x)) end, to_timestamp(b.began_at)),
-           lease_until = case b.attempt when 0 then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
+    update steps x set status = 'running', attempt = greatest(x.attempt, 1), worker = p_worker,
+           started_at = to_timestamp(b.began_at),
+           ready_at = coalesce(case b.attempt when 0 then coalesce(x.ready_at, hot.needs_ended(x)) end,
+                               to_timestamp(b.began_at)),
+           lease_until = case b.attempt when 0 then v_at + make_interval(secs => p_lease_ms / 1000.0)
+                                        else x.lease_until end
       from jsonb_to_recordset(p_begun) as b(id text, attempt int, began_at float)
      where x.turn_id = p_turn and x.id = b.id and x.started_at is null
        and case b.attempt when 0 then v_are_free else x.status = 'running' and x.worker = p_worker end
     returning x.id, x.tool, x.attempt, x.started_at
   ), told as (
-    select started_at as at, 1 as place, 'step.started' as type, jsonb_build_object('step', id, 'tool', tool, 'attempt', attempt, 'worker', p_worker) as data
-      from (select id, tool, attempt, started_at from ended where began_at is not null union all select * from begun) started
+    select started_at as at, 1 as place, 'step.started' as type,
+           jsonb_build_object('step', id, 'tool', tool, 'attempt', attempt, 'worker', p_worker) as data
+      from (select id, tool, attempt, started_at from ended where began_at is not null
+            union all
+            select * from begun) started
      union all
     select finished_at, 0, 'step.finished', jsonb_strip_nulls(jsonb_build_object(
              'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error, 'cache', cache,
              'duration_ms', round(extract(epoch from finished_at - started_at) * 1000, 3))) from ended
   )
-  select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical), bool_or(effect <> 'read'),
-         (select jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step') from told)
+  select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical),
+         bool_or(effect <> 'read'),
+         (select jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step')
+            from told)
     into v_ended, v_failed, v_critical, v_wrote, v_told from ended;
   v_ended := coalesce(v_ended, '{}');
   v_told := coalesce(v_told, '[]');
@@ -392,8 +429,10 @@ begin
       update fragments x set sent_at = v_at
        where x.turn_id = p_turn and x.generation = t.generation and x.sent_at is null
          and case when t.max_parallel is null then x.needs && v_ended else x.number = any (v_next) end
-         and not exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.needs) and not hot.is_final(n.status))
-         and exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.steps) and not hot.is_final(n.status))
+         and not exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.needs)
+                         and not hot.is_final(n.status))
+         and exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.steps)
+                     and not hot.is_final(n.status))
       returning x
     )
     select array_agg(x order by (x).number) into v_ready from ready;
@@ -407,7 +446,8 @@ begin
   end if;
 
   v_told := hot.store_events(t, v_told || hot.started(v_claimed, p_worker), v_at);
-  update turns x set open_steps = x.open_steps - cardinality(v_ended), last_event = x.last_event + hot.count_events(v_told),
+  update turns x set open_steps = x.open_steps - cardinality(v_ended),
+         last_event = x.last_event + hot.count_events(v_told),
          status = case when v_last then 'responding' else x.status end, attempt = x.attempt + v_last::int,
          responding_at = case when v_last then v_at else x.responding_at end,
          lease_until = case when v_last then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
@@ -417,18 +457,20 @@ begin
     perform hot.rest(p_turn, v_at);
   end if;
   return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]')
-                                         from jsonb_array_elements(p_finished || case when v_are_free then '[]' else p_begun end) e
+                                         from jsonb_array_elements(
+                                                p_finished || case when v_are_free then '[]' else p_begun end) e
                                         where e ->> 'id' <> all (v_ended) and (e -> 'attempt' = '0' or e ? 'status')),
                             'are_elsewhere', not v_are_free and exists (
-                              select from steps where turn_id = p_turn and id = any (v_looked_at) and not hot.is_final(status)),
-                            'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation, 'respond', v_respond,
-                            'at', extract(epoch from v_at),
+                              select from steps
+                               where turn_id = p_turn and id = any (v_looked_at) and not hot.is_final(status)),
+                            'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation,
+                            'respond', v_respond, 'at', extract(epoch from v_at),
                             'material', case when v_last then hot.reply_material(p_turn) end,
                             'events', v_told);
 end $$;
 
--- Takes the locks that the record of a turn's steps needs, the turn's and that of its conversation's memory, unless somebody else has
--- one of them.
+-- Takes the locks that the record of a turn's steps needs, the turn's and that of its conversation's memory, unless
+-- somebody else has one of them.
 create function hot.is_free_to_advance(p_turn uuid) returns boolean language plpgsql as $$
 declare
   t turns;
@@ -437,9 +479,9 @@ begin
   return found and pg_try_advisory_xact_lock(hot.memory_lock(t));
 end $$;
 
--- Records for several executors in one commit: [{turn, generation, worker, finished, begun, back, lanes, queue, take, mixed}], as
--- hot.advance has them. Out, for each: the same as of hot.advance; null where somebody else has a lock that it needs, because who
--- holds the locks of several turns may not wait.
+-- Records for several executors in one commit: [{turn, generation, worker, finished, begun, back, lanes, queue, take,
+-- mixed}], as hot.advance has them. Out, for each: the same as of hot.advance; null where somebody else has a lock that
+-- it needs, because who holds the locks of several turns may not wait.
 create function hot.advance_all(p_asked jsonb, p_lease_ms int) returns setof jsonb language sql as $$
   select case when hot.is_free_to_advance((a ->> 'turn')::uuid) then hot.advance(
            (a ->> 'turn')::uuid, (a ->> 'generation')::int, a ->> 'worker', a -> 'finished', a -> 'begun',

@@ -1,31 +1,38 @@
 -- Ending a turn: before its work is done, or with its reply.
 
--- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. What became of a pending call
--- with an effect that its backend was still to be asked about is unknown. Out: events. The caller holds the turn's lock, and counts
--- the events off its open steps.
+-- Cancels what has no effect yet: steps that are pending or wait for approval, and reads under way. What became of a
+-- pending call with an effect that its backend was still to be asked about is unknown. Out: events. The caller holds
+-- the turn's lock, and counts the events off its open steps.
 create function hot.cancel_open(p_turn uuid, p_message text, p_at timestamptz) returns jsonb language plpgsql as $$
 declare
   v_events jsonb;
   v_error jsonb := jsonb_build_object('code', 'CANCELLED', 'message', p_message);
 begin
   with ended as (
-    update steps set status = case when unsure and status = 'pending' then 'unknown' else 'cancelled' end, finished_at = p_at, lease_until = null,
-           error = case when unsure and status = 'pending' then coalesce(error - 'retry_at', v_error || jsonb_build_object(
-             'message', p_message || ' before anybody knew what had become of the call')) else v_error end
+    update steps
+       set status = case when unsure and status = 'pending' then 'unknown' else 'cancelled' end,
+           finished_at = p_at, lease_until = null,
+           error = case when unsure and status = 'pending'
+                     then coalesce(error - 'retry_at', v_error || jsonb_build_object(
+                       'message', p_message || ' before anybody knew what had become of the call'))
+                     else v_error end
      where turn_id = p_turn and (status in ('pending', 'waiting_approval') or (status = 'running' and effect = 'read'))
     returning *
   )
   select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', case when started_at is not null then attempt end, 'error', error,
-           'duration_ms', round(extract(epoch from p_at - started_at) * 1000, 3)))) order by position), '[]')
+           'step', id, 'tool', tool, 'status', status, 'attempt', case when started_at is not null then attempt end,
+           'error', error, 'duration_ms', round(extract(epoch from p_at - started_at) * 1000, 3)))) order by position),
+           '[]')
     into v_events from ended;
   return v_events;
 end $$;
 
--- Ends the work on a turn before it is done and leaves it to be answered: reads stop, calls with an effect are left to their
--- workers, who may record them still. Ending: cancelled, superseded (by another turn), late. The first one counts.
+-- Ends the work on a turn before it is done and leaves it to be answered: reads stop, calls with an effect are left to
+-- their workers, who may record them still. Ending: cancelled, superseded (by another turn), late. The first one
+-- counts.
 -- Null: the turn is final, or there is none. Out: {turn, respond: attempt or null where it was closed before, events}.
-create function hot.close_turn(p_turn uuid, p_ending text, p_superseded_by uuid, p_lease_ms int) returns jsonb language plpgsql as $$
+create function hot.close_turn(p_turn uuid, p_ending text, p_superseded_by uuid, p_lease_ms int)
+returns jsonb language plpgsql as $$
 declare
   t turns;
   v_at timestamptz;
@@ -53,32 +60,37 @@ end $$;
 -- Null: there is no such turn. Out: the fields of models/ledger/replies.py.
 create function hot.reply_material(p_turn uuid) returns jsonb language sql stable as $$
   select jsonb_build_object(
-    'tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'agent', t.agent, 'message', t.message, 'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint,
-    'on_error', t.on_error, 'ending', t.ending, 'usage', t.usage, 'allowances', hot.allowances(t), 'last_event', t.last_event,
-    'mode', t.mode, 'revision', t.revision, 'spent_ms', round(extract(epoch from clock_timestamp() - t.begun_at) * 1000),
+    'tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'agent', t.agent, 'message', t.message,
+    'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint, 'on_error', t.on_error,
+    'ending', t.ending, 'usage', t.usage, 'allowances', hot.allowances(t), 'last_event', t.last_event, 'mode', t.mode,
+    'revision', t.revision, 'spent_ms', round(extract(epoch from clock_timestamp() - t.begun_at) * 1000),
     'left_ms', greatest(0, round(extract(epoch from t.deadline_at - clock_timestamp()) * 1000)),
     'submitted', coalesce(p.source = 'caller', false), 'stood_in', coalesce(p.source = 'playbook', false),
     'confidence', (p.document ->> 'confidence')::float,
-    'slots', coalesce(t.slots, (select c.slots from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
+    'slots', coalesce(t.slots, (select c.slots from conversations c
+                                 where c.tenant_id = t.tenant_id and c.id = t.conversation_id)),
     'memory', hot.fresh_memory(t.tenant_id, t.conversation_id, t.id, 20),
-    'history', (select hot.history(t, c.summary_seq, 6) from conversations c where c.tenant_id = t.tenant_id and c.id = t.conversation_id),
+    'history', (select hot.history(t, c.summary_seq, 6) from conversations c
+                 where c.tenant_id = t.tenant_id and c.id = t.conversation_id),
     'reply', case when p.document -> 'steps' = '[]' then p.document ->> 'reply' end,
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
-                       'id', s.id, 'tool', s.tool, 'args', s.args, 'effect', s.effect, 'needs', s.needs, 'status', s.status,
-                       'critical', s.critical, 'revision', s.revision, 'result', s.result, 'error', s.error) order by s.revision, s.position), '[]')
+                       'id', s.id, 'tool', s.tool, 'args', s.args, 'effect', s.effect, 'needs', s.needs,
+                       'status', s.status, 'critical', s.critical, 'revision', s.revision, 'result', s.result,
+                       'error', s.error) order by s.revision, s.position), '[]')
                 from steps s where s.turn_id = t.id
                  and (s.revision > 0 or t.revision = 0)))
     from turns t left join plans p on p.turn_id = t.id and p.revision = t.revision where t.id = p_turn
 $$;
 
--- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to the
--- planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends without having
--- been active: its conversation stays where it is.)
--- `p_end`: {status, reply, output, error, bound, slots}; what is null is left out.
--- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was rolled back: then
--- what it found is forgotten, too.
+-- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to
+-- the planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends
+-- without having been active: its conversation stays where it is.) `p_end`: {status, reply, output, error, bound,
+-- slots}; what is null is left out.
+-- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was
+-- rolled back: then what it found is forgotten, too.
 -- Null: the claim was lost. Out: {events, released: turn ids}.
-create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_window int) returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+create function hot.finish_turn(p_turn uuid, p_attempt int, p_end jsonb, p_calls jsonb, p_window int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   v_status text := p_end ->> 'status';
   v_error jsonb := p_end -> 'error';
@@ -94,8 +106,10 @@ declare
   n turns;
 begin
   select * into c from conversations y
-   where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
-  select * into t from turns where id = p_turn and attempt = p_attempt and status in ('planning', 'responding') for no key update;
+   where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update;
+  select * into t from turns where id = p_turn and attempt = p_attempt and status in ('planning', 'responding')
+         for no key update;
   if not found then
     return null;
   end if;
@@ -106,9 +120,11 @@ begin
   v_events := hot.store_events(t, v_dropped || jsonb_build_array(
     jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace'),
     jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
-      || case when v_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)), v_at);
-  update turns set status = v_status, slots = v_slots, output = p_end -> 'output', usage = v_usage, error = v_error, bound = p_end ->> 'bound', finished_at = v_at,
-         lease_until = null, open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
+      || case when v_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)),
+      v_at);
+  update turns set status = v_status, slots = v_slots, output = p_end -> 'output', usage = v_usage, error = v_error,
+         bound = p_end ->> 'bound', finished_at = v_at, lease_until = null,
+         open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
          responding_at = coalesce(responding_at, v_at)
    where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
@@ -116,8 +132,10 @@ begin
   c := hot.store_audit(c, p_turn, 'turn.finished', jsonb_build_object(
     'status', v_status, 'error', v_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
     'steps', (select coalesce(jsonb_agg(jsonb_build_object(
-                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt, 'error', s.error -> 'code', 'cache', s.cache,
-                       'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex')) order by s.position), '[]')
+                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt,
+                       'error', s.error -> 'code', 'cache', s.cache,
+                       'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex'))
+                       order by s.position), '[]')
                 from steps s where s.turn_id = p_turn)), v_at);
   if t.superseded_by is not null then
     if hot.is_rolled_back(t.superseded_by) then
@@ -139,8 +157,8 @@ begin
     end if;
   end if;
   update conversations
-     set active_turn_id = c.active_turn_id, last_sequence = c.last_sequence, updated_at = c.updated_at, usage = c.usage, slots = c.slots,
-         audit_seq = c.audit_seq, audit_hash = c.audit_hash
+     set active_turn_id = c.active_turn_id, last_sequence = c.last_sequence, updated_at = c.updated_at,
+         usage = c.usage, slots = c.slots, audit_seq = c.audit_seq, audit_hash = c.audit_hash
    where tenant_id = c.tenant_id and id = c.id;
   v_released := to_jsonb(hot.release(t.tenant_id, p_window));
   perform hot.store_calls(t, p_calls, v_at);
@@ -149,16 +167,20 @@ end $$;
 
 -- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.
 -- Null: the claim was lost. Out: as hot.finish_turn, and the events of the record.
-create function hot.answer_turn(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_end jsonb, p_calls jsonb, p_window int)
+create function hot.answer_turn(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_end jsonb, p_calls jsonb,
+                                p_window int)
 returns jsonb language plpgsql as $$
 declare
   v_recorded jsonb;
 begin
   perform from conversations c
-    where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn) for no key update;
-  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, p_placement, null, '[]', '[]', '[]', 'plan', 0, null, 0, '[]', '{}');
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update;
+  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, p_placement, null, '[]', '[]', '[]', 'plan', 0, null, 0,
+                                '[]', '{}');
   if v_recorded is null then
     return null;
   end if;
-  return hot.finish_turn(p_turn, p_attempt, p_end, p_calls, p_window) || jsonb_build_object('recorded', v_recorded -> 'events');
+  return hot.finish_turn(p_turn, p_attempt, p_end, p_calls, p_window)
+         || jsonb_build_object('recorded', v_recorded -> 'events');
 end $$;

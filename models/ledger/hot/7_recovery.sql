@@ -1,7 +1,7 @@
 -- Recovery: leases, and what nobody holds.
 
--- Renews leases in one statement each: of turns [{turn, attempt}] and of steps [{turn, id, attempt}]. What somebody has locked is
--- left for the next beat: these statements take rows of many turns, and to wait for one could be a deadlock.
+-- Renews leases in one statement each: of turns [{turn, attempt}] and of steps [{turn, id, attempt}]. What somebody has
+-- locked is left for the next beat: these statements take rows of many turns, and to wait for one could be a deadlock.
 create function hot.renew_leases(p_steps jsonb, p_turns jsonb, p_lease_ms int) returns void language sql as $$
   update turns t set lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0)
     from (select x.id from turns x join jsonb_to_recordset(p_turns) as held(turn uuid, attempt int)
@@ -24,11 +24,11 @@ create function hot.renew_held(p_held jsonb, p_lease_ms int) returns void langua
    where s.turn_id = free.turn_id and s.id = free.id
 $$;
 
--- Finds turns that nobody holds. Kind: plan, respond (the lease has run out, or no planner has taken a turn that is to be planned
--- again), steps (a step's lease has run out; a parked
--- step's time has come since the last compilation; or a step is ready and nobody has taken it for the grace, which doubles with
--- each recovery; but on a busy queue that is only waiting, and so it is for a place within the turn's cap),
--- effect (the turn was closed over a call with an effect, and that call's lease has run out).
+-- Finds turns that nobody holds. Kind: plan, respond (the lease has run out, or no planner has taken a turn that is to
+-- be planned again), steps (a step's lease has run out; a parked step's time has come since the last compilation; or a
+-- step is ready and nobody has taken it for the grace, which doubles with each recovery; but on a busy queue that is
+-- only waiting, and so it is for a place within the turn's cap), effect (the turn was closed over a call with an
+-- effect, and that call's lease has run out).
 create function hot.find_lost(p_grace_ms int, p_busy_queues text[], p_limit int) returns table (turn_id uuid, kind text)
 language sql as $$
   select t.id, case t.status when 'planning' then 'plan' else 'respond' end
@@ -42,7 +42,8 @@ language sql as $$
   union all
   select t.id, 'steps'
     from turns t cross join lateral (
-           select case when t.max_parallel is not null and t.compiled_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0)
+           select case when t.max_parallel is not null
+                        and t.compiled_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0)
                        then hot.in_flight(t) end as steps offset 0) in_flight
    where t.status = 'running' and (
      exists (select 1 from steps s where s.turn_id = t.id and (
@@ -51,11 +52,14 @@ language sql as $$
      or exists (
        select 1 from steps s
         where s.turn_id = t.id and s.status = 'pending' and s.queue <> all (p_busy_queues)
-          and not exists (select 1 from steps n where n.turn_id = t.id and n.id = any (s.needs) and not hot.is_final(n.status))
-          and greatest(t.compiled_at, s.not_before, (select max(n.finished_at) from steps n where n.turn_id = t.id and n.id = any (s.needs)))
+          and not exists (select 1 from steps n where n.turn_id = t.id and n.id = any (s.needs)
+                          and not hot.is_final(n.status))
+          and greatest(t.compiled_at, s.not_before, (select max(n.finished_at) from steps n
+                                                     where n.turn_id = t.id and n.id = any (s.needs)))
               < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
           and (t.max_parallel is null or coalesce(
-            (select f.sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
+            (select f.sent_at
+                    < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(t.recoveries, 8)))
                from fragments f where f.turn_id = t.id and f.generation = t.generation and s.id = any (f.steps)),
             in_flight.steps < t.max_parallel))))
   union all
@@ -65,14 +69,16 @@ language sql as $$
    limit p_limit
 $$;
 
--- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and stores with
--- hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`; after `p_max_attempts`
--- a step fails, because it seems to kill its workers. The steps of the process `p_gone` are lost before their leases end; if it
--- was ended because it had overrun its time, they end too. `p_resumed`: something may go on that had to wait.
--- Null: the turn does not run. Out: {generation, placement, max_parallel, nodes: [{id, needs, queue, tool, effect, is_pinned}], respond, events}.
--- Pinned are the steps that somebody runs, and those that are parked.
-create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean, p_resumed boolean) returns jsonb
-language plpgsql as $$
+-- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and
+-- stores with hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`;
+-- after `p_max_attempts` a step fails, because it seems to kill its workers. The steps of the process `p_gone` are lost
+-- before their leases end; if it was ended because it had overrun its time, they end too. `p_resumed`: something may go
+-- on that had to wait.
+-- Null: the turn does not run. Out: {generation, placement, max_parallel, nodes: [{id, needs, queue, tool, effect,
+-- is_pinned}], respond, events}. Pinned are the steps that somebody runs, and those that are parked.
+create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean,
+                            p_resumed boolean)
+returns jsonb language plpgsql as $$
 declare
   t turns;
   v_at timestamptz;
@@ -103,15 +109,19 @@ begin
   )
   select count(*), coalesce(bool_or(status = 'failed' and critical), false),
          coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))) filter (where status <> 'pending'), '[]')
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error)))
+           filter (where status <> 'pending'), '[]')
     into v_lost, v_critical, v_events from lost;
   if jsonb_array_length(v_events) > 0 then
     v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
   end if;
-  -- That something may go on, or that a parked step's time has come, is no loss: what is lost after it is to be found as soon as ever.
+  -- That something may go on, or that a parked step's time has come, is no loss: what is lost after it is to be found
+  -- as soon as ever.
   update turns x set generation = x.generation + 1, compiled_at = v_at,
          recoveries = x.recoveries + (v_lost > 0 or not (p_resumed or exists (
-           select from steps where turn_id = p_turn and status = 'pending' and not_before > t.compiled_at and not_before <= v_at)))::int,
+           select from steps
+            where turn_id = p_turn and status = 'pending' and not_before > t.compiled_at
+              and not_before <= v_at)))::int,
          open_steps = x.open_steps - jsonb_array_length(v_events)
    where x.id = p_turn returning * into t;
   if t.open_steps = 0 then
@@ -122,18 +132,20 @@ begin
     perform hot.rest(p_turn, v_at);
   end if;
   return jsonb_build_object(
-    'generation', t.generation, 'placement', t.placement, 'max_parallel', t.max_parallel, 'respond', v_respond, 'events', hot.append_events(t, v_events, v_at),
-    'nodes', (select coalesce(jsonb_agg(jsonb_build_object('id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect,
-                       'inline', s.inline,
-                       'limit_ms', case when s.queue = 'tools.cpu' and not s.inline then s.timeout_ms * (1 + jsonb_array_length(s.fallbacks)) end,
+    'generation', t.generation, 'placement', t.placement, 'max_parallel', t.max_parallel, 'respond', v_respond,
+    'events', hot.append_events(t, v_events, v_at),
+    'nodes', (select coalesce(jsonb_agg(jsonb_build_object(
+                       'id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect, 'inline', s.inline,
+                       'limit_ms', case when s.queue = 'tools.cpu' and not s.inline then
+                                     s.timeout_ms * (1 + jsonb_array_length(s.fallbacks)) end,
                        'is_pinned', s.status <> 'pending' or coalesce(s.not_before > v_at, false),
                        'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                                          and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
                 from steps s where s.turn_id = p_turn and not hot.is_final(s.status)));
 end $$;
 
--- Ends the lost calls of a closed turn. They are not made again and nobody asks the backend: what became of them is unknown,
--- until an operator decides. Out: events; null: the turn runs, and hot.reclaim is for it.
+-- Ends the lost calls of a closed turn. They are not made again and nobody asks the backend: what became of them is
+-- unknown, until an operator decides. Out: events; null: the turn runs, and hot.reclaim is for it.
 create function hot.give_up(p_turn uuid) returns jsonb language plpgsql as $$
 declare
   t turns;
@@ -152,12 +164,14 @@ begin
     returning s.*
   )
   select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))), '[]') into v_events from lost;
+           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))), '[]')
+    into v_events from lost;
   update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
   return hot.append_events(t, v_events, v_at);
 end $$;
 
--- Takes a turn whose responder was lost, or that was postponed, which is no loss. Out: its new fence; null: it is held, or has ended.
+-- Takes a turn whose responder was lost, or that was postponed, which is no loss. Out: its new fence; null: it is held,
+-- or has ended.
 create function hot.take_over(p_turn uuid, p_lease_ms int) returns int language sql as $$
   update turns t set attempt = t.attempt + 1, recoveries = t.recoveries + (t.error is null)::int,
          lease_until = clock_timestamp() + make_interval(secs => p_lease_ms / 1000.0 * power(2, least(t.recoveries, 6)))
@@ -165,8 +179,9 @@ create function hot.take_over(p_turn uuid, p_lease_ms int) returns int language 
   returning t.attempt
 $$;
 
--- Gives a turn whose planner was lost, or that was postponed, back to the queue; false where it is held, or planned. One that has a plan already stays in
--- planning: a queued turn is one that nobody has begun, and takes further messages.
+-- Gives a turn whose planner was lost, or that was postponed, back to the queue; false where it is held, or planned.
+-- One that has a plan already stays in planning: a queued turn is one that nobody has begun, and takes further
+-- messages.
 create function hot.requeue(p_turn uuid) returns boolean language sql as $$
   with given_back as (
     update turns t set status = case t.revision when 0 then 'queued' else 'planning' end, sent_at = clock_timestamp(),
