@@ -1,4 +1,4 @@
-"""The command line: `turnloom COMMAND`. Exit codes: 0 done, 1 the work failed, 2 wrong usage or settings."""
+"""Run the command line `turnloom COMMAND`. Exit codes: 0 done, 1 the work failed, 2 wrong usage or settings."""
 
 import importlib
 from collections.abc import Iterator
@@ -40,17 +40,17 @@ COMMANDS = {
     "doctor": "workers.cli.doctor:doctor",
     "offline-llm": "workers.cli.offline:offline_llm",
 }
-"""Name -> module:command. A command's module is imported when it is wanted, so that each starts quickly."""
+"""Name -> module:command. A command's module is imported only when it is used, so that each command starts quickly."""
 
 
 class _WrongUsage(click.ClickException):
-    """A sentence about settings that are wrong."""
+    """An error that says which setting is wrong."""
 
     exit_code = 2
 
 
 class _Commands(click.Group):
-    """Finds commands in `COMMANDS`, and turns our errors into a sentence and an exit code."""
+    """The group of all commands, which turns our errors into a sentence and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -82,6 +82,6 @@ def _faults() -> Iterator[None]:
 @click.version_option(package_name="turnloom")
 def main() -> None:
     """Answer messages at high volume: planned by a language model, run on Celery workers, recorded in Postgres."""
-    # What is printed is the command's answer; what is logged is not. Of settings that are wrong the doctor tells.
+    # Printed lines are the command's answer; logged lines are not. The doctor reports wrong settings.
     with suppress(Misconfigured):
         configure_logging()

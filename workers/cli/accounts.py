@@ -1,4 +1,7 @@
-"""`turnloom account …` and `turnloom secrets …`: users' accounts with outside services, and what encrypts them."""
+"""Manage users' accounts with outside services, and the keys that encrypt their secrets.
+
+Commands: `turnloom account …` and `turnloom secrets …`.
+"""
 
 from collections.abc import Mapping
 from typing import IO, Any
@@ -20,7 +23,7 @@ from workers.cli.output import json_option, print_json, print_rows
 _COLUMNS = ["integration", "status", "settings", "has_secret", "updated_at"]
 _FIRST = UUID(int=0)
 
-_of_tenant = click.option("--tenant", "tenant_name", required=True, help="Whose user.")
+_of_tenant = click.option("--tenant", "tenant_name", required=True, help="Tenant of the user.")
 
 
 @click.group
@@ -32,13 +35,13 @@ def account() -> None:
 @click.argument("user_id")
 @click.argument("integration")
 @_of_tenant
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="What is no secret; may be repeated.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Setting that is not secret; repeatable.")
 @click.option(
     "--secret",
     type=click.File(encoding="utf-8"),
     help="A file with the secret as a JSON object; `-` reads it from standard input.",
 )
-@click.option("--inactive", is_flag=True, help="Keep it, and let no tool use it.")
+@click.option("--inactive", is_flag=True, help="Keep the account, but let no tool use it.")
 def put_account(
     user_id: str,
     integration: str,
@@ -48,7 +51,7 @@ def put_account(
     *,
     inactive: bool,
 ) -> None:
-    """Connect a user's account, in place of the one there was. The secret is kept encrypted."""
+    """Connect a user's account, or replace it. The secret is kept encrypted."""
     request = _request(dict(_setting(each) for each in settings), secret, "inactive" if inactive else "active")
     if "url" in request.settings:
         check_url(request.settings["url"])
@@ -81,22 +84,22 @@ def remove_account(user_id: str, integration: str, tenant_name: str) -> None:
 
 @click.group("secrets")
 def secret_keys() -> None:
-    """Manage the keys that users' tokens and passwords are encrypted with."""
+    """Manage the keys that encrypt users' tokens and passwords."""
 
 
 @secret_keys.command("new-key")
 def new_key() -> None:
-    """Make a key for TURNLOOM_SECRET_KEYS, and print it."""
+    """Generate a key for TURNLOOM_SECRET_KEYS and print it."""
     click.echo(secrets.new_key())
 
 
 @secret_keys.command("rotate")
 @json_option
 def rotate(as_json: bool) -> None:
-    """Encrypt with the first of TURNLOOM_SECRET_KEYS whatever another key encrypted.
+    """Encrypt every secret that another key encrypted with the first of TURNLOOM_SECRET_KEYS.
 
-    May be stopped and run again at any time, beside running workers. Every process must know the new key before, and
-    the old one until it is done. Exit code 1 where a secret cannot be read with any of the keys.
+    This may be stopped and run again at any time, also beside running workers. Every process must know the new key
+    before you begin, and the old one until this is done. Exits with 1 if no key can read one of the secrets.
     """
     done, last = 0, _FIRST
     unreadable: list[UUID] = []
@@ -110,13 +113,13 @@ def rotate(as_json: bool) -> None:
     if as_json:
         print_json({"rotated": done, "unreadable": unreadable})
     else:
-        click.echo(f"{done} secrets are encrypted anew")
+        click.echo(f"{done} secrets are now encrypted with the first key")
     if unreadable:
         raise Unavailable(f"none of the keys made the secrets of the accounts {', '.join(map(str, unreadable))}")
 
 
 def shown_account(account: Account) -> dict[str, Any]:
-    """Return what may be seen of an account: all but its secret."""
+    """Return everything about an account except its secret."""
     shown = {name: getattr(account, name) for name in ("id", "integration", "status", "settings", "updated_at")}
     return shown | {"has_secret": account.sealed is not None}
 
@@ -129,12 +132,12 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _request(settings: Mapping[str, str], secret: IO[str] | None, status: str) -> AccountRequest:
-    """Return what is to be connected. What is wrong is named without its value, which may be a secret."""
+    """Return the account to connect. Errors name the faulty field but not its value, which may be a secret."""
     try:
         given = None if secret is None else orjson.loads(secret.read())
         return AccountRequest.model_validate({"settings": settings, "secret": given, "status": status})
     except orjson.JSONDecodeError:
-        raise Invalid('the secret is no JSON object, such as {"password": "…"}') from None
+        raise Invalid('the secret is not a JSON object; write one such as {"password": "…"}') from None
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors(include_input=False)]
         raise Invalid("; ".join(faults)) from None

@@ -1,4 +1,4 @@
-"""`turnloom migrate`, `tenant …`, `key …`: what an operator does before the first turn."""
+"""Migrate the database, and manage tenants and keys: `turnloom migrate`, `tenant …`, `key …`."""
 
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -21,7 +21,7 @@ from workers.cli.usage import budget
 @click.command
 @click.option("--with-dev-key", is_flag=True, hidden=True, help="Also make TURNLOOM_DEV_KEY a key with all scopes.")
 def migrate(with_dev_key: bool) -> None:
-    """Bring the database up to date. Needs TURNLOOM_OWNER_DATABASE_URL, where the owner is another role."""
+    """Bring the database up to date. Set TURNLOOM_OWNER_DATABASE_URL if another role owns the tables."""
     application_role = urlsplit(settings().database_url).username or APPLICATION_ROLE
     upgrade(settings().owner_database_url or settings().database_url, application_role)
     if settings().database_pooled:
@@ -41,7 +41,7 @@ def migrate(with_dev_key: bool) -> None:
 
 @click.group
 def tenant() -> None:
-    """Manage tenants: each sees only what is its own."""
+    """Manage tenants. Each sees only its own data."""
 
 
 @tenant.command("create")
@@ -71,7 +71,7 @@ tenant.add_command(budget)
 
 @click.group
 def key() -> None:
-    """Manage the keys of the API."""
+    """Manage API keys."""
 
 
 def _scopes(_context: click.Context, _parameter: click.Parameter, value: str) -> list[str]:
@@ -84,12 +84,12 @@ def _scopes(_context: click.Context, _parameter: click.Parameter, value: str) ->
 
 
 @key.command("create")
-@click.option("--tenant", "tenant_name", required=True, help="Whose key it is.")
-@click.option("--scopes", required=True, callback=_scopes, help=f"What it may do, with commas: {', '.join(SCOPES)}.")
-@click.option("--name", default="key", show_default=True, help="What you call it.")
+@click.option("--tenant", "tenant_name", required=True, help="Tenant that the key belongs to.")
+@click.option("--scopes", required=True, callback=_scopes, help=f"Scopes, separated by commas: {', '.join(SCOPES)}.")
+@click.option("--name", default="key", show_default=True, help="Name of the key.")
 @json_option
 def create_key(tenant_name: str, scopes: list[str], name: str, as_json: bool) -> None:
-    """Create a key. It is shown once: only its digest is kept."""
+    """Create a key. It is shown only once: the database keeps nothing but its digest."""
     with transaction() as db:
         key_id, plain = keys.create(db, tenants.find(db, tenant_name).id, name, scopes)
     if as_json:
@@ -99,10 +99,10 @@ def create_key(tenant_name: str, scopes: list[str], name: str, as_json: bool) ->
 
 
 @key.command("list")
-@click.option("--tenant", "tenant_name", required=True, help="Whose keys.")
+@click.option("--tenant", "tenant_name", required=True, help="Tenant whose keys to list.")
 @json_option
 def list_keys(tenant_name: str, as_json: bool) -> None:
-    """List a tenant's keys, the revoked ones too."""
+    """List a tenant's keys, including the revoked ones."""
     columns = ["id", "name", "scopes", "created_at", "revoked_at"]
     with transaction() as db:
         found = keys.of_tenant(db, tenants.find(db, tenant_name).id)
@@ -114,7 +114,7 @@ def list_keys(tenant_name: str, as_json: bool) -> None:
 @click.argument("key_id", type=click.UUID)
 @json_option
 def revoke_key(key_id: UUID, as_json: bool) -> None:
-    """Make a key worthless from now on."""
+    """Revoke a key, from now on."""
     with transaction() as db:
         keys.revoke(db, key_id)
     if as_json:

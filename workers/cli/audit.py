@@ -1,4 +1,4 @@
-"""`turnloom audit …`: whether anybody has touched the audit log, and what to keep elsewhere to tell by."""
+"""Verify the audit log, and print anchors to keep elsewhere: `turnloom audit …`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -21,12 +21,12 @@ from workers.cli.output import json_anyway, json_option, print_json, print_rows
 
 _COLUMNS = ["tenant_id", "conversation_id", "seq", "message"]
 _AT_ONCE = 100
-_MISSING = "TURNLOOM_AUDIT_KEY is not set: give it the key that the workers have"
+_MISSING = "TURNLOOM_AUDIT_KEY is not set: set it to the key that the workers use"
 
 
 @click.group
 def audit() -> None:
-    """The audit log: each conversation's records, chained by their hashes, and each tenant's signed heads."""
+    """Verify the audit log: the records of each conversation, chained by hashes, and each tenant's signed heads."""
 
 
 @audit.command
@@ -48,10 +48,10 @@ def verify(
     files: tuple[IO[bytes], ...],
     as_json: bool,
 ) -> None:
-    """Find every record that was changed, left out or put elsewhere. Exit code 1 where there is one.
+    """Find every record that was changed, left out or moved. Exits with 1 if there is one.
 
-    What was cut at its end, removed as a whole or written anew is found by the signed heads, which are made about once
-    a minute; what was done to these as well, by an anchor.
+    The signed heads, which are written about once a minute, reveal a chain that was cut at its end, removed or
+    rewritten. Anchors reveal changes to the heads themselves.
     """
     if settings().audit_key is None:
         click.echo(f"the heads' signatures are not verified: {_MISSING}", err=True)
@@ -75,7 +75,7 @@ def verify(
 @click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: everybody's]")
 @json_anyway
 def anchor(tenant_name: str | None) -> None:
-    """Sign where all chains stand, and print each tenant's last head, a line of JSON each, for keeping elsewhere."""
+    """Sign the current state of all chains, and print each tenant's last head as a line of JSON, to keep elsewhere."""
     key = settings().audit_key
     if key is None:
         raise Unavailable(_MISSING)
@@ -88,7 +88,7 @@ def anchor(tenant_name: str | None) -> None:
 
 
 def _anchors(file: IO[bytes], scope: Scope) -> Iterator[Anchor]:
-    """Read the heads of a file; lines that are none, as logs have them, are passed over."""
+    """Read the heads in a file. Other lines, as logs have them, are skipped."""
     for line in file:
         if b'"signature"' not in line:
             continue
@@ -96,7 +96,7 @@ def _anchors(file: IO[bytes], scope: Scope) -> Iterator[Anchor]:
             kept = orjson.loads(line)
             found = Anchor(UUID(kept["tenant_id"]), int(kept["number"]), bytes.fromhex(kept["signature"]))
         except (ValueError, LookupError, TypeError):
-            raise Invalid(f"{file.name}: a line with a signature is no head as `audit anchor` prints it") from None
+            raise Invalid(f"{file.name}: a line with a signature is not a head that `audit anchor` printed") from None
         if scope.tenant_id in (None, found.tenant_id):
             yield found
 
@@ -105,7 +105,7 @@ def _of_heads(tenant_id: UUID, conversation_id: str | None) -> Iterator[AuditFau
     key = settings().audit_key
     head = None
     while True:
-        # A snapshot for each page: old ones of the whole log would be in the way of those who write.
+        # Each page has its own snapshot: an old one over the whole log would hinder writers.
         with snapshot() as db:
             faults, head = audit_heads.verify_heads(db, tenant_id, head, key.encode() if key else None, conversation_id)
         yield from faults

@@ -1,4 +1,4 @@
-"""`turnloom agents`, `turnloom plan`: who plans, and what would be planned."""
+"""Show agents, and draft a plan without running it: `turnloom agents`, `turnloom plan`."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +24,7 @@ from workers.turns.process_parts import llm, registry
 
 @click.group
 def agents() -> None:
-    """Show the agents, and put a tenant's own in their place."""
+    """Show the agents, and replace them by a tenant's own."""
 
 
 @agents.command("list")
@@ -52,11 +52,11 @@ add_changing(agents, "agents/")
 @click.command
 @click.argument("message")
 @click.option("--agent", default=None, help="Agent that plans.  [default: TURNLOOM_DEFAULT_AGENT]")
-@click.option("--mode", type=click.Choice(["auto", "plan"]), default=None, help="How to work on it.")
+@click.option("--mode", type=click.Choice(["auto", "plan"]), default=None, help="Mode to plan in.")
 @for_tenant
 @json_option
 def plan(message: str, agent: str | None, mode: Mode | None, tenant_name: str | None, as_json: bool) -> None:
-    """Show the plan and the canvas for a message. Nothing runs, nothing is recorded."""
+    """Show the plan and the canvas for a message. This runs and records nothing."""
     tailored = in_effect(tenant_name)[1]
     profile = tailored.agents.get(agent or settings().default_agent)
     drafted = _draft(profile, tailored, message, mode)

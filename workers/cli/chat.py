@@ -1,4 +1,4 @@
-"""`turnloom chat`: talk to an agent on a running stack."""
+"""Talk to an agent on a running stack: `turnloom chat`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,17 +15,17 @@ from workers.cli.turn_view import show_events, show_turn
 from workers.embedded.home import published
 
 _DATA_DIR = Path(".turnloom")
-"""Where `turnloom up` keeps its data unless told otherwise."""
+"""Where `turnloom up` keeps its data by default."""
 
 
 @click.command
 @click.option("--agent", default=None, help="Agent that answers.  [default: the conversation's own, or generic]")
-@click.option("--conversation", default=None, help="Conversation to go on with.  [default: a new one]")
-@click.option("--user", default=None, help="Id of the user whom the agent acts for, such as noa of the demo.")
-@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL, or the stack's here]")
+@click.option("--conversation", default=None, help="Conversation to continue.  [default: a new one]")
+@click.option("--user", default=None, help="Id of the user that the agent acts for, such as noa in the demo.")
+@click.option("--url", default=None, help="URL of the API.  [default: TURNLOOM_API_URL, or the stack's here]")
 @click.option("--key", default=None, help="Key to the API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
 def chat(agent: str | None, conversation: str | None, user: str | None, url: str | None, key: str | None) -> None:
-    """Chat in the terminal; each answer shows its plan and its steps as they happen. Ctrl-D ends it."""
+    """Chat in the terminal. Each answer shows its plan and its steps as they happen. Ctrl-D ends the chat."""
     console = Console()
     to = {"conversation_id": conversation or str(new_id()), "agent": agent, "user": {"id": user} if user else None}
     with Api(find_url(url), find_key(key)) as api:
@@ -37,16 +37,16 @@ def chat(agent: str | None, conversation: str | None, user: str | None, url: str
 
 
 def find_url(given: str | None) -> str:
-    """Return where the API answers that a command talks to: as given or set, else the stack of this directory's."""
+    """Return the URL of the API: the one given, else the one set, else that of the stack in this directory."""
     running = None if "api_url" in settings().model_fields_set else published(_DATA_DIR)
     return given or (running.url if running else settings().api_url)
 
 
 def find_key(given: str | None) -> str:
-    """Return the key that a command uses: as given or set, else that of the stack which runs in this directory.
+    """Return the key to the API: the one given, else the one set, else that of the stack in this directory.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no key.
     """
     running = published(_DATA_DIR)
     found = given or settings().api_key or settings().dev_key or (running.key if running else None)
@@ -56,7 +56,7 @@ def find_key(given: str | None) -> str:
 
 
 def answer(console: Console, api: Api, request: Mapping[str, Any]) -> bool:
-    """Post a message, show its turn as it happens, and tell whether it succeeded. Errors are shown."""
+    """Post a message, show its turn as it happens, and return whether it succeeded. Errors are shown."""
     try:
         accepted = api.post_turn(**{name: value for name, value in request.items() if value is not None})
         show_events(console, api.events(accepted["turn_id"]))

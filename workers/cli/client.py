@@ -1,4 +1,4 @@
-"""A client of our own API, for the commands that talk to a running stack."""
+"""Talk to our own API, for the commands that use a running stack."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _RECONNECTS = 5
 
 
 class Api:
-    """Posts turns and follows them. Errors are `Unavailable` with the server's own sentence."""
+    """A client that posts turns and follows them. Errors are `Unavailable` with the server's own sentence."""
 
     def __init__(self, url: str, key: str) -> None:
         self.url = url.rstrip("/")
@@ -31,7 +31,7 @@ class Api:
         self._http.close()
 
     def post_turn(self, **request: Any) -> dict[str, Any]:
-        """Post a message; return the acceptance."""
+        """Post a message and return what the API says on accepting it."""
         return self._answer("POST", "/v1/turns", json=request)
 
     def turn(self, turn_id: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Api:
         return items
 
     def events(self, turn_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield (type, data) until the turn is final; a broken connection is taken up where it broke."""
+        """Yield (type, data) until the turn is final. A broken connection is resumed where it broke."""
         last = ""
         for _ in range(_RECONNECTS):
             try:
@@ -68,7 +68,7 @@ class Api:
                         return
             except httpx2.TransportError:
                 continue
-        raise Unavailable(f"{self.url} broke off the events of turn {turn_id} {_RECONNECTS} times")
+        raise Unavailable(f"{self.url} interrupted the events of turn {turn_id} {_RECONNECTS} times")
 
     def _stream(self, turn_id: str, last: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
         headers = {"Last-Event-ID": last} if last else {}

@@ -1,4 +1,4 @@
-"""`turnloom demo`: one conversation of each shipped agent on the embedded stack, then the stack to play with."""
+"""Hold one conversation with each shipped agent, then keep the stack running to play with: `turnloom demo`."""
 
 import signal
 import time
@@ -19,7 +19,7 @@ from workers.embedded import StackOptions, foreground
 
 _CONVERSATIONS = Path(__file__).parent / "demo.yaml"
 _LATENCY_MS = 300
-"""The shipped travel data answers at once; a pause like a provider's makes visible what runs side by side."""
+"""The shipped travel data answers at once. A provider's delay makes it visible which steps run side by side."""
 
 
 @click.command
@@ -55,7 +55,7 @@ def demo(once: bool, port: int) -> None:
 def _converse(
     console: Console, api: Api, agent: str, messages: list[str], user: Mapping[str, str] | None = None
 ) -> int:
-    """Hold one conversation; return how many of its turns failed."""
+    """Hold one conversation and return how many of its turns failed."""
     to = {"conversation_id": str(new_id()), "agent": agent, "user": user}
     failed = 0
     for message in messages:

@@ -1,4 +1,4 @@
-"""The people of the embedded stack's tenant, from directory.yaml: with whom the demo arranges things."""
+"""Fill the directory of the embedded stack's tenant with the demo's people, from directory.yaml."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ _FILE = Path(__file__).parent / "directory.yaml"
 
 
 def put_demo_directory(db: Transaction, tenant_id: UUID) -> None:
-    """Put the demo's people into a tenant's directory. Those who are there stay as they are."""
+    """Put the demo's people into a tenant's directory. People who are there already stay as they are."""
     read: dict[str, Any] = yaml.safe_load(_FILE.read_text("utf-8"))
     new = {user_id for user_id in read["users"] if users.find_user(db, tenant_id, user_id) is None}
     for user_id in sorted(new):

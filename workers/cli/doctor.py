@@ -1,4 +1,4 @@
-"""`turnloom doctor`: look at everything a process of ours depends on, and say how to mend what fails."""
+"""Check everything that our processes depend on, and say how to fix what fails: `turnloom doctor`."""
 
 import importlib.metadata
 import re
@@ -20,22 +20,22 @@ from workers.embedded.binaries import postgres_folder, redis_server
 
 _PYTHON = (3, 11)
 _OPEN_FILES = 4_096
-_ROLE = "let DATABASE_URL name the role `turnloom`, TURNLOOM_OWNER_DATABASE_URL the owner"
-_MODEL = "look at OPENAI_API_KEY, OPENAI_BASE_URL and TURNLOOM_LLM_MODEL; TURNLOOM_OFFLINE_MODEL=true is for demos"
+_ROLE = "let DATABASE_URL name the role `turnloom`, and TURNLOOM_OWNER_DATABASE_URL the owner"
+_MODEL = "check OPENAI_API_KEY, OPENAI_BASE_URL and TURNLOOM_LLM_MODEL; TURNLOOM_OFFLINE_MODEL=true is for demos"
 _SIGNS = {"ok": "[green]ok  ", "warning": "[yellow]warn", "failed": "[red]FAIL", "skipped": "[dim]skip"}
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look at. `look` returns what it saw, or raises one of our errors."""
+    """One check. `look` returns what it found, or raises one of our errors."""
 
     name: str
     look: Callable[[], str]
     mend: str
     needs: str | None = None
-    """Another check, without which this one cannot be made."""
+    """Another check that must succeed before this one can be made."""
     optional: bool = False
-    """What fails is worth a word, not exit code 1."""
+    """A failure is a warning and does not lead to exit code 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Finding:
 @json_option
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """Check every dependency and setting, and say how to mend what fails."""
+    """Check every dependency and setting, and say how to fix what fails."""
     findings = examine(CHECKS)
     if as_json:
         print_json([asdict(finding) for finding in findings])
@@ -62,11 +62,11 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def examine(checks: Sequence[Check]) -> list[Finding]:
-    """Make the checks in their order; one that needs a check that failed is skipped."""
+    """Make the checks in order. A check is skipped if it needs one that failed."""
     found: dict[str, Finding] = {}
     for check in checks:
         if check.needs and found[check.needs].status != "ok":
-            found[check.name] = Finding(check.name, "skipped", f"cannot be checked without: {check.needs}")
+            found[check.name] = Finding(check.name, "skipped", f"not checked, because this failed: {check.needs}")
         else:
             found[check.name] = _finding(check)
     return list(found.values())
@@ -78,7 +78,7 @@ def _finding(check: Check) -> Finding:
     except TurnloomError as error:
         return Finding(check.name, "warning" if check.optional else "failed", str(error), check.mend)
     except Exception as error:  # noqa: BLE001 - whatever a check meets, the others are made
-        return Finding(check.name, "failed", f"{type(error).__name__}: the check itself broke", check.mend)
+        return Finding(check.name, "failed", f"the check itself raised {type(error).__name__}", check.mend)
 
 
 def _print(findings: Sequence[Finding]) -> None:
@@ -112,19 +112,19 @@ def _installed(name: str) -> bool:
 
 
 def _settings() -> str:
-    return f"{len(settings().model_fields_set)} set, all others at their defaults"
+    return f"{len(settings().model_fields_set)} set, all others have their defaults"
 
 
 def _names() -> str:
     if unknown := misspelt():
         raise Unavailable("; ".join(unknown))
-    return "each is known"
+    return "all names are known"
 
 
 def _open_files() -> str:
     soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < _OPEN_FILES:
-        raise Unavailable(f"a process may open {soft} files; each open event stream is one")
+        raise Unavailable(f"a process may open only {soft} files; each open event stream takes one")
     return str(soft)
 
 
@@ -135,10 +135,10 @@ def _embedded() -> str:
 CHECKS = (
     Check("python", _python, "install Python 3.11 or newer"),
     Check("packages", _packages, "run `make setup`, or `pip install turnloom`"),
-    Check("settings", _settings, "mend or unset the variable; docs/reference/settings.md has them all"),
-    Check("names of settings", _names, "mend or unset the variable", optional=True),
-    Check("open files", _open_files, "`ulimit -n 65536` before the start, or LimitNOFILE= of the unit", optional=True),
-    Check("embedded servers", _embedded, "needed by `turnloom up`, the demo and the tests only", optional=True),
+    Check("settings", _settings, "correct or unset the variable; docs/reference/settings.md lists them all"),
+    Check("names of settings", _names, "correct or unset the variable", optional=True),
+    Check("open files", _open_files, "run `ulimit -n 65536` before the start, or set LimitNOFILE=", optional=True),
+    Check("embedded servers", _embedded, "only `turnloom up`, the demo and the tests need them", optional=True),
     Check("database", servers.database, "set DATABASE_URL, or run `turnloom up`, which brings its own", "settings"),
     Check("connections", servers.connections, "docs/how-to/run-in-production.md#behind-a-pooler", needs="database"),
     Check("schema", servers.schema, "run `turnloom migrate`", needs="connections"),
@@ -150,13 +150,13 @@ CHECKS = (
     Check("beat", servers.beat, "start `turnloom beat`, once", "schema", True),
     Check("language model", parts.language_model, _MODEL, needs="settings"),
     Check("prices", parts.prices, "set TURNLOOM_LLM_PRICES: docs/how-to/bound-what-it-costs.md", "settings", True),
-    Check("agents", parts.agents, "mend the file, or let TURNLOOM_PROMPTS_DIR name the folder prompts/", "settings"),
-    Check("overrides", parts.overrides, "`turnloom prompts list --tenant NAME` shows what is refused", "schema", True),
-    Check("secret keys", parts.secret_keys, "docs/how-to/let-it-act-for-a-user.md tells of the keys", "schema", True),
-    Check("audit key", parts.audit_key, "docs/how-to/keep-the-audit-log.md shows the key's life", "settings", True),
+    Check("agents", parts.agents, "fix the file, or let TURNLOOM_PROMPTS_DIR name the folder prompts/", "settings"),
+    Check("overrides", parts.overrides, "`turnloom prompts list --tenant NAME` shows why", "schema", True),
+    Check("secret keys", parts.secret_keys, "read docs/how-to/let-it-act-for-a-user.md", "schema", True),
+    Check("audit key", parts.audit_key, "set one: docs/how-to/keep-the-audit-log.md", "settings", True),
     Check("link secret", parts.link_secret, "set it to any secret, the same for every process", "settings", True),
-    Check("packs", parts.packs, "mend TURNLOOM_PACKS, or the package that brings the pack", needs="settings"),
-    Check("MCP servers", parts.mcp_servers, "mend what TURNLOOM_MCP_SERVERS names: docs/how-to/mcp.md", needs="packs"),
-    Check("tools of agents", parts.tools_of_agents, "mend the agent's file, or enable the pack", "packs", True),
-    Check("hooks", parts.hooks, "mend TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),
+    Check("packs", parts.packs, "fix TURNLOOM_PACKS, or the package that brings the pack", needs="settings"),
+    Check("MCP servers", parts.mcp_servers, "fix the file of TURNLOOM_MCP_SERVERS: docs/how-to/mcp.md", needs="packs"),
+    Check("tools of agents", parts.tools_of_agents, "fix the agent's file, or enable the pack", "packs", True),
+    Check("hooks", parts.hooks, "fix TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),
 )

@@ -1,4 +1,4 @@
-"""`turnloom documents …`: what research can search."""
+"""Manage the documents that research searches: `turnloom documents …`."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -23,11 +23,11 @@ def documents() -> None:
 
 @documents.command("load")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--tenant", help="Name of the tenant whose documents they are.  [default: every tenant without its own]")
-@click.option("--name", help="What the collection is called.  [default: the folder's name]")
-@click.option("--language", default="english", show_default=True, help="Language whose words they are made of.")
+@click.option("--tenant", help="Tenant that the documents belong to.  [default: every tenant without its own]")
+@click.option("--name", help="Name of the collection.  [default: the folder's name]")
+@click.option("--language", default="english", show_default=True, help="Language of the documents.")
 def load_documents(folder: Path, tenant: str | None, name: str | None, language: str) -> None:
-    """Load a folder's Markdown, text and HTML files as a collection. What is no longer in the folder goes."""
+    """Load a folder's Markdown, text and HTML files as a collection. Documents no longer in the folder are removed."""
     owner = _owner(tenant)
     collection = Collection(name=name or folder.resolve().name, owner=owner, folder=folder, language=language)
     console = Console(stderr=True, soft_wrap=True)
@@ -43,7 +43,7 @@ def load_documents(folder: Path, tenant: str | None, name: str | None, language:
 @click.option("--tenant", required=True, help="Name of the tenant.")
 @json_option
 def list_documents(tenant: str, as_json: bool) -> None:
-    """List the documents that a tenant's turns see: its own, or everyone's where it has none."""
+    """List the documents that a tenant's turns can search: its own, or everyone's if it has none."""
     with transaction() as db:
         found = ledger.listed(db, tenants.find(db, tenant).id)
     print_rows(["id", "title", "language", "modified", "passages"], [asdict(each) for each in found], as_json=as_json)

@@ -1,4 +1,4 @@
-"""`turnloom eval`: hold golden conversations, and say which were not answered as expected."""
+"""Hold golden conversations, and report which were not answered as expected: `turnloom eval`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,19 +27,19 @@ from workers.evals.runner import Held, hold
     "files",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Conversations of your own.  [default: those under prompts/golden]",
+    help="File or folder of your own conversations.  [default: those under prompts/golden]",
 )
 @click.option("--base-url", default=None, help="Language model: an endpoint that speaks the OpenAI protocol.")
 @click.option("--url", default=None, help="A running API, instead of a throw-away stack on this machine.")
 @click.option("--key", default=None, help="Key to that API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
-@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="How often to hold each.")
+@click.option("--repeat", type=click.IntRange(1, 1000), default=1, show_default=True, help="Times to hold each one.")
 @json_option
 def evaluate(
     agents: tuple[str, ...], files: tuple[Path, ...], repeat: int, *, as_json: bool, **where: str | None
 ) -> None:
     """Hold golden conversations with the agents and check what the turns did, and what the replies mention.
 
-    Exit code 1 where a conversation was not answered as expected.
+    Exits with 1 if a conversation was not answered as expected.
     """
     if where["url"] and where["base_url"]:
         raise click.UsageError("a running API has its language model already: give --url or --base-url")
@@ -98,7 +98,7 @@ def _line(held: Held) -> dict[str, Any]:
 
 
 def _percentile(ordered: Sequence[float], percent: int) -> float | None:
-    """Return the value that so many percent are not above."""
+    """Return the value that this percentage of the values does not exceed."""
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None
 
 

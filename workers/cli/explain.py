@@ -1,4 +1,4 @@
-"""`turnloom explain`: why a turn is not further on than it is."""
+"""Explain what a turn is waiting for: `turnloom explain`."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ from workers.dispatch import ALIVE
 @click.argument("turn_id", type=click.UUID)
 @json_option
 def explain_turn(turn_id: UUID, as_json: bool) -> None:
-    """Say why a turn is not further on. Reads the ledger and the queues; works without the API."""
+    """Explain what a turn is waiting for. This reads the ledger and the queues, and works without the API."""
     with snapshot() as db:
         turn = turns.get(db, turn_id)
         if turn is None:

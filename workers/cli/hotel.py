@@ -1,4 +1,4 @@
-"""`turnloom hotel …`: the hotels that a tenant lets rooms of."""
+"""Manage the hotels whose rooms a tenant offers: `turnloom hotel …`."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ def hotel() -> None:
 
 @hotel.command("load")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--tenant", required=True, help="Name of the tenant whose hotel it is.")
+@click.option("--tenant", required=True, help="Tenant that the hotel belongs to.")
 def load_hotel(file: Path, tenant: str) -> None:
-    """Load a hotel from a file, in the place of the tenant's hotel of that id. What guests have taken stays."""
+    """Load a hotel from a file. It replaces the tenant's hotel of the same id; what guests have booked stays."""
     catalogue = read_catalogue(file)
     with transaction() as db:
         changed = inventory.load(db, tenants.find(db, tenant).id, catalogue)
@@ -30,7 +30,7 @@ def load_hotel(file: Path, tenant: str) -> None:
 @click.option("--tenant", required=True, help="Name of the tenant.")
 @json_option
 def list_hotels(tenant: str, as_json: bool) -> None:
-    """List the hotels that a tenant's turns see: its own, or the demo hotel where it has none."""
+    """List the hotels that a tenant's turns see: its own, or the demo hotel if it has none."""
     with transaction() as db:
         hotels = inventory.hotels_of(db, tenants.find(db, tenant).id)
     rows = [{"id": found.id, "name": found.name, "currency": found.currency} for found in hotels]

@@ -1,4 +1,4 @@
-"""`turnloom mcp`: our tools as an MCP server, and the tools of other MCP servers as ours."""
+"""Offer our tools as an MCP server, and import the tools of other MCP servers: `turnloom mcp`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,21 +21,21 @@ _COLUMNS = ("server", "tool", "effect", "approval", "verdict")
 @click.group(invoke_without_command=True)
 @click.option("--http", "port", type=click.IntRange(1, 65535), help="Serve over HTTP on this port of this machine.")
 @click.option("--agent", default=None, help="Agent whose tools are offered.  [default: TURNLOOM_DEFAULT_AGENT]")
-@click.option("--user", default=None, help="Id of the user for whom calls act.")
-@click.option("--url", default=None, help="Where the API answers.  [default: TURNLOOM_API_URL, or the stack's here]")
+@click.option("--user", default=None, help="Id of the user that calls act for.")
+@click.option("--url", default=None, help="URL of the API.  [default: TURNLOOM_API_URL, or the stack's here]")
 @click.option("--key", default=None, help="Key to the API.  [default: TURNLOOM_API_KEY, or the embedded stack's]")
 @click.pass_context
 def mcp(
     context: click.Context, port: int | None, agent: str | None, user: str | None, url: str | None, key: str | None
 ) -> None:
-    """Offer the tools of a running stack to MCP clients: over standard input and output, or over HTTP.
+    """Offer the tools of a running stack to MCP clients, over standard input and output or over HTTP.
 
-    Each call is a turn. Over HTTP each client sends a key of its own, as `Authorization: Bearer KEY`; it needs the
-    scopes plans:submit, turns:write and turns:read. The commands below are for the other direction.
+    Each call is a turn. Over HTTP each client sends its own key as `Authorization: Bearer KEY`. The key needs the
+    scopes plans:submit, turns:write and turns:read. The commands below import tools of other MCP servers.
     """
     if context.invoked_subcommand:
         return
-    # 2 s: the other commands do without.
+    # This import takes 2 s, and the other commands do not need it.
     from workers.cli.mcp_server import Terms, serve_http, serve_stdio  # noqa: PLC0415 - heavy, see above
 
     terms = Terms(find_url(url), agent or settings().default_agent, user)
@@ -50,17 +50,17 @@ def mcp(
 @click.argument("names", metavar="[SERVER]...", nargs=-1)
 @json_option
 def import_tools(names: tuple[str, ...], as_json: bool) -> None:
-    """Ask servers for their tools and write down what may be called: all of TURNLOOM_MCP_SERVERS, or these.
+    """Ask servers for their tools and write the list of what may be called: all of TURNLOOM_MCP_SERVERS, or these.
 
-    What is written is what language models are told and what plans may call, until the next import. Read it, or its
-    difference, before you start with it. The list of a server that does not answer stays as it is.
+    Until the next import, language models are shown what is in this file, and plans may call it. Read the file, or its
+    difference, before you use it. If a server does not answer, its list stays as it is.
     """
     path = _file()
     servers = load_servers(path)
     if unknown := set(names) - servers.keys():
         raise NotFound(f"{path} has no server {', '.join(sorted(unknown))}")
     before = load_pinned(path)
-    # A server that the file no longer names is forgotten.
+    # The list of a server that the file no longer names is dropped.
     after = {name: list(before[name]) for name in servers if name in before}
     rows: list[dict[str, Any]] = []
     is_whole = True
@@ -102,9 +102,9 @@ def list_imported(as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
 def check(file: Path, as_json: bool) -> None:
-    """Say of each definition of a tool in a file whether it could be imported. JSON, or JSON lines.
+    """Check which tool definitions in a file can be imported. The file holds JSON or JSON lines.
 
-    Definitions may be MCP's own, OpenAI's or Anthropic's, or in one of the dialects that resemble them.
+    Definitions may be MCP's, OpenAI's or Anthropic's, or in a dialect that resembles one of these.
     """
     verdicts = judge("file", Server(url="http://unasked"), _definitions(file))
     print_rows(_COLUMNS, [_row("", verdict, "fit to import") for verdict in verdicts], as_json=as_json)
@@ -120,7 +120,7 @@ def _file() -> Path:
 
 
 def _asked(name: str, server: Server) -> list[dict[str, Any]]:
-    # 1.5 s, and not wanted where nobody is asked.
+    # This import takes 1.5 s, and is not needed when no server is asked.
     from tools.mcp.client.tool_list import ask  # noqa: PLC0415 - heavy, see above
 
     return ask(name, server, _LISTING_S)

@@ -1,7 +1,7 @@
-"""Our tools as an MCP server: each call is a turn with a plan of one step, so that it keeps every promise of a turn.
+"""Offer our tools as an MCP server, where each call is a turn with a plan of one step.
 
-It is recorded and audited, its effect happens once, guards stand around it, and a call that needs a person's approval
-waits for it. Nothing runs here: a running stack is asked over its API.
+So a call keeps every promise of a turn: it is recorded and audited, its effect happens once, guards apply, and a call
+that needs a person's approval waits for it. Nothing runs here: the server calls the API of a running stack.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,25 +22,25 @@ from models.errors import Unavailable
 from workers.cli.client import Api
 
 _MOST_CALLS = 200
-"""At the same time; each waits in a thread."""
+"""Calls at the same time; each waits in a thread."""
 _ENDINGS = frozenset({"approval.requested", "turn.succeeded", "turn.failed", "turn.cancelled", "turn.superseded"})
 _STEP = "call"
 
 
 @dataclass(frozen=True)
 class Terms:
-    """The API to call, the agent and the user."""
+    """The API that calls go to, and the agent and the user that they are made for."""
 
     url: str
-    """Of the API."""
+    """URL of the API."""
     agent: str
-    """Whose tools there are, and whose limits count."""
+    """The agent whose tools are offered and whose limits apply."""
     user: str | None
-    """For whom they act."""
+    """The user that calls act for."""
 
 
 def serve_stdio(terms: Terms, key: str) -> None:
-    """Serve one client over standard input and output, until it hangs up."""
+    """Serve one client over standard input and output until it disconnects."""
 
     async def serve() -> None:
         server = make_server(terms, lambda _: key)
@@ -51,12 +51,12 @@ def serve_stdio(terms: Terms, key: str) -> None:
 
 
 def serve_http(terms: Terms, port: int) -> None:
-    """Serve clients of this machine over HTTP, each with the key that it sends."""
+    """Serve clients on this machine over HTTP, each with the key that it sends."""
     uvicorn.run(make_http_app(terms), host="127.0.0.1", port=port, log_level="warning")
 
 
 def make_http_app(terms: Terms) -> Starlette:
-    """Make the ASGI application. It keeps nothing between requests, and takes them from this machine's names only."""
+    """Make the ASGI application. It keeps no state between requests, and accepts only this machine's host names."""
     return make_server(terms, _sent_key).streamable_http_app(stateless_http=True)
 
 
@@ -86,7 +86,7 @@ def make_server(terms: Terms, key_of: Callable[[Any], str]) -> Server[Any]:
 
 
 def exported(name: str) -> str:
-    """Return what a tool is called outside: many clients hand names on to where no dots are allowed."""
+    """Return the name of a tool for clients: many of them pass names on to APIs that allow no dots."""
     return name.replace(".", "__")
 
 
@@ -115,7 +115,7 @@ def _tool(tool: dict[str, Any]) -> types.Tool:
         description=tool["description"],
         input_schema={"type": "object"} | tool["input_schema"],
         output_schema={"type": "object"} | tool["output_schema"],
-        # Of a call that does more than read nothing better is known than what clients assume.
+        # For a call that does more than read, we know nothing better than what clients assume.
         annotations=types.ToolAnnotations(read_only_hint=reads, destructive_hint=None if reads else True),
     )
 

@@ -1,4 +1,4 @@
-"""`set`, `remove`, `diff` and `history`: a tenant's own texts in place of shipped prompts and agents."""
+"""Replace shipped prompts and agents by a tenant's own texts: `set`, `remove`, `diff` and `history`."""
 
 import difflib
 from typing import IO
@@ -15,13 +15,13 @@ from models.runtime.settings import settings
 from planner.tenant_texts import Tailored, assemble
 from workers.cli.output import json_option, print_json, print_rows
 
-for_tenant = click.option("--tenant", "tenant_name", default=None, help="As this tenant has them.")
-_of_tenant = click.option("--tenant", "tenant_name", required=True, help="Whose text it is.")
-_by = click.option("--by", default="operator", show_default=True, help="Who changes it, for the history.")
+for_tenant = click.option("--tenant", "tenant_name", default=None, help="Show them as this tenant has them.")
+_of_tenant = click.option("--tenant", "tenant_name", required=True, help="Tenant that the text belongs to.")
+_by = click.option("--by", default="operator", show_default=True, help="Who makes the change, for the history.")
 
 
 def in_effect(tenant_name: str | None) -> tuple[Overrides, Tailored]:
-    """Return a tenant's own texts and what is in effect for it; what is shipped, where no tenant is named."""
+    """Return a tenant's own texts and what is in effect for it; without a tenant, what is shipped."""
     if tenant_name is None:
         return NO_OVERRIDES, assemble(NO_OVERRIDES, settings().prompts_dir)
     own = read_overrides(_id(tenant_name))
@@ -29,7 +29,7 @@ def in_effect(tenant_name: str | None) -> tuple[Overrides, Tailored]:
 
 
 def add_changing(group: click.Group, folder: str) -> None:
-    """Give a group the commands that change what a tenant has; its names are paths in this folder of prompts/."""
+    """Give a group the commands that change a tenant's texts. Names are paths in this folder of prompts/."""
     group.add_command(_setting(folder))
     group.add_command(_removing(folder))
     group.add_command(_diff(folder))
@@ -44,7 +44,7 @@ def _setting(folder: str) -> click.Command:
     @_by
     @json_option
     def set_text(name: str, file: IO[str], tenant_name: str, by: str, as_json: bool) -> None:
-        """Put a text from a FILE, or `-` for standard input, in place of the shipped one. It is checked first."""
+        """Replace the shipped text by the one in FILE (`-` reads standard input). It is checked first."""
         text = file.read(LARGEST_TEXT + 1)
         _, source = in_effect(tenant_name)[1].with_text(folder + name, text).in_effect(folder + name)
         version = _write(folder + name, text, tenant_name, by)
@@ -63,7 +63,7 @@ def _removing(folder: str) -> click.Command:
     @_by
     @json_option
     def remove(name: str, tenant_name: str, by: str, as_json: bool) -> None:
-        """Take a tenant's own text back: what is shipped counts again. The history keeps it."""
+        """Remove a tenant's own text, so that the shipped one counts again. The history keeps it."""
         found = read_overrides(_id(tenant_name)).texts.get(folder + name)
         if found is None or found.origin != "ledger":
             raise NotFound(f"the ledger has no text of {tenant_name!r} for {folder + name!r}")
@@ -81,12 +81,12 @@ def _diff(folder: str) -> click.Command:
     @click.argument("name")
     @_of_tenant
     def diff(name: str, tenant_name: str) -> None:
-        """Show what a tenant has otherwise than shipped; nothing, where it has no text of its own."""
+        """Show how a tenant's text differs from the shipped one; nothing if it has no text of its own."""
         own = in_effect(tenant_name)[1].in_effect(folder + name)[0]
         try:
             shipped = in_effect(None)[1].in_effect(folder + name)[0]
         except NotFound:
-            shipped = ""  # a style or an agent that only the tenant has
+            shipped = ""  # only the tenant has this style or agent
         before, after = (text.splitlines(keepends=True) for text in (shipped, own))
         path = folder + name
         lines = difflib.unified_diff(before, after, f"shipped/{path}", f"{tenant_name}/{path}")
@@ -101,7 +101,7 @@ def _history(folder: str) -> click.Command:
     @_of_tenant
     @json_option
     def history(name: str, tenant_name: str, as_json: bool) -> None:
-        """List the changes that the ledger has, the newest first. `show NAME --version N` prints a text."""
+        """List the recorded changes, the newest first. `show NAME --version N` prints a text."""
         with transaction() as db:
             rows = overrides.history(db, tenants.find(db, tenant_name).id, folder + name)
         changes = [

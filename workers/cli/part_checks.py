@@ -1,6 +1,6 @@
-"""What the doctor looks at in the parts of a process: language model, agents, packs, hooks, and what they need.
+"""Check the parts of a process for the doctor: language model, agents, packs, hooks, and what they need.
 
-Each check returns what it saw, or raises one of our errors.
+Each check returns what it found, or raises one of our errors.
 """
 
 import time
@@ -24,13 +24,13 @@ _LLM_S = 10.0
 
 
 def language_model() -> str:
-    """Ask the language model for a word: only that shows that it takes the key and knows the model."""
+    """Ask the language model for a word: only an answer proves that it accepts the key and knows the model."""
     config = settings()
     if config.offline:
         if not config.offline_model:
-            raise Unavailable("there is none, so that no worker starts that plans or answers")
-        return "the offline model answers, for demos and tests"
-    # A third of all that a process imports.
+            raise Unavailable("no language model is set: workers that plan or answer will not start")
+        return "the offline model answers; it is for demos and tests"
+    # This is a third of everything that a process imports.
     from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
 
     model = connect(config.model_copy(update={"llm_retries": 0, "llm_max_tokens": 16}))
@@ -55,28 +55,28 @@ def agents() -> str:
 
 
 def tools_of_agents() -> str:
-    """Look for what agents may call and nothing is called like."""
+    """Look for patterns in agents' tools that match no tool."""
     registry = enabled_tools()
     profiles = load_agents(settings().prompts_dir / "agents").profiles.values()
     vain = [f"{agent.name}: {each}" for agent in profiles for each in agent.tools if not registry.allowed([each]).tools]
     if vain:
-        raise Unavailable(f"these patterns fit no tool of the enabled packs: {', '.join(vain)}")
-    return "every pattern fits a tool"
+        raise Unavailable(f"these patterns match no tool of the enabled packs: {', '.join(vain)}")
+    return "every pattern matches a tool"
 
 
 def audit_key() -> str:
-    """Look for what seals the audit log."""
+    """Look for the key that signs the audit log."""
     if settings().audit_key is None:
-        raise Unavailable("TURNLOOM_AUDIT_KEY is not set: what is cut or written anew in the audit log is not found")
-    return "the audit log is sealed"
+        raise Unavailable("TURNLOOM_AUDIT_KEY is not set: a cut or rewritten audit log would go unnoticed")
+    return "the audit log is signed"
 
 
 def link_secret() -> str:
-    """Look for what signs the hotel pack's booking links."""
+    """Look for the secret that signs the hotel pack's booking links."""
     if "hotel" not in settings().packs:
         return "not needed without the pack hotel"
     if not settings().link_secret:
-        raise Unavailable("TURNLOOM_LINK_SECRET is not set, so that the pack hotel makes no booking links")
+        raise Unavailable("TURNLOOM_LINK_SECRET is not set: the pack hotel makes no booking links")
     return "booking links are signed"
 
 
@@ -88,15 +88,15 @@ def prices() -> str:
     except (OSError, ValueError) as error:
         raise Unavailable(f"TURNLOOM_LLM_PRICES: {error}") from error
     if price is None:
-        raise Unavailable(f"the price of {model} is not known, so that what it costs is not either")
+        raise Unavailable(f"the price of {model} is not known: costs are not counted")
     return f"{model} costs {price.prompt:g} and {price.completion:g} USD per million tokens"
 
 
 def overrides() -> str:
-    """Try the tenants' own texts."""
+    """Check the tenants' own texts."""
     folder = settings().tenant_prompts_dir
     if folder is not None and not folder.is_dir():
-        raise Unavailable(f"TURNLOOM_TENANT_PROMPTS_DIR: {folder} is no folder")
+        raise Unavailable(f"TURNLOOM_TENANT_PROMPTS_DIR: {folder} is not a folder")
     with database.transaction() as db:
         found = {row.name: row.id for row in tenants.listed(db)}
     count = 0
@@ -116,7 +116,7 @@ def packs() -> str:
 
 
 def mcp_servers() -> str:
-    """Read what the MCP servers offer."""
+    """Read the imported lists of the MCP servers' tools."""
     counts = Counter(tool.integration for tool in enabled_tools().tools.values() if tool.pack == "mcp")
     return ", ".join(f"{server} ({count} tools)" for server, count in counts.items()) or "none imported"
 
@@ -128,8 +128,8 @@ def hooks() -> str:
 
 
 def secret_keys() -> str:
-    """Look whether users' secrets can be read."""
+    """Check whether users' secrets can be read."""
     with database.transaction() as db:
         if unreadable := integrations.unreadable(db):
-            raise Unavailable(f"none of TURNLOOM_SECRET_KEYS made the secrets of {unreadable} accounts")
-    return "tokens and passwords of users can be kept and read"
+            raise Unavailable(f"none of TURNLOOM_SECRET_KEYS can read the secrets of {unreadable} accounts")
+    return "users' tokens and passwords can be stored and read"

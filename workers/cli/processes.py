@@ -1,6 +1,6 @@
-"""`turnloom web`, `worker`, `beat`, `flower`: become a production process.
+"""Become a production process: `turnloom web`, `worker`, `beat`, `flower`.
 
-Each replaces this one, so that signals reach it.
+Each replaces the process of the command, so that signals reach it.
 """
 
 import os
@@ -29,26 +29,26 @@ def web(host: str, port: int, processes: int) -> None:
 
 
 @click.command
-@click.option("--queues", default="", help="Queues to work on, with commas between.")
+@click.option("--queues", default="", help="Queues to work on, separated by commas.")
 @click.option(
     "--pool",
     type=click.Choice(["threads", "prefork"]),
     default="threads",
     show_default=True,
-    help="Threads for what waits, processes for what computes.",
+    help="Threads for tasks that wait, processes for tasks that compute.",
 )
 @click.option("--concurrency", default=16, show_default=True, help="Tasks at a time.")
-@click.option("--name", help="Name of this worker among those on this machine. Default: the first queue.")
-@click.option("--check", is_flag=True, help="Start nothing: exit 0 if that worker, or each one here, lives.")
+@click.option("--name", help="Name of this worker, unique on this machine.  [default: the first queue]")
+@click.option("--check", is_flag=True, help="Start nothing; exit 0 if that worker, or each one here, is alive.")
 def worker(queues: str, pool: str, concurrency: int, name: str | None, check: bool) -> None:
-    """Work on tasks of some queues, or tell whether a worker on this machine lives."""
+    """Work on the tasks of some queues, or check whether a worker on this machine is alive."""
     wanted = [queue.strip() for queue in queues.split(",") if queue.strip()]
     if check:
         _tell("worker", name or next(iter(wanted), None))
         return
     if not wanted:
         raise click.BadParameter("name at least one queue", param_hint="--queues")
-    # A probe must not pay for these.
+    # A probe must not load these.
     from workers.upkeep.preflight import check_language_model, check_parts, check_queues  # noqa: PLC0415 - heavy, see above
 
     check_queues(wanted)
@@ -60,9 +60,9 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None, check: bo
 
 
 @click.command
-@click.option("--check", is_flag=True, help="Start nothing: exit 0 if beat lives on this machine.")
+@click.option("--check", is_flag=True, help="Start nothing; exit with 0 if beat is alive on this machine.")
 def beat(check: bool) -> None:
-    """Send the periodic tasks. Run one of it."""
+    """Send the periodic tasks. Run exactly one."""
     if check:
         _tell("beat")
         return
@@ -74,13 +74,13 @@ def beat(check: bool) -> None:
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=5555, show_default=True, help="Port to listen at.")
 def flower(host: str, port: int) -> None:
-    """Show queues, workers and tasks in Flower; FLOWER_BASIC_AUTH=name:password closes it to others."""
+    """Show queues, workers and tasks in Flower. FLOWER_BASIC_AUTH=name:password protects it by a password."""
     _become(flower_command(host=host, port=port))
 
 
 def _lacking() -> str | None:
-    """Return whether the database is still to be migrated, in words. One that does not answer is waited for later."""
-    # Here, because a probe of a worker must not pay for SQLAlchemy.
+    """Return a sentence if the database must be migrated first. If it does not answer, we wait for it later."""
+    # This import is here because a probe of a worker must not load SQLAlchemy.
     from models.connections.database import close_connections, transaction  # noqa: PLC0415
     from models.ledger import readiness  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`turnloom prompts`: which prompts, reply templates and styles there are, and a tenant's own in their place."""
+"""Show prompts, reply templates and styles, and replace them by a tenant's own: `turnloom prompts`."""
 
 import click
 
@@ -12,14 +12,14 @@ from workers.cli.overrides import add_changing, for_tenant, in_effect
 
 @click.group
 def prompts() -> None:
-    """Show what stands under prompts/, and put a tenant's own in its place."""
+    """Show the texts under prompts/, and replace them by a tenant's own."""
 
 
 @prompts.command("list")
 @for_tenant
 @json_option
 def list_prompts(tenant_name: str | None, as_json: bool) -> None:
-    """List all there is under prompts/: the version in effect, where it is from, and why a tenant's text is refused."""
+    """List the texts under prompts/: the version in effect, its source, and why a tenant's text is refused."""
     own, tailored = in_effect(tenant_name)
     rows = []
     for name in tailored.names():
@@ -30,7 +30,7 @@ def list_prompts(tenant_name: str | None, as_json: bool) -> None:
 
 
 def _source(tailored: Tailored, name: str) -> str | None:
-    """Return the source of what counts; None where a text is refused that nothing shipped stands behind."""
+    """Return the source of the text in effect; None if a tenant's text is refused and nothing is shipped for it."""
     try:
         return tailored.in_effect(name)[1]
     except NotFound:
@@ -40,14 +40,14 @@ def _source(tailored: Tailored, name: str) -> str | None:
 @prompts.command("show")
 @click.argument("name")
 @for_tenant
-@click.option("--version", type=int, default=None, help="As this version of the tenant's overrides had it.")
+@click.option("--version", type=int, default=None, help="Print the text of this version of the tenant's overrides.")
 @json_option
 def show_prompt(name: str, tenant_name: str | None, version: int | None, as_json: bool) -> None:
     """Print the text of a prompt."""
     if version is None:
         text, source = in_effect(tenant_name)[1].in_effect(name)
     elif tenant_name is None:
-        raise click.UsageError("--version is one of a tenant's overrides: name it with --tenant")
+        raise click.UsageError("--version is a version of a tenant's overrides: name the tenant with --tenant")
     else:
         with transaction() as db:
             row = overrides.at_version(db, tenants.find(db, tenant_name).id, name, version)

@@ -1,4 +1,4 @@
-"""`turnloom redrive`: what only an operator can bring to an end."""
+"""Decide steps whose outcome only an operator can find out: `turnloom redrive`."""
 
 import os
 from dataclasses import fields
@@ -35,15 +35,15 @@ _SHOWN = (
 
 @click.group
 def redrive() -> None:
-    """Dead letters: list what ended without a known outcome, and decide it."""
+    """List dead letters, and decide steps that ended without a known outcome."""
 
 
 @redrive.command("list")
-@click.option("--tenant", "tenant_name", default=None, help="Whose.  [default: everybody's]")
-@click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="The newest, at most.")
+@click.option("--tenant", "tenant_name", default=None, help="Only this tenant's.  [default: all]")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Lines, at most.")
 @json_option
 def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> None:
-    """List steps whose outcome is unknown, and turns that failed for a fault of ours; the newest first."""
+    """List steps whose outcome is unknown, and turns that failed because of an error of ours; the newest first."""
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
         found = dead_letters.newest(db, tenant_id, limit)
@@ -55,7 +55,7 @@ def list_dead_letters(tenant_name: str | None, limit: int, as_json: bool) -> Non
 @click.argument("step_id", metavar="STEP")
 @json_option
 def show_step(turn_id: UUID, step_id: str, as_json: bool) -> None:
-    """Show a step, with the arguments and the idempotency key that its backend was called with."""
+    """Show a step, with the arguments and the idempotency key of the call to its backend."""
     with snapshot() as db:
         turn, step = dead_letters.get_step(db, turn_id, step_id)
         conversation = conversations.get(db, turn.tenant_id, turn.conversation_id)
@@ -75,7 +75,7 @@ def _readable(value: Any) -> Any:
 
 
 def _call(step: StepRow, others: list[StepRow]) -> dict[str, Any] | None:
-    """Return what the step's tool was called with; None where its arguments could not be made, and it was not."""
+    """Return the arguments of the step's call; None if they could not be made, so that there was no call."""
     results = {other.id: other.result for other in others if other.id in step.inputs and other.status == "succeeded"}
     try:
         args = resolve_args(step.args, results)
@@ -90,30 +90,30 @@ def _result(_context: click.Context, _parameter: click.Parameter, value: str | N
     try:
         read = orjson.loads(value)
     except orjson.JSONDecodeError as error:
-        raise click.BadParameter(f"this is no JSON: {error}") from error
+        raise click.BadParameter(f"this is not JSON: {error}") from error
     if not isinstance(read, dict):
-        raise click.BadParameter("write a JSON object, as the tool returns one")
+        raise click.BadParameter("write a JSON object, as the tool would return it")
     return read
 
 
 def _operator() -> str:
-    """Return the name of whoever runs the command."""
+    """Return the name of the user who runs the command."""
     try:
         return getuser()
-    except (KeyError, OSError):  # a container may run as a user whom it does not know
+    except (KeyError, OSError):  # a container may run as a user that has no name there
         return f"uid {os.getuid()}"
 
 
 @redrive.command("decide")
 @click.argument("turn_id", metavar="TURN", type=click.UUID)
 @click.argument("step_id", metavar="STEP")
-@click.option("--as", "status", required=True, type=click.Choice(["succeeded", "failed"]), help="What became of it.")
-@click.option("--result", default=None, callback=_result, help="What the tool would have returned: a JSON object.")
-@click.option("--note", default=None, help="How you know; kept in the audit log.")
+@click.option("--as", "status", required=True, type=click.Choice(["succeeded", "failed"]), help="How the step ended.")
+@click.option("--result", default=None, callback=_result, help="JSON object that the tool would have returned.")
+@click.option("--note", default=None, help="How you found out; kept in the audit log.")
 @click.option("--by", default=_operator, show_default="your user name", help="Who decides; kept in the audit log.")
 @json_option
 def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any) -> None:
-    """Record what became of a step whose outcome is unknown. Nothing is called again and no reply changes."""
+    """Record the outcome of a step whose outcome is unknown. This calls nothing again and changes no reply."""
     decision = Decision(**found_out)
     if decision.status == "failed" and decision.result is not None:
         raise click.UsageError("a step that failed has no result")

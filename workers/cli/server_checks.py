@@ -1,6 +1,6 @@
-"""What the doctor looks at in Postgres and Redis: whether they answer, are as they must be, and whom they know alive.
+"""Check Postgres and Redis for the doctor: whether they answer, are set up correctly, and know living processes.
 
-Each check returns what it saw, or raises one of our errors.
+Each check returns what it found, or raises one of our errors.
 """
 
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ def database() -> str:
 
 
 def connections() -> str:
-    """Look whether a pooler stands in front of Postgres, and whether it and the settings agree."""
+    """Check whether a pooler stands in front of Postgres, and whether the settings say so."""
     seen = postgres.examine()
     if seen.is_pooled and not settings().database_pooled:
         raise Unavailable("a pooler stands in front of Postgres: set TURNLOOM_DATABASE_POOLED=true")
@@ -37,7 +37,7 @@ def connections() -> str:
 
 
 def schema() -> str:
-    """Compare the tables and functions with those that this version needs."""
+    """Check that the database has the tables and functions that this version needs."""
     missing = revisions.pending(settings().database_url)
     if missing is None:
         with postgres.transaction() as db:
@@ -48,7 +48,7 @@ def schema() -> str:
 
 
 def role() -> str:
-    """Look what the role may do."""
+    """Check that the application's role does not have too many rights."""
     is_superuser, is_owner = roles.role_rights(settings().database_url)
     if is_superuser or is_owner:
         raise Unavailable(f"the application's role {'is a superuser' if is_superuser else 'owns the tables'}")
@@ -56,7 +56,7 @@ def role() -> str:
 
 
 def clock() -> str:
-    """Compare the clocks."""
+    """Compare this machine's clock with the database's."""
     skew_s = abs((postgres.clock(settings().database_url) - datetime.now(UTC)).total_seconds())
     if skew_s > _SKEW_S:
         raise Unavailable(f"this clock and the database's differ by {skew_s:.1f} s")
@@ -64,24 +64,24 @@ def clock() -> str:
 
 
 def redis() -> str:
-    """Connect, and look at the version."""
+    """Connect to Redis, and check its version."""
     info = live.ping(settings().redis_url)
     version = str(info["redis_version"])
     if tuple(int(part) for part in version.split(".")[:2]) < _REDIS:
-        raise Unavailable(f"it speaks Redis {version}; we need {_REDIS[0]}.{_REDIS[1]}")
-    return f"answers, speaks Redis {version}"
+        raise Unavailable(f"the server is like Redis {version}; we need {_REDIS[0]}.{_REDIS[1]} or newer")
+    return f"answers, like Redis {version}"
 
 
 def eviction() -> str:
-    """Look what a full server does."""
+    """Check what Redis does when its memory is full."""
     policy = live.ping(settings().redis_url)["maxmemory_policy"]
     if policy != "noeviction":
-        raise Unavailable(f"maxmemory-policy is {policy}: a full server would throw queued tasks away")
+        raise Unavailable(f"maxmemory-policy is {policy}: a full server would drop queued tasks")
     return "noeviction"
 
 
 def workers() -> str:
-    """Look for a living worker for each queue."""
+    """Check that each queue has a living worker."""
     found = _presence()
     if found.unserved:
         raise Unavailable(f"no living worker takes from {', '.join(found.unserved)}")
@@ -89,14 +89,14 @@ def workers() -> str:
 
 
 def beat() -> str:
-    """Look whether beat sends the periodic tasks."""
+    """Check whether beat sends the periodic tasks."""
     if not _presence().beat:
-        raise Unavailable("beat does not run: nothing finds what was lost, and no deadline ends a turn")
+        raise Unavailable("beat does not run: lost work is not found, and no deadline ends a turn")
     return "runs"
 
 
 def _presence() -> "Presence":
-    # The module's application reads the settings, which the doctor must outlive when they are wrong.
+    # Importing this reads the settings, and the doctor must also run when they are wrong.
     from workers.upkeep.presence import presence  # noqa: PLC0415 - see above
 
     return presence()

@@ -1,4 +1,4 @@
-"""`turnloom tools new`: begin a tool pack of one's own, as a project that can be installed."""
+"""Write an installable project for a new tool pack: `turnloom tools new`."""
 
 import keyword
 import re
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 def _checked(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise click.BadParameter("a pack's name is 1-40 of a-z, 0-9 and _, with a letter first")
+        raise click.BadParameter("a pack's name has 1-40 characters of a-z, 0-9 and _, and begins with a letter")
     taken = {pack.name for pack in shipped_packs()} | sys.stdlib_module_names
     if name in taken or keyword.iskeyword(name):
         raise click.BadParameter(f"{name!r} is taken")
@@ -33,10 +33,10 @@ def _checked(_context: click.Context, _parameter: click.Parameter, name: str) ->
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=".",
     show_default=True,
-    help="Folder in which the project's own is made.",
+    help="Folder to create the project in.",
 )
 def new_pack(name: str, folder: Path) -> None:
-    """Write a project for the tool pack NAME: one tool, a test that passes, what installs it."""
+    """Write a project for the tool pack NAME: one tool, a test that passes, and a pyproject.toml to install it."""
     project = f"turnloom-{name.replace('_', '-')}"
     home = folder / project
     if home.exists():
@@ -49,8 +49,8 @@ def new_pack(name: str, folder: Path) -> None:
 
 
 def _rendered(names: dict[str, str]) -> dict[Path, str]:
-    """Return the project's files by their path in it."""
-    # Source code, not HTML.
+    """Return the project's files by their path in the project."""
+    # The files are source code, not HTML.
     templates = Environment(loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701
     paths = [Path(name) for name in templates.list_templates(extensions=["j2"])]
     return {_renamed(path, names["package"]): templates.get_template(path.as_posix()).render(names) for path in paths}
@@ -64,5 +64,5 @@ def _renamed(path: Path, package: str) -> Path:
 def _our_version() -> str:
     try:
         return version("turnloom")
-    except PackageNotFoundError:  # run from a checkout that is not installed
+    except PackageNotFoundError:  # this runs from a checkout that is not installed
         return "0.1.0"

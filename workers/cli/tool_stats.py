@@ -1,4 +1,4 @@
-"""`turnloom tools stats`: how calls of tools have gone."""
+"""Show how tool calls went: `turnloom tools stats`."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -24,17 +24,17 @@ class _Span(click.ParamType[timedelta]):
             return value
         found = re.fullmatch(r"([1-9]\d{0,3})([mhd])", value)
         if found is None:
-            self.fail(f"{value!r} is no span of time; write 30m, 24h or 7d", param, ctx)
+            self.fail(f"{value!r} is not a period; write 30m, 24h or 7d", param, ctx)
         return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 @click.command("stats")
 @click.argument("tool", required=False)
-@click.option("--tenant", "tenant_name", default=None, help="Of this tenant's turns.  [default: of all]")
-@click.option("--since", type=_Span(), default="24h", show_default=True, help="Of turns received in this time.")
+@click.option("--tenant", "tenant_name", default=None, help="Only this tenant's turns.  [default: all]")
+@click.option("--since", type=_Span(), default="24h", show_default=True, help="Only turns received in this period.")
 @json_option
 def stats(tool: str | None, tenant_name: str | None, since: timedelta, as_json: bool) -> None:
-    """Show how calls of TOOL, or of all tools, have gone: how many succeeded, how long they took, what they lacked."""
+    """Show how calls of TOOL, or of all tools, went: successes, times, missing fields, errors."""
     with snapshot() as db:
         tenant_id = tenants.find(db, tenant_name).id if tenant_name else None
         found = tool_stats.of_tools(db, datetime.now(UTC) - since, tenant_id, tool)

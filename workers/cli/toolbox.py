@@ -1,4 +1,4 @@
-"""`turnloom tools`: what a plan may call, how it has done, and how a pack of one's own begins."""
+"""Show the tools that plans may call, and begin a tool pack: `turnloom tools`."""
 
 import click
 
@@ -10,7 +10,7 @@ from workers.cli.tool_stats import stats
 
 @click.group
 def tools() -> None:
-    """Show the tools of the enabled packs (TURNLOOM_PACKS), and begin a pack of your own."""
+    """Show the tools of the enabled packs (TURNLOOM_PACKS), or begin a pack of your own."""
 
 
 @tools.command("list")

@@ -20,7 +20,7 @@ _COLOURS = {"succeeded": "green", "failed": "red", "unknown": "red", "needs_inpu
 
 
 def show_events(console: Console, events: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Print what happens to a turn until it is final."""
+    """Print a turn's events until it is final."""
     start: datetime | None = None
     for kind, data in events:
         show = _SHOWN.get(kind)
@@ -32,7 +32,7 @@ def show_events(console: Console, events: Iterable[tuple[str, dict[str, Any]]]) 
 
 
 def show_turn(console: Console, turn: Mapping[str, Any]) -> None:
-    """Print a finished turn: when its steps ran and where, the reply, the artifacts."""
+    """Print a finished turn: when and where its steps ran, the reply, the artifacts."""
     if turn["steps"]:
         _show_bars(console, turn["steps"])
     console.print()
@@ -52,7 +52,7 @@ def show_artifact(console: Console, artifact: Mapping[str, Any]) -> None:
 
 
 def show_plan_graph(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:
-    """Print a plan as a small graph: what stands in one row may run side by side."""
+    """Print a plan as a small graph. Steps on the same level may run side by side."""
     listed = list(steps)
     needs = {step["id"]: step["needs"] for step in listed}
     depth = {step: 0 for step, ancestors in transitive_closure(needs).items() if not ancestors}
@@ -98,7 +98,7 @@ def _show_finished(console: Console, elapsed: str, data: Mapping[str, Any]) -> N
 
 
 def _show_bars(console: Console, steps: Iterable[Mapping[str, Any]]) -> None:
-    """Print one bar a step over the time that all of them took: overlapping bars ran at the same time."""
+    """Print one bar per step on a common time axis. Steps whose bars overlap ran at the same time."""
     ran = [step for step in steps if step["started_at"] and step["finished_at"]]
     if not ran:
         return
@@ -128,4 +128,4 @@ _SHOWN = {
     "approval.requested": _show_request,
     "step.finished": _show_finished,
 }
-"""What is printed of a turn, by the kind of its event."""
+"""Functions that print an event, by its type."""

@@ -1,4 +1,4 @@
-"""`turnloom up`: the embedded stack in the foreground."""
+"""Run the embedded stack in the foreground: `turnloom up`."""
 
 import os
 import signal
@@ -23,16 +23,16 @@ _ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"
 @click.command
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port of the API.")
 @click.option(
-    "--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Where data is kept.  [default: .turnloom]"
+    "--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for the data.  [default: .turnloom]"
 )
-@click.option("--ephemeral", is_flag=True, help="Keep nothing: use a temporary directory and remove it at the end.")
+@click.option("--ephemeral", is_flag=True, help="Keep nothing; use a temporary directory and remove it at the end.")
 @click.option(
     "--workers",
     "tool_workers",
     type=click.IntRange(1, 64),
     default=2,
     show_default=True,
-    help="Worker processes for tools that wait on others.",
+    help="Worker processes for tools that wait for other services.",
 )
 @click.option("--webs", type=click.IntRange(1, 16), help=f"Web servers. {_ROOM}")
 @click.option("--planners", type=click.IntRange(1, 16), help=f"Worker processes that plan and answer. {_ROOM}")
@@ -41,11 +41,11 @@ _ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"
 def up(data_dir: Path | None, ephemeral: bool, flower: bool, flower_port: int, **parts: int | None) -> None:
     """Run everything on this machine: Postgres, Valkey, the API, the workers."""
     if ephemeral and data_dir:
-        raise click.UsageError("--ephemeral keeps nothing, so it goes without --data-dir")
+        raise click.UsageError("--ephemeral keeps nothing; leave out --data-dir")
     began = time.monotonic()
     home = None if ephemeral else data_dir or Path(".turnloom")
     shown = flower_port if flower else None
-    # The second of each goes on when the first one freezes; with fewer cores it would only slow the other down.
+    # A second process goes on when the first one freezes. With fewer cores it would only slow the first one down.
     room = 2 if (os.cpu_count() or 1) >= _CORES_FOR_TWO else 1
     wanted: dict[str, Any] = {name: room if number is None else number for name, number in parts.items()}
     options = replace(StackOptions(data_dir=home, flower_port=shown), **wanted)
@@ -56,12 +56,12 @@ def up(data_dir: Path | None, ephemeral: bool, flower: bool, flower_port: int, *
 
 
 def show_part(name: str, seconds: float) -> None:
-    """Say on standard error that a part of the stack is up."""
+    """Print on standard error that a part of the stack is up."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(f"{name} [dim]up after {seconds:.1f} s[/]")
 
 
 def banner(stack: Stack, *, ready_in_s: float) -> Text:
-    """Say where the stack answers, and what a person needs to use it. One fact a line, never wrapped: for copying."""
+    """Return the stack's addresses and what a person needs to use it. Each fact has its own line, for copying."""
     home = stack.servers.home
     llm = "the offline model; set OPENAI_API_KEY or OPENAI_BASE_URL for a real one"
     facts = {

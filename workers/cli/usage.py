@@ -1,4 +1,4 @@
-"""`turnloom usage`, `turnloom tenant budget`: what language models have cost, and how much they may."""
+"""Show and limit what language models cost: `turnloom usage`, `turnloom tenant budget`."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
@@ -17,16 +17,16 @@ _DAY = click.DateTime(["%Y-%m-%d"])
 
 
 @click.command
-@click.option("--tenant", "tenant_name", required=True, help="Whose turns.")
+@click.option("--tenant", "tenant_name", required=True, help="Tenant whose turns to count.")
 @click.option("--from", "start", type=_DAY, default=None, help="First day (UTC).  [default: 30 days in all]")
 @click.option("--to", "end", type=_DAY, default=None, help="Last day (UTC).  [default: today]")
-@click.option("--by", type=click.Choice(get_args(GroupBy)), default="day", show_default=True, help="What to sum up by.")
+@click.option("--by", type=click.Choice(get_args(GroupBy)), default="day", show_default=True, help="What to group by.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Lines, at most.")
 @json_option
 def usage(
     tenant_name: str, start: datetime | None, end: datetime | None, by: GroupBy, limit: int, as_json: bool
 ) -> None:
-    """Show what a tenant's turns have spent on language models, by the day (UTC) on which they were received."""
+    """Show what a tenant's turns have spent on language models. A turn counts for the day (UTC) it was received on."""
     last = (end or datetime.now(UTC)).date()
     first = start.date() if start else last - timedelta(days=_USUAL_DAYS - 1)
     if first > last:
@@ -38,11 +38,11 @@ def usage(
         return
     print_rows(_COLUMNS, [line.model_dump() for line in (*report.items, report.total)], as_json=False)
     if report.total.unpriced_calls:
-        click.echo("calls whose price is not known are in no cost; TURNLOOM_LLM_PRICES sets prices", err=True)
+        click.echo("some calls have no known price and are in no cost; set TURNLOOM_LLM_PRICES", err=True)
 
 
 class _Bound(click.ParamType[Any]):
-    """An amount, or `none` for no bound."""
+    """An amount, or `none` for no limit."""
 
     name = "amount"
 
@@ -67,9 +67,9 @@ _TOKENS = _Bound(click.IntRange(min=0))
 @click.option("--turn-tokens", type=_TOKENS, help="Tokens for a turn.")
 @json_option
 def budget(name: str, as_json: bool, **bounds: Any) -> None:
-    """Show what a tenant's turns may spend on language models, or bound it: an amount, or `none`.
+    """Show or set what a tenant's turns may spend on language models. A limit is an amount, or `none`.
 
-    A turn that would ask a language model beyond it ends `failed` with the code `budget_exceeded`.
+    A turn that would exceed a limit with its next call ends `failed` with the code `budget_exceeded`.
     """
     changed = {bound: None if amount == "none" else amount for bound, amount in bounds.items() if amount is not None}
     with transaction() as db:

@@ -1,4 +1,4 @@
-"""`turnloom user …`: the directory of a tenant's users, what they allow, and whom they know."""
+"""Manage a tenant's users, what they allow tools to do, and their connections: `turnloom user …`."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _COLUMNS = ["id", "name", "email", "timezone", "locale", "scopes"]
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _MANY = 1_000
 
-of_tenant = click.option("--tenant", "tenant_name", required=True, help="Whose directory.")
+of_tenant = click.option("--tenant", "tenant_name", required=True, help="Tenant whose directory to use.")
 
 
 @click.group
@@ -38,22 +38,22 @@ def _hours(_context: click.Context, _parameter: click.Parameter, value: tuple[st
 @user.command("put")
 @click.argument("user_id")
 @of_tenant
-@click.option("--name", help="By which others find them; needed for a new user.")
+@click.option("--name", help="Name that others find the user by; required for a new user.")
 @click.option("--email")
-@click.option("--timezone", help="Such as Asia/Jerusalem.  [default: UTC]")
-@click.option("--locale", help="Such as en or he-IL.  [default: en]")
+@click.option("--timezone", help="Timezone, such as Asia/Jerusalem.  [default: UTC]")
+@click.option("--locale", help="Locale, such as en or he-IL.  [default: en]")
 @click.option(
     "--hours",
     "working_hours",
     multiple=True,
     callback=_hours,
     metavar="DAY=FROM-UNTIL",
-    help="Such as mon=09:00-17:00, once for each working day.  [default: Monday to Friday, nine to five]",
+    help="Working hours, such as mon=09:00-17:00, once per working day.  [default: Monday to Friday, nine to five]",
 )
-@click.option("--scopes", callback=_commas, help="What they allow tools to do, with commas.")
+@click.option("--scopes", callback=_commas, help="Scopes that the user allows tools, separated by commas.")
 @json_option
 def put_user(user_id: str, tenant_name: str, as_json: bool, **given: Any) -> None:
-    """Put a user into the directory, or change what is named of one who is there."""
+    """Add a user to the directory, or change the given fields of an existing one."""
     changes = {name: value for name, value in given.items() if value is not None}
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id
@@ -85,7 +85,7 @@ def list_users(tenant_name: str, as_json: bool) -> None:
 @of_tenant
 @json_option
 def show_user(user_id: str, tenant_name: str, as_json: bool) -> None:
-    """Show a user, their accounts and whom they know; never a secret."""
+    """Show a user, their accounts and their connections, but never a secret."""
     with transaction() as db:
         shown = _whole(db, tenant_name, user_id)
     if as_json:
@@ -99,7 +99,7 @@ def show_user(user_id: str, tenant_name: str, as_json: bool) -> None:
 @click.argument("scopes", nargs=-1, required=True)
 @of_tenant
 def grant(user_id: str, scopes: tuple[str, ...], tenant_name: str) -> None:
-    """Let tools do more for a user: add scopes."""
+    """Add scopes, which let tools do more for a user."""
     with transaction() as db:
         held = users.grant(db, tenants.find(db, tenant_name).id, user_id, scopes)
     click.echo(f"{user_id} allows {', '.join(held)}")
@@ -110,7 +110,7 @@ def grant(user_id: str, scopes: tuple[str, ...], tenant_name: str) -> None:
 @click.argument("scopes", nargs=-1, required=True)
 @of_tenant
 def revoke(user_id: str, scopes: tuple[str, ...], tenant_name: str) -> None:
-    """Let tools do less for a user: take scopes away, from the next call on."""
+    """Remove scopes, which let tools do less for a user from the next call on."""
     with transaction() as db:
         held = users.revoke(db, tenants.find(db, tenant_name).id, user_id, scopes)
     click.echo(f"{user_id} allows {', '.join(held) or 'nothing'}")
@@ -121,7 +121,7 @@ def revoke(user_id: str, scopes: tuple[str, ...], tenant_name: str) -> None:
 @click.argument("other")
 @of_tenant
 def connect(one: str, other: str, tenant_name: str) -> None:
-    """Let two users know each other, so that each can propose meetings to the other."""
+    """Connect two users, so that each can propose meetings to the other."""
     with transaction() as db:
         users.connect(db, tenants.find(db, tenant_name).id, one, other)
     click.echo(f"{one} and {other} are connected")
@@ -132,7 +132,7 @@ def connect(one: str, other: str, tenant_name: str) -> None:
 @click.argument("other")
 @of_tenant
 def disconnect(one: str, other: str, tenant_name: str) -> None:
-    """Switch the connection of two users off."""
+    """Switch off the connection of two users."""
     with transaction() as db:
         users.connect(db, tenants.find(db, tenant_name).id, one, other, "inactive")
     click.echo(f"{one} and {other} are no longer connected")

@@ -120,7 +120,7 @@ def test_anchors_come_from_files_and_logs(sealed: str, tenants: list[UUID], tmp_
     assert verify().exit_code == 0
     assert (verify("--anchor", str(log)).exit_code, verify("--anchor", str(broken)).exit_code) == (1, 1)
     assert "the head of the anchor is missing" in verify("--anchor", str(log)).stdout
-    assert "no head" in verify("--anchor", str(broken)).stderr
+    assert "not a head" in verify("--anchor", str(broken)).stderr
 
 
 def test_without_the_key_it_says_so(sealed: str, monkeypatch: pytest.MonkeyPatch) -> None:
