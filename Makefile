@@ -1,10 +1,10 @@
-# What a developer does here, one word each. `make` alone lists them.
-#   PYTHON=python3.12   the interpreter that .venv is made with
+# The developer's commands, one word each. `make` alone lists them.
+#   PYTHON=python3.12   the interpreter to make .venv with
 #   ONCE=1              with `demo`: end after the conversations
-#   SHORT=1             with `bench`: a few minutes
-#   PEERS=1             with `bench`: beside LangGraph, DBOS and hand-written Celery; two are installed into .venv-peers
+#   SHORT=1             with `bench`, `chaos`: take only a few minutes
+#   PEERS=1             with `bench`: compare with LangGraph, DBOS and hand-written Celery; .venv-peers gets two of them
 #   JOBS=2              with `test`: processes that share the tests
-#   ARGS=…              with `test`, `up`, `demo`, `bench`: more arguments
+#   ARGS=…              with `test`, `up`, `demo`, `chaos`, `bench`: further arguments
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -37,20 +37,20 @@ check: $(READY) ## lint, format, types, imports, spelling, limits, generated doc
 	$(BIN)/python -m pytest tests/test_limits.py
 	$(BIN)/python docs/generate.py --check
 
-fix: $(READY) ## format the code, and mend what the linter can mend
+fix: $(READY) ## format the code, and fix what the linter can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope $(ARGS)
 
-chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 for a few minutes' worth
+chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 takes a few minutes
 	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest -m drill -s $(ARGS)
 
-bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure, each figure against a baseline of the same minute
+bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure each figure against a baseline taken in the same minute
 	$(if $(PEERS),TURNLOOM_BENCH_PEERS=$(PEERS_VENV)/bin/python) $(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)
 
-docs: $(READY) ## write docs/reference/ anew
+docs: $(READY) ## generate docs/reference/
 	$(BIN)/python docs/generate.py
 
 migrate: $(READY) ## bring the database of DATABASE_URL up to date
@@ -61,7 +61,7 @@ $(READY): requirements.txt pyproject.toml
 	@.ci/install $(PYTHON) $(VENV)
 	@touch $(READY)
 
-# Only what the extra names, without ours: a peer is measured as its users have it.
+# Only the packages of the extra, without our pins: a peer is measured as its users install it.
 $(PEERS_READY): pyproject.toml $(READY)
 	$(PYTHON) -m venv $(PEERS_VENV)
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["peers"], sep="\n")' \

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The database and its two roles: one owns the tables and migrates, the other runs the application and owns nothing.
-# The postgres image runs this once, when its data directory is empty. Passwords come from the environment, so that no
-# command line shows them.
+# Creates the database and its two roles: one owns the tables and migrates, the other runs the application and owns
+# nothing. The postgres image runs this once, when its data directory is empty. Passwords come from the environment, so
+# that no command line shows them.
 set -euo pipefail
 
 psql --set ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname postgres <<'SQL'
