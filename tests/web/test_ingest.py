@@ -122,7 +122,9 @@ def test_a_message_that_cannot_be_recorded_fails_alone(
 ) -> None:
     """Those that are opened with it are opened all the same."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
-    opened = [threads.submit(ingest.open_turn, _message(name)) for name in ("c0", "c1")]
+    opened = [threads.submit(ingest.open_turn, _message("c0"))]
+    wait_for(_waits(1))
+    opened += [threads.submit(ingest.open_turn, _message("c1"))]
     wait_for(_waits(2))
     failing = threads.submit(ingest.open_turn, _message("c2", deadline_ms=2**40))
     opened += [threads.submit(ingest.open_turn, _message(name)) for name in ("c3", "c4", "c5")]
