@@ -35,7 +35,7 @@ def test_migrate_brings_documents_to_those_who_have_none(acme: str, tmp_path: Pa
 
     loaded, again = (run("documents", "load", str(tmp_path), "--tenant", acme, "--name", "mine") for _ in range(2))
 
-    assert {"samples/timetable.md", "turnloom/README.md", "turnloom/docs/architecture.md"} <= set(shipped)
+    assert {"samples/timetable.md", "turnloom/README.md", "turnloom/docs/index.md"} <= set(shipped)
     assert loaded.stdout == "mine: 1 loaded, 0 the same, 0 removed for tenant acme\n"
     assert loaded.stderr == f"left out {tmp_path / 'empty.txt'}: the file contains no text\n"
     assert again.stdout == "mine: 0 loaded, 1 the same, 0 removed for tenant acme\n"

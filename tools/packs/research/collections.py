@@ -99,7 +99,7 @@ def load_shipped() -> None:
     load(Collection(name="samples", owner=EVERYONE, folder=SAMPLES), files_in(SAMPLES))
     docs = ROOT / "docs"
     # An installed wheel has no docs. A folder with that name beside it belongs to somebody else.
-    if (docs / "architecture.md").is_file():
+    if (docs / "glossary.md").is_file() and (docs / "concepts").is_dir():
         files = [ROOT / "README.md", *files_in(docs)]
         load(Collection(name="turnloom", owner=EVERYONE, folder=ROOT), files)
 
