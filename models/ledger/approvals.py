@@ -1,4 +1,4 @@
-"""Approvals: ask a person about a call, decide, find what nobody answered. And the other parking: delay a step."""
+"""Approvals ask a person about a call, record the decision, and lapse. A step can also be parked for a delay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from models.tables.steps import IS_WAITING, StepRow
 
 @dataclass(frozen=True)
 class Request:
-    """A call that a person is to be asked about."""
+    """A call that needs a person's approval."""
 
     step_id: str
     attempt: int
@@ -36,7 +36,7 @@ class Answer:
     """The ledger's answer to a request for approval."""
 
     verdict: Literal["approved", "asked", "closed", "fenced"]
-    """`asked`: the step is parked. `closed`: the turn was stopped. `fenced`: the step is no longer the caller's."""
+    """`asked`: the step is parked. `closed`: the turn was stopped. `fenced`: the caller no longer holds the step."""
     events: list[Event]
 
 
@@ -47,14 +47,14 @@ class Decided:
     turn_id: UUID
     approval: Approval
     is_new: bool
-    """Whether it was decided just now: then the caller sees to what follows."""
+    """Whether this call decided it: then the caller carries out the consequences."""
     respond: int | None
-    """The turn's fence for the reply, where nothing is left to run."""
+    """The turn's fence for the reply, if no step is left to run."""
     events: list[Event]
 
 
 def ask(db: psycopg.Connection, turn_id: UUID, request: Request, timeout: timedelta) -> Answer:
-    """Ask whether a call is approved with these arguments; where it is not, its step is parked under its fence."""
+    """Ask whether a call is approved with these arguments; if it is not, park its step under its fence."""
     row = db.execute(
         "SELECT hot.ask_approval(%s, %s, %s, %s, %s, %s, %s)",
         (
@@ -74,11 +74,11 @@ def ask(db: psycopg.Connection, turn_id: UUID, request: Request, timeout: timede
 def delay(
     db: psycopg.Connection, turn_id: UUID, failed: FinishedStep, pauses: Sequence[timedelta], at_most: int
 ) -> list[Event] | None:
-    """Park a step whose call failed until it may be made again; None where it is not parked, and has failed.
+    """Park a failed step until its call may be made again; None if it is not parked: then it has failed.
 
-    One of which it is unknown whether it took effect is asked about then. `pauses`: one for each time that the step is
-    parked, the last one for all further times. It is not parked where the pause ends after the turn's deadline, or,
-    if it is not unknown, where it was parked `at_most` times before.
+    If it is unknown whether the call took effect, the backend is asked then. `pauses` holds one pause for each time
+    that the step is parked; the last one serves all further times. The step is not parked if the pause ends after the
+    turn's deadline, or if its outcome is known and it was parked `at_most` times before.
     """
     pauses_ms = [round(pause.total_seconds() * 1000) for pause in pauses]
     row = db.execute(
@@ -91,11 +91,11 @@ def delay(
 def decide(
     db: psycopg.Connection, turn_id: UUID, step_id: str, decision: Decision, reason: str | None, key_id: UUID
 ) -> Decided:
-    """Record a person's decision about a step that waits for it. The same decision again changes nothing.
+    """Record a person's decision about a waiting step. Repeating the decision changes nothing.
 
     Raises:
         NotFound: there is no such step.
-        Conflict: it was decided otherwise, or does not wait for approval.
+        Conflict: another decision was recorded, or the step does not wait for approval.
     """
     found = _decide(db, turn_id, step_id, (decision, reason, key_id))
     if found is None:
@@ -111,19 +111,19 @@ def decide(
 
 
 def lapse(db: psycopg.Connection, turn_id: UUID, step_id: str) -> Decided | None:
-    """Reject a call that nobody decided in time; None where somebody did, or it does not wait any more."""
+    """Reject a call that nobody decided in time; None if somebody did, or if it no longer waits."""
     decided, _ = _decide(db, turn_id, step_id, ("reject", None, None)) or (None, None)
     return decided if decided and decided.is_new else None
 
 
 def find_lapsed(db: Session, limit: int) -> list[tuple[UUID, str]]:
-    """Return the steps (turn, step) whose approval comes too late now, the longest overdue first."""
+    """Return the steps (turn, step) whose time for approval is over, the longest overdue first."""
     query = select(StepRow.turn_id, StepRow.id).where(text(IS_WAITING), StepRow.lapses_at < func.clock_timestamp())
     return [(turn_id, step_id) for turn_id, step_id in db.execute(query.order_by(StepRow.lapses_at).limit(limit))]
 
 
 def read_approval(found: dict[str, Any] | None) -> Approval | None:
-    """Read what a step's row keeps; None where nobody was asked."""
+    """Read the approval in a step's row; None if nobody was asked."""
     if found is None:
         return None
     return Approval.model_validate({name: found.get(name) for name in Approval.model_fields})
@@ -132,7 +132,7 @@ def read_approval(found: dict[str, Any] | None) -> Approval | None:
 def _decide(
     db: psycopg.Connection, turn_id: UUID, step_id: str, given: tuple[Decision, str | None, UUID | None]
 ) -> tuple[Decided | None, str] | None:
-    """Return what the ledger holds of the decision, and the step's status; None where there is no such step."""
+    """Return the decision as recorded, and the step's status; None if there is no such step."""
     query = "SELECT hot.decide_approval(%s, %s, %s, %s, %s, %s)"
     row = db.execute(query, (turn_id, step_id, *given, LEASE_MS)).fetchone()
     found = row[0] if row else None

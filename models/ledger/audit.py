@@ -1,9 +1,10 @@
-"""The audit log: read it, and verify a conversation's chain.
+"""The audit log can be read, and a conversation's chain verified.
 
 A record's hash is SHA-256 over its fields joined with `|`: tenant, conversation, seq, turn, kind, time (RFC 3339, UTC,
-microseconds), digest and the hash before it, both in hex; the first record's hash before it is empty. The digest is
-SHA-256 over the content as Postgres writes jsonb, so that an erased content leaves the chain verifiable. A content may
-be missing only where a later record `conversation.erased` says so: its content names the last one erased, `through`.
+microseconds), digest and the previous hash, both in hex. The first record's previous hash is empty. The digest is
+SHA-256 over the content as Postgres writes jsonb, so the chain stays verifiable after the content is erased. A content
+may be missing only if a later record `conversation.erased` says so: the `through` in its content is the last record
+erased.
 """
 
 import hashlib
@@ -34,7 +35,7 @@ class Chain(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """A selection of audit chains: one tenant's, those of conversations of one name, or all if neither is given."""
+    """A selection of audit chains: those of one tenant, those of one conversation id, or all if neither is given."""
 
     tenant_id: UUID | None = None
     conversation_id: str | None = None
@@ -42,7 +43,7 @@ class Scope(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditFault:
-    """A record that is not what was written; or a head, where it is of no conversation."""
+    """A record that is not as it was written; or a head, if the conversation is empty."""
 
     tenant_id: UUID
     conversation_id: str
@@ -57,7 +58,7 @@ def page(db: Session, tenant_id: UUID, conversation_id: str, after_seq: int, lim
 
 
 def chains(db: Session, scope: Scope, after: Chain | None, limit: int) -> list[Chain]:
-    """Return a page of the conversations that have a chain, or should have one, in order."""
+    """Return, in order, a page of the conversations that have a chain or should have one."""
     records = _in_scope(select(AuditRow.tenant_id, AuditRow.conversation_id).distinct(), scope, after, limit)
     themselves = _in_scope(select(ConversationRow.tenant_id, ConversationRow.id), scope, after, limit)
     listed = union(records, themselves).subquery()
@@ -65,12 +66,12 @@ def chains(db: Session, scope: Scope, after: Chain | None, limit: int) -> list[C
 
 
 def verify(db: Session, tenant_id: UUID, conversation_id: str) -> list[AuditFault]:
-    """Return what is changed, missing or reordered in a conversation's audit records; empty where nothing is."""
+    """Return the changed, missing and reordered records of a conversation's chain; empty if there are none."""
     return list(verify_chains(db, [Chain(tenant_id, conversation_id)]))
 
 
 def verify_chains(db: Session, chains: Sequence[Chain]) -> Iterator[AuditFault]:
-    """Yield what is changed, missing or reordered in the records of conversations, which are in order."""
+    """Yield the changed, missing and reordered records of chains, which come in order."""
     heads = _heads(db, chains)
     groups = groupby(_records(db, chains), _chain_of)
     found = next(groups, None)
@@ -83,7 +84,7 @@ def verify_chains(db: Session, chains: Sequence[Chain]) -> Iterator[AuditFault]:
 
 
 def _records(db: Session, chains: Sequence[Chain]) -> Iterator[Any]:
-    """Yield the records of chains in order, each content as text, in pages: a conversation may be long."""
+    """Yield the records of chains in order, with the content as text. Reads in pages: a conversation may be long."""
     where, place = tuple_(AuditRow.tenant_id, AuditRow.conversation_id), tuple_(*AuditRow.__table__.primary_key)
     columns = [column for column in AuditRow.__table__.columns if column.name != "content"]
     query = select(*columns, cast(AuditRow.content, Text).label("content")).where(where.in_(chains))
@@ -111,7 +112,7 @@ def _in_scope(query: Select[UUID, str], scope: Scope, after: Chain | None, limit
 
 
 def _heads(db: Session, chains: Sequence[Chain]) -> dict[Chain, tuple[int, bytes]]:
-    """Return where the conversations say that their chains end."""
+    """Return the end of each chain as its conversation's row states it."""
     key = (ConversationRow.tenant_id, ConversationRow.id)
     query = select(*key, ConversationRow.audit_seq, ConversationRow.audit_hash).where(tuple_(*key).in_(chains))
     return {Chain(tenant_id, name): (seq, hashed) for tenant_id, name, seq, hashed in db.execute(query)}
@@ -135,7 +136,7 @@ def _faults(chain: Chain, rows: Iterable[Any], head: tuple[int, bytes] | None) -
 
 
 def _through(content: str) -> int:
-    """Return up to which record an erasure took contents away; 0 where its record does not say."""
+    """Return the number of the last record whose content an erasure removed; 0 if its record does not say."""
     value = orjson.loads(content)
     through = value.get("through") if isinstance(value, dict) else None
     return through if isinstance(through, int) else 0
@@ -152,6 +153,6 @@ def _wrong(row: Any, expected: int, before: bytes) -> Iterator[tuple[int, str]]:
 
 def _hash(row: Any, before: bytes) -> bytes:
     at = row.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    # Postgres' concat_ws leaves out a null, so a record without a turn has a field less.
+    # Postgres' concat_ws leaves out a null, so a record without a turn has one field less.
     fields = [row.tenant_id, row.conversation_id, row.seq, row.turn_id, row.kind, at, row.digest.hex(), before.hex()]
     return hashlib.sha256("|".join(str(field) for field in fields if field is not None).encode()).digest()

@@ -1,11 +1,10 @@
-"""Heads of the audit log: what somebody who may write to the database, and has not the key, cannot make.
+"""Heads of the audit log are signatures that nobody can forge who may write to the database but lacks the key.
 
-A chain proves that its records follow from each other, and says nothing of one that was written anew, cut at its end,
-or removed as a whole. So about once a minute each tenant gets a head: for every conversation with new records, the
-number and the hash of the last one. Its signature is HMAC-SHA256, with a key that the database does not have, over
-these fields joined with `|`: tenant, number, time (RFC 3339, UTC, microseconds), SHA-256 of the entries and the
-signature before it, both in hex; the first head's signature before it is empty. An entry is a line
-`conversation seq hash`.
+A chain proves that its records follow from each other. It does not show that a chain was rewritten, cut at its end, or
+removed as a whole. So about once a minute each tenant gets a head: for every conversation with new records, the number
+and the hash of the last one. Its signature is HMAC-SHA256, with a key that the database does not have, over these
+fields joined with `|`: tenant, number, time (RFC 3339, UTC, microseconds), SHA-256 of the entries and the previous
+signature, both in hex. The first head's previous signature is empty. An entry is a line `conversation seq hash`.
 """
 
 import hashlib
@@ -25,10 +24,10 @@ from models.ledger.audit import AuditFault
 from models.tables.audit import AuditHeadRow
 
 _ENTRIES = 1_000
-"""Of one head; a tenant with more gets several."""
+"""Most entries in one head; a tenant with more gets several heads."""
 _PAGE = 100
 
-# A record's time is taken before its commit: one that was committed after the last look may have been made before it.
+# A record's time is taken before its commit: a record may be older than the last head and have been committed after it.
 _UNSEALED = text("""
     WITH last AS MATERIALIZED (
       SELECT coalesce(max(at), '-infinity') - interval '60 s' AS at FROM audit_heads
@@ -58,7 +57,7 @@ _CHANGED = text("""
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A tenant's head, as it is kept elsewhere to compare with."""
+    """A tenant's head, in the form that is kept elsewhere to compare with."""
 
     tenant_id: UUID
     number: int
@@ -66,7 +65,7 @@ class Head:
     signature: bytes
 
     def shown(self) -> dict[str, Any]:
-        """Return it as it is kept elsewhere: in a log, or a file of anchors."""
+        """Return the head in the form that is kept elsewhere: in a log, or a file of anchors."""
         return {
             "tenant_id": str(self.tenant_id),
             "number": self.number,
@@ -76,7 +75,7 @@ class Head:
 
 
 class Anchor(NamedTuple):
-    """The parts of a head, kept elsewhere, that are compared."""
+    """The parts of a head that are kept elsewhere and compared."""
 
     tenant_id: UUID
     number: int
@@ -84,8 +83,8 @@ class Anchor(NamedTuple):
 
 
 def seal(db: Session, key: bytes) -> list[Head]:
-    """Sign where the chains stand that have new records; return the heads made."""
-    # One at a time: a head follows from the one before it.
+    """Sign the state of all chains with new records; return the new heads."""
+    # One writer at a time: each head contains the signature of the one before it.
     db.execute(text("SELECT pg_advisory_xact_lock(hashtext('turnloom.audit_heads'))"))
     at = db.scalars(select(func.clock_timestamp())).one()
     unsealed = db.execute(_UNSEALED)
@@ -104,10 +103,10 @@ def last_heads(db: Session, tenant_id: UUID | None = None) -> list[Head]:
 def verify_heads(
     db: Session, tenant_id: UUID, after: Head | None, key: bytes | None, conversation_id: str | None = None
 ) -> tuple[list[AuditFault], Head | None]:
-    """Verify a page of a tenant's heads, those after one; return what is wrong, and the last: None where there is none.
+    """Verify the page of a tenant's heads after `after`; return the faults and its last head, None if it is empty.
 
-    Also what the chains have no longer, or otherwise, of what these heads say; of one conversation where it is named.
-    Without the key, signatures are not looked at.
+    Faults are also the records of these heads that the chains no longer have, or have in another form; only those of
+    `conversation_id` if it is given. Without the key, signatures are not checked.
     """
     number = 0 if after is None else after.number
     query = select(AuditHeadRow).where(AuditHeadRow.tenant_id == tenant_id, AuditHeadRow.number > number)
@@ -125,14 +124,14 @@ def sealed_tenants(db: Session) -> list[UUID]:
 
 
 def compare(db: Session, anchors: Sequence[Anchor]) -> list[AuditFault]:
-    """Return which of the heads that were kept elsewhere are gone, or are others now."""
+    """Return the faults of heads that were kept elsewhere and are gone or have changed."""
     faults = []
     for anchor in anchors:
         row = db.get(AuditHeadRow, (anchor.tenant_id, anchor.number))
         if row is None:
             faults.append(AuditFault(anchor.tenant_id, "", anchor.number, "the head of the anchor is missing"))
         elif row.signature != anchor.signature:
-            faults.append(AuditFault(anchor.tenant_id, "", anchor.number, "the head is another than the anchor's"))
+            faults.append(AuditFault(anchor.tenant_id, "", anchor.number, "the head differs from the anchor"))
     return faults
 
 
@@ -159,14 +158,14 @@ def _broken(rows: Sequence[AuditHeadRow], after: Head | None, key: bytes | None)
         if row.number != expected:
             yield AuditFault(row.tenant_id, "", expected, "a head is missing")
         if key is not None and not _is_signed(row, before, key):
-            yield AuditFault(row.tenant_id, "", row.number, "the head is not as it was signed")
+            yield AuditFault(row.tenant_id, "", row.number, "the head does not match its signature")
         expected, before = row.number + 1, row.signature
 
 
 def _changed(db: Session, tenant_id: UUID, first: int, last: int, conversation_id: str | None) -> Iterator[AuditFault]:
     given = {"tenant_id": tenant_id, "first": first, "last": last, "conversation_id": conversation_id}
     for row in db.execute(_CHANGED, given):
-        what = "the record is missing" if row.is_missing else "the record was written anew"
+        what = "the record is missing" if row.is_missing else "the record was rewritten"
         yield AuditFault(tenant_id, row.conversation_id, row.seq, f"{what}: it stood in a head of {_rfc3339(row.at)}")
 
 

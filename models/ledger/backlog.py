@@ -1,4 +1,4 @@
-"""Backlog: the turns that are not final and that somebody of ours has to work on."""
+"""The backlog is all turns that are not final and wait for our work."""
 
 from uuid import UUID
 
@@ -9,7 +9,7 @@ from models.tables.turns import IN_BACKLOG, TurnRow
 
 
 def count(db: Session, at_most: int) -> dict[UUID, int]:
-    """Return the backlog of each tenant that has one; where all have more than `at_most`, of as many turns."""
+    """Return the backlog of each tenant that has one. Counts at most `at_most` turns in all."""
     counted = select(TurnRow.tenant_id).where(text(IN_BACKLOG)).limit(at_most).subquery()
     query = select(counted.c.tenant_id, func.count()).group_by(counted.c.tenant_id)
     return dict(db.execute(query).all())

@@ -1,6 +1,6 @@
-"""Calendars of our own: when users are busy, and which times are held for a meeting that is being confirmed.
+"""Our own calendars record when users are busy, and which times are held for a meeting that is being confirmed.
 
-Whoever holds a time locks the users first, in the order of their ids: of two who want the same time of the same
+A transaction that holds a time locks the users first, in the order of their ids. If two want the same time of the same
 person, the second sees what the first has held.
 """
 
@@ -19,18 +19,18 @@ from models.tables.users import UserRow
 
 
 class Interval(NamedTuple):
-    """A span of time, without its end."""
+    """A span of time that excludes its end."""
 
     starts: datetime
     ends: datetime
 
     def overlaps(self, other: "Interval") -> bool:
-        """Whether the two have a moment in common."""
+        """Whether the two spans share a moment."""
         return self.starts < other.ends and other.starts < self.ends
 
 
 class Event(NamedTuple):
-    """Something in a calendar."""
+    """An event in a calendar."""
 
     uid: str
     at: Interval
@@ -40,12 +40,12 @@ class Event(NamedTuple):
 def lock(db: Session, tenant_id: UUID, user_ids: Iterable[str]) -> None:
     """Keep others from holding times of these users until the transaction ends."""
     these = select(UserRow.id).where(UserRow.tenant_id == tenant_id, UserRow.id.in_(list(user_ids)))
-    # In one order everywhere, so that no two wait for each other; keys may still be referred to.
+    # In one order everywhere, so that no two wait for each other. Foreign keys to these rows stay possible.
     db.execute(these.order_by(UserRow.id).with_for_update(key_share=True))
 
 
 def busy(db: Session, tenant_id: UUID, user_id: str, window: Interval, but: str | None = None) -> list[Interval]:
-    """Return when a user is busy within a window, by start; without the event of one uid."""
+    """Return the times within a window at which a user is busy, by start. `but`: the uid of an event to leave out."""
     query = (
         select(CalendarEventRow.starts, CalendarEventRow.ends)
         .where(CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.user_id == user_id)
@@ -58,7 +58,7 @@ def busy(db: Session, tenant_id: UUID, user_id: str, window: Interval, but: str 
 
 
 def put_event(db: Session, tenant_id: UUID, user_id: str, event: Event, status: str = "confirmed") -> None:
-    """Put an event into a user's calendar, in place of the one of its uid."""
+    """Put an event into a user's calendar. It replaces the event with the same uid."""
     values = {"starts": event.at.starts, "ends": event.at.ends, "title": event.title, "status": status}
     new = insert(CalendarEventRow).values(tenant_id=tenant_id, id=new_id(), user_id=user_id, uid=event.uid, **values)
     key = [CalendarEventRow.tenant_id, CalendarEventRow.user_id, CalendarEventRow.uid]
@@ -66,7 +66,7 @@ def put_event(db: Session, tenant_id: UUID, user_id: str, event: Event, status: 
 
 
 def keep(db: Session, tenant_id: UUID, user_ids: Iterable[str], uid: str) -> None:
-    """Make what is held under a uid final for these users, and give it up for all others, who have it elsewhere."""
+    """Confirm the times held under a uid for these users. Delete them for all others, whose calendars are elsewhere."""
     held = (CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.uid == uid)
     theirs = CalendarEventRow.user_id.in_(list(user_ids))
     db.execute(update(CalendarEventRow).where(*held, theirs).values(status="confirmed"))
@@ -74,6 +74,6 @@ def keep(db: Session, tenant_id: UUID, user_ids: Iterable[str], uid: str) -> Non
 
 
 def release(db: Session, tenant_id: UUID, user_ids: Iterable[str], uid: str) -> None:
-    """Give up what is held under a uid."""
+    """Delete the times held under a uid for these users."""
     held = (CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.uid == uid)
     db.execute(delete(CalendarEventRow).where(*held, CalendarEventRow.user_id.in_(list(user_ids))))

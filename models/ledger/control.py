@@ -1,4 +1,4 @@
-"""Control of a turn: end the work on it before it is done."""
+"""Control of a turn ends the work on it before it is done."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,16 +16,16 @@ from models.tables.turns import IS_DUE, TurnRow
 
 @dataclass(frozen=True)
 class ClosedTurn:
-    """A turn on which nothing is started any more, and which is still to be answered."""
+    """A turn in which nothing starts any more, and which still needs its reply."""
 
     id: UUID
     respond: int | None
-    """The turn's fence for the reply; None where it was closed before, and somebody has it."""
+    """The turn's fence for the reply; None if the turn was closed before, and somebody holds the fence."""
     events: list[Event]
 
 
 def close(db: psycopg.Connection, turn_id: UUID, why: Literal["cancelled", "late"]) -> ClosedTurn | None:
-    """Stop the work on a turn: what reads ends now, what may change something ends by itself. None: it is final."""
+    """Stop the work on a turn. Reads end now; a running call with an effect ends by itself. None: the turn is final."""
     row = db.execute("SELECT hot.close_turn(%s, %s, NULL, %s)", (turn_id, why, LEASE_MS)).fetchone()
     return read_closed(row[0] if row else None)
 
@@ -36,6 +36,6 @@ def read_closed(found: dict[str, Any] | None) -> ClosedTurn | None:
 
 
 def find_late(db: Session, grace: timedelta, limit: int) -> list[UUID]:
-    """Return turns that are still worked on, or have not been begun, the grace after their deadline; oldest first."""
+    """Return unfinished turns whose deadline passed more than `grace` ago, oldest first."""
     query = select(TurnRow.id).where(text(IS_DUE), TurnRow.deadline_at < func.clock_timestamp() - grace)
     return list(db.scalars(query.order_by(TurnRow.deadline_at).limit(limit)))

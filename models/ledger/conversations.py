@@ -1,4 +1,4 @@
-"""Conversations: find, list, erase."""
+"""Conversations are found, listed and erased here."""
 
 from typing import Any
 from uuid import UUID
@@ -41,13 +41,13 @@ def get(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRow:
 
 
 def agent_of(db: Session, tenant_id: UUID, conversation_id: str) -> str | None:
-    """Return the agent that a conversation was opened with; None where there is no such conversation."""
+    """Return the agent that a conversation was opened with; None if there is no such conversation."""
     query = select(ConversationRow.agent)
     return db.scalar(query.where(ConversationRow.tenant_id == tenant_id, ConversationRow.id == conversation_id))
 
 
 def page(db: Session, tenant_id: UUID, before: tuple[Any, str] | None, limit: int) -> list[ConversationRow]:
-    """Return conversations, the last touched first; `before` is (updated_at, id) of the last one seen."""
+    """Return conversations, the last changed first; `before` is (updated_at, id) of the last one seen."""
     query = select(ConversationRow).where(ConversationRow.tenant_id == tenant_id, text(IS_LISTED))
     if before is not None:
         query = query.where(func.row(ConversationRow.updated_at, ConversationRow.id) < func.row(*before))
@@ -56,7 +56,7 @@ def page(db: Session, tenant_id: UUID, before: tuple[Any, str] | None, limit: in
 
 
 def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
-    """Erase the content of a conversation. Its turns, statuses, times and the audit chain stay, without words.
+    """Erase the content of a conversation. Its turns, statuses, times and audit chain stay, without text.
 
     Raises:
         NotFound: the tenant has no such conversation.
@@ -101,7 +101,8 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         update(NotificationRow)
         .where(NotificationRow.tenant_id == tenant_id, NotificationRow.resolved_in == conversation_id)
         .values(resolution=None),
-        # The meetings themselves are the users', in their calendars. One that is not whole is still to be taken away.
+        # The meetings themselves belong to the users, in their calendars. A meeting that is being confirmed stays for
+        # recovery.
         delete(MeetingSessionRow).where(
             MeetingSessionRow.tenant_id == tenant_id,
             MeetingSessionRow.conversation_id == conversation_id,
@@ -117,7 +118,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         {"tenant_id": tenant_id, "conversation_id": conversation_id},
     )
     row.person, row.slots, row.summary = {}, {}, None
-    row.summary_seq = row.last_seq  # a summary that somebody makes just now is of what is no more
+    row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns
     row.erased_at = db.scalar(select(func.clock_timestamp()))
 
 

@@ -1,4 +1,4 @@
-"""Dead letters: steps whose outcome nobody knows, and turns that a fault of ours has ended. List, decide."""
+"""Dead letters are steps with an unknown outcome, which operators decide, and turns that our own fault has ended."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from models.tables.turns import IS_BROKEN, TurnRow
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """Work that did not come to an end that can be relied on."""
+    """A turn or step that did not end properly."""
 
     tenant: str
     turn_id: UUID
@@ -37,7 +37,7 @@ class Decision:
 
     status: Literal["succeeded", "failed"]
     by: str
-    """Who decides."""
+    """The operator who decides."""
     result: dict[str, Any] | None = None
     note: str | None = None
 
@@ -73,9 +73,9 @@ def get_step(db: Session, turn_id: UUID, step_id: str) -> tuple[TurnRow, StepRow
 
 
 def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list[Event]:
-    """Record what became of a step of unknown outcome; return the events, none where the turn is final.
+    """Record the outcome of a step that was unknown; return the events, none if the turn is final.
 
-    Nothing is called and no reply changes: what the user was told is said.
+    Nothing is called, and a reply that was sent does not change.
 
     Raises:
         NotFound: there is no such step.

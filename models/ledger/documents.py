@@ -1,13 +1,13 @@
-"""Documents: load, search, read.
+"""Documents are loaded, searched and read here.
 
-A tenant sees its own documents, and those of everyone where it has none. A passage is found by any of the words that
-were asked for:
+A tenant sees its own documents; if it has none, it sees those of everyone. A search finds a passage by any word of the
+query:
 
     score  = sum of share(w) * weight(w) over the words w in it, divided by the sum of weight(w) over those in any
     weight = ln(1 + (N - n + 0.5) / (n + 0.5)), where n of the N passages have the word: BM25's
     share  = ts_rank of the word: it grows with each further mention, more slowly each time; a heading counts more
 
-So 1 is a passage that has every word in its heading, and often. Words are read and weighed in each language by itself.
+So a passage that has every word in its heading, and often, scores 1. Each language is parsed and weighed by itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ from models.tables.documents import DocumentRow, PassageRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewPassage:
-    """A passage to be loaded."""
+    """A passage to load."""
 
     section: str
     text: str
@@ -35,7 +35,7 @@ class NewPassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDocument:
-    """A document to be loaded."""
+    """A document to load."""
 
     id: str
     collection: str
@@ -81,20 +81,20 @@ _PUT_PASSAGES = text("""
     WHERE of.tenant_id = :owner AND of.id = :document
 """)
 
-# A lexeme becomes a query by way of the text of a vector, which quotes it as queries do.
+# The text of a vector quotes a lexeme as queries do, so that it can become a query.
 _TERMS = text("""
     SELECT CAST(array_to_tsvector(ARRAY[lexeme]) AS text)
     FROM unnest(to_tsvector(CAST(:language AS regconfig), :query))
 """)
 
 _RANKS = cast([0.6, 0.6, 0.6, 1.0], ARRAY(REAL))
-"""What a mention counts in the text, in nothing, in the title, and in a heading."""
+"""The weights of a mention in the text, of a class that is not used, in the title, and in a heading."""
 
 
 def load(db: Session, owner: UUID, document: NewDocument) -> None:
-    """Put a document in the place of the one of that id.
+    """Load a document. It replaces the one with the same id.
 
-    The document's own row comes first: whoever loads the same one at the same time waits at it.
+    The document's own row is written first: another load of the same document waits for it.
     """
     row = {name: getattr(document, name) for name in ("id", "collection", "title", "language", "modified", "digest")}
     row["passages"] = len(document.passages)
@@ -119,7 +119,7 @@ def digests(db: Session, owner: UUID, collection: str) -> dict[str, str]:
 
 
 def keep_only(db: Session, owner: UUID, collection: str, kept: Iterable[str]) -> int:
-    """Remove the documents of a collection that are not among these; return how many there were."""
+    """Remove the documents of a collection that are not in `kept`; return how many were removed."""
     is_gone = DocumentRow.id.not_in(list(kept))
     query = delete(DocumentRow).where(DocumentRow.tenant_id == owner, DocumentRow.collection == collection, is_gone)
     gone = list(db.scalars(query.returning(DocumentRow.id)))
@@ -139,7 +139,7 @@ def check_language(db: Session, language: str) -> None:
 
 
 def search(db: Session, tenant_id: UUID, query: str, limit: int) -> list[Passage]:
-    """Return the passages that have most of what was asked for, the best first."""
+    """Return the passages that match the query best, the best first."""
     owner = owner_of(db, tenant_id)
     languages = db.scalars(select(DocumentRow.language).where(DocumentRow.tenant_id == owner).distinct())
     found: list[Passage] = []
@@ -152,7 +152,7 @@ def search(db: Session, tenant_id: UUID, query: str, limit: int) -> list[Passage
 
 
 def read(db: Session, tenant_id: UUID, document: str) -> tuple[DocumentRow, list[NewPassage]] | None:
-    """Return a document with its passages in order; None where the tenant sees none of that id."""
+    """Return a document with its passages in order; None if the tenant sees no document with that id."""
     owner = owner_of(db, tenant_id)
     row = db.get(DocumentRow, (owner, document))
     if row is None:
@@ -172,18 +172,18 @@ def listed(db: Session, tenant_id: UUID) -> list[Listed]:
 
 
 def owner_of(db: Session, tenant_id: UUID) -> UUID:
-    """Return whose documents a tenant sees: its own, or everyone's where it has none."""
+    """Return the owner of the documents that a tenant sees: itself, or everyone if it has none."""
     owns = select(DocumentRow.id).where(DocumentRow.tenant_id == tenant_id).limit(1)
     return EVERYONE if db.scalar(owns) is None else tenant_id
 
 
 def _best(owner: UUID, language: str, terms: Sequence[str]) -> Select[Any]:
-    """Return the query for passages by score. One pass over those that have any term ranks them by each."""
+    """Return the query for passages by score. One pass over the passages that have any term ranks them by each term."""
     is_there = (PassageRow.tenant_id == owner, PassageRow.language == language)
     shares = [func.ts_rank(_RANKS, PassageRow.words, cast(term, TSQUERY)) for term in terms]
     columns = [share.label(f"share_{place}") for place, share in enumerate(shares)]
     has_any = PassageRow.words.bool_op("@@")(cast(" | ".join(terms), TSQUERY))
-    # Both are worked out once; else Postgres would count anew for each passage.
+    # Both are computed once; otherwise Postgres would count again for each passage.
     matching = select(PassageRow.document, PassageRow.number, *columns).where(*is_there, has_any)
     hits = matching.cte("hits").prefix_with("MATERIALIZED")
     ranked = [hits.c[column.name] for column in columns]
@@ -200,7 +200,7 @@ def _best(owner: UUID, language: str, terms: Sequence[str]) -> Select[Any]:
 
 
 def _shown(owner: UUID, best: CTE) -> Select[Any]:
-    """Return the query for what a search tells of the best passages."""
+    """Return the query for the columns that a search shows of the best passages."""
     is_it = (PassageRow.document == best.c.document) & (PassageRow.number == best.c.number)
     columns = (DocumentRow.title, PassageRow.section, PassageRow.text, DocumentRow.modified)
     query = select(best.c.document, *columns, best.c.score)

@@ -1,4 +1,4 @@
-"""Events: append one, read a turn's."""
+"""Events of a turn are appended and read here."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Stand(NamedTuple):
 
 
 Place = tuple[UUID, int]
-"""A turn, and the number of one of its events, or 0."""
+"""A turn and the number of one of its events; 0 stands before the first."""
 
 
 class Look(NamedTuple):
@@ -43,21 +43,21 @@ _STANDS = "SELECT id, tenant_id, last_event, status FROM turns WHERE id = ANY(%s
 
 
 def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any]) -> list[Event]:
-    """Append an event that comes with no other change."""
+    """Append an event that no other change comes with."""
     row = db.execute("SELECT hot.note(%s, %s, %s)", (turn_id, kind, Jsonb(data)), prepare=True).fetchone()
     return read_events(row[0]) if row and row[0] is not None else []
 
 
 def look(db: psycopg.Connection, places: Sequence[Place]) -> Mapping[Place, Look]:
-    """Return, for each of these places whose turn there is, the turn's progress and its events after it, in order.
+    """Return each place's turn, if it exists: its progress, and its events after the place, in order.
 
-    One statement, which sees all of it at the same moment.
+    One statement reads everything at the same moment.
     """
     found = db.execute(_LOOK, ([turn_id for turn_id, _ in places], [seq for _, seq in places]), prepare=True)
     return {
         (turn_id, seq): Look(
             Stand(tenant_id, last_event, status in FINAL_TURN_STATUSES),
-            # A reader may have left off within a commit.
+            # A reader may have stopped in the middle of a commit.
             [event for commit in commits or () for event in read_events(commit) if event.seq > seq],
         )
         for turn_id, seq, tenant_id, last_event, status, commits in found
@@ -65,7 +65,7 @@ def look(db: psycopg.Connection, places: Sequence[Place]) -> Mapping[Place, Look
 
 
 def stands(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, Stand]:
-    """Return how far each of these turns is, in one statement."""
+    """Return the progress of each of these turns, in one statement."""
     found = db.execute(_STANDS, (list(turn_ids),), prepare=True)
     return {
         turn_id: Stand(tenant_id, last_event, status in FINAL_TURN_STATUSES)

@@ -1,4 +1,4 @@
-"""Explanation: the facts about a turn that tell why it is not further on."""
+"""An explanation is made from the facts gathered here: why a turn makes no progress."""
 
 from datetime import datetime, timedelta
 from typing import cast
@@ -106,7 +106,7 @@ def _at_work(db: Session, turn: TurnRow) -> int:
 
 
 def _postponed(turn: TurnRow) -> Postponed | None:
-    """Return until when nobody has the turn; None where somebody has it, also where it was postponed before."""
+    """Return until when the turn is postponed; None if somebody works on it, even if it was postponed before."""
     if turn.error is None or turn.lease_until is None:
         return None
     until = datetime.fromisoformat(turn.error["retry_at"])
@@ -123,7 +123,7 @@ def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:
     for row in rows:
         is_ready = ended.keys() >= set(row.needs)
         if row.status == "running":
-            # One that waits at its worker for another step is not what the turn waits for.
+            # The turn does not wait for a step that waits at its worker for another step.
             if row.started_at or is_ready:
                 since = row.started_at or turn.compiled_at
                 found.append(OpenStep(row.id, row.tool, row.queue, since, row.worker, row.lease_until))
@@ -140,7 +140,7 @@ def _open_steps(db: Session, turn: TurnRow, at: datetime) -> list[OpenStep]:
 
 
 def _held_by_cap(db: Session, turn: TurnRow) -> set[str]:
-    """Return the steps that are not sent while others of their turn take up its cap."""
+    """Return the steps that are not sent because others of their turn use up its cap."""
     if turn.max_parallel is None:
         return set()
     unsent = select(FragmentRow.steps).where(

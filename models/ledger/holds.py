@@ -1,7 +1,7 @@
-"""Holds: rooms of the inventory that a booking link keeps for a conversation, until the link expires.
+"""Holds are rooms of the inventory that a booking link keeps for a conversation, until the link expires.
 
-A conversation holds one room of a hotel at a time: what it holds of it before, it lets go with the next. One that has
-expired counts for nothing at once; its row goes with the hotel's next hold.
+A conversation holds one room of a hotel at a time: a new hold replaces its earlier one. An expired hold no longer
+counts; its row is deleted with the hotel's next hold.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from models.ledger.inventory import Guest, Hotel, Quote, Stay, free_rooms
 from models.tables.hotel import HoldRow
 
 VALID_MINUTES = 30
-"""How long a hold lasts."""
+"""The duration of a hold."""
 
 _NOW = func.statement_timestamp()
 
@@ -29,10 +29,10 @@ class Hold:
 
 
 def take(db: Session, guest: Guest, hotel: Hotel, stay: Stay, quote: Quote, key: str) -> Hold | None:
-    """Hold a room, or renew the hold, under the call's idempotency key. None, and nothing changes: it is sold out.
+    """Hold a room, or renew the hold, under the call's idempotency key. None: it is sold out, and nothing changes.
 
-    Who wants a room of the same hotel at the same time waits until the other has committed or rolled back, and only
-    then counts: so of the last room there is one hold. Both count by the database's clock.
+    A second call for the same hotel waits until the first has committed or rolled back, and only then counts. So the
+    last room has one hold. Both use the database's clock.
     """
     db.execute(select(func.pg_advisory_xact_lock(_hotel_lock(guest, hotel))))
     db.execute(delete(HoldRow).where(*_at(guest, hotel), HoldRow.expires_at <= _NOW))
@@ -62,7 +62,7 @@ def take(db: Session, guest: Guest, hotel: Hotel, stay: Stay, quote: Quote, key:
 
 
 def find(db: Session, guest: Guest, hotel: Hotel, key: str) -> Hold | None:
-    """Return what a conversation holds of a hotel, where the call with this key made it and it has not expired."""
+    """Return a conversation's hold at a hotel, if the call with this key made it and it has not expired."""
     query = select(HoldRow).where(*_at(guest, hotel), HoldRow.conversation_id == guest.conversation_id)
     row = db.scalar(query.where(HoldRow.key == key, HoldRow.expires_at > _NOW))
     return None if row is None else _hold(row)

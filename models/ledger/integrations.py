@@ -1,4 +1,4 @@
-"""What tools may do for a user: the scopes granted, and accounts with outside services."""
+"""A user's integrations are the scopes that they granted to tools, and their accounts with outside services."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Account:
     integration: str
     status: AccountStatus
     settings: Mapping[str, Any]
-    """What is no secret, such as the address of the server."""
+    """Settings that are not secret, such as the address of the server."""
     sealed: bytes | None = field(repr=False)
     """The secret, encrypted."""
     updated_at: datetime
@@ -37,7 +37,7 @@ class Account:
 
     @property
     def secret(self) -> Mapping[str, Any] | None:
-        """Tokens and passwords, decrypted at each use; None where there are none.
+        """Tokens and passwords, decrypted at each use; None if there are none.
 
         Raises:
             ToolFailed: CONNECTION_INACTIVE, without the key that encrypted them.
@@ -51,7 +51,7 @@ class Access:
 
     scopes: frozenset[str]
     accounts: Mapping[str, Account]
-    """By integration."""
+    """Integration -> account."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +59,18 @@ class Rotated:
     """The progress of encrypting secrets with a new key."""
 
     last: UUID | None
-    """The last account that was looked at; None: there are no more."""
+    """The last account that was checked; None: there are no more."""
     done: int
     unreadable: list[UUID]
-    """Accounts whose secret none of the keys made: their users must connect them anew."""
+    """Accounts whose secret none of the keys can decrypt: their users must connect them again."""
 
 
 NO_ACCESS = Access(scopes=frozenset(), accounts={})
-"""What those let us do whom the directory does not have."""
+"""The access of users who are not in the directory."""
 
 
 def access_of(db: Session, tenant_id: UUID, user_id: str) -> Access:
-    """Return what a user lets tools do; nothing, where the tenant has no such user."""
+    """Return what a user allows tools to do; nothing if the tenant has no such user."""
     query = (
         select(UserRow.scopes, AccountRow)
         .outerjoin(AccountRow, (AccountRow.tenant_id == UserRow.tenant_id) & (AccountRow.user_id == UserRow.id))
@@ -99,11 +99,11 @@ def accounts_by_user(db: Session, tenant_id: UUID, user_ids: Sequence[str]) -> d
 
 
 def put_account(db: Session, tenant_id: UUID, user_id: str, integration: str, request: AccountRequest) -> Account:
-    """Connect a user's account, in place of the one there was; it keeps its id.
+    """Connect a user's account. It replaces the earlier one and keeps its id.
 
     Raises:
         NotFound: the tenant has no such user.
-        Unavailable: there is a secret to keep, and no key to encrypt it with.
+        Unavailable: there is a secret to store, but no key to encrypt it with.
     """
     get_user(db, tenant_id, user_id)
     sealed = None if request.secret is None else secrets.seal(request.secret)
@@ -123,10 +123,10 @@ def put_account(db: Session, tenant_id: UUID, user_id: str, integration: str, re
 
 
 def remove_account(db: Session, tenant_id: UUID, user_id: str, integration: str) -> None:
-    """Forget a user's account and its secret.
+    """Delete a user's account and its secret.
 
     Raises:
-        NotFound: they have none there.
+        NotFound: they have no account with this integration.
     """
     these = (AccountRow.tenant_id == tenant_id, AccountRow.user_id == user_id, AccountRow.integration == integration)
     if db.scalar(delete(AccountRow).where(*these).returning(AccountRow.id)) is None:
@@ -134,7 +134,7 @@ def remove_account(db: Session, tenant_id: UUID, user_id: str, integration: str)
 
 
 def needs_reauth(db: Session, tenant_id: UUID, account_id: UUID, connected_at: datetime) -> None:
-    """Note that the service refuses an account's secret. One that was connected anew meanwhile stays as it is."""
+    """Record that the service refuses an account's secret, unless the user has connected it again meanwhile."""
     db.execute(
         update(AccountRow)
         .where(AccountRow.tenant_id == tenant_id, AccountRow.id == account_id)
@@ -144,21 +144,21 @@ def needs_reauth(db: Session, tenant_id: UUID, account_id: UUID, connected_at: d
 
 
 def rotate(db: Session, after: UUID) -> Rotated:
-    """Encrypt some secrets anew with the first key, of the accounts after one, those that another key made.
+    """Encrypt some secrets again with the first key: those after `after` that another key encrypted.
 
     Raises:
         Unavailable: there is no key.
     """
     current = secrets.key_ids()[0]
     query = select(AccountRow).where(AccountRow.key_id != current, AccountRow.id > after).order_by(AccountRow.id)
-    # Locked, so that none that its user connects anew at this moment is put back.
+    # Locked, so that a secret that its user replaces at this moment is not overwritten.
     rows = db.scalars(query.limit(_ROTATED_AT_ONCE).with_for_update()).all()
     unreadable = [row.id for row in rows if not _sealed_anew(row, current)]
     return Rotated(last=rows[-1].id if rows else None, done=len(rows) - len(unreadable), unreadable=unreadable)
 
 
 def unreadable(db: Session) -> int:
-    """Return how many secrets none of the keys made.
+    """Return how many secrets none of the keys can decrypt.
 
     Raises:
         Unavailable: there is no key.

@@ -1,7 +1,7 @@
-"""The inventory of hotels: what a stay costs, and what is free.
+"""The inventory of hotels says what a stay costs, and which rooms are free.
 
-What a stay costs is the sum over its nights, each by the season it lies in. What is free is the fewest over its
-nights: the rooms to let less those that others hold. A night is the day on which it begins.
+The price of a stay is the sum over its nights, each by its season. The number of free rooms is the lowest over its
+nights: the rooms to let minus those that others hold. A night is the day on which it begins.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from models.tables.base import EVERYONE, Row
 from models.tables.hotel import AllotmentRow, HotelRow, RateRow, RoomTypeRow, SeasonRow
 
 Record = Mapping[str, Any]
-"""A row to be, without its owner and hotel."""
+"""A row to insert, without its owner and hotel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Hotel:
     """A hotel as a tenant sees it."""
 
     owner: UUID
-    """Whose catalogue it is in: the tenant's own, or everyone's."""
+    """The owner of its catalogue: the tenant, or everyone."""
     id: str
     name: str
     timezone: str
@@ -50,7 +50,7 @@ class Hotel:
     rates: Mapping[str, str]
     """Rate code -> its currency."""
     system: Mapping[str, Any] | None = None
-    """Where its rooms and prices are asked for, and how; None: they are in the inventory."""
+    """The outside system that is asked for its rooms and prices, and how; None: they are in the inventory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ class RoomType:
     name: str
     beds: Sequence[Mapping[str, Any]]
     sleeps: int | None
-    """Guests from two years on, at most. None: the hotel's system knows, and quotes for no more."""
+    """Most guests of two years and older. None: the hotel's system knows the limit, and quotes for no more."""
     boards: Sequence[str]
     amenities: Sequence[str]
 
     @property
     def features(self) -> frozenset[str]:
-        """Codes of what it has: amenities, and kinds of beds."""
+        """Codes of its amenities and kinds of beds."""
         return frozenset([*self.amenities, *(bed["kind"] for bed in self.beds)])
 
     def sleeps_all(self, stay: "Stay") -> bool:
@@ -77,25 +77,25 @@ class RoomType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
-    """A wish to stay: the guests and the dates."""
+    """The guests and dates of a requested stay."""
 
     check_in: date
     check_out: date
     adults: int
     children: int = 0
-    """From two years on."""
+    """Two years and older."""
     babies: int = 0
     """They cost nothing and take no bed."""
 
     @property
     def nights(self) -> int:
-        """How many nights it has."""
+        """The number of nights."""
         return (self.check_out - self.check_in).days
 
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """The person who asks. Rooms that others hold are not free for them."""
+    """The person who asks. Rooms that other guests hold are not free for them."""
 
     tenant_id: UUID
     conversation_id: str
@@ -117,7 +117,7 @@ class Quote:
     """A shorter stay cannot be booked."""
 
 
-# Materialised: it is small, and without statistics Postgres would work it out again for every rate.
+# Materialised: it is small, and without statistics Postgres would compute it again for every rate.
 _FREE = """
     nights AS (
         SELECT day::date AS night, (extract(month FROM day) * 100 + extract(day FROM day))::int AS month_day
@@ -158,13 +158,13 @@ _QUOTES = text(f"""
     GROUP BY rate.room_type, rate.board, rate.rate_code, rate.currency, free.rooms
     HAVING count(*) = (SELECT count(*) FROM nights)
     ORDER BY price, rate.room_type, rate.board, rate.rate_code
-""")  # noqa: S608 - put together from our own text
+""")  # noqa: S608 - built from our own text
 
 _FREE_ROOMS = text(f"WITH {_FREE} SELECT rooms FROM free WHERE code = :room_type")  # noqa: S608 - the same
 
 
 def hotels_of(db: Session, tenant_id: UUID) -> list[Hotel]:
-    """Return a tenant's hotels by id; those of everyone where it has none."""
+    """Return a tenant's hotels by id; if it has none, those of everyone."""
     rate = select(RateRow.rate_code, RateRow.currency).distinct()
     rate = rate.where(RateRow.tenant_id == HotelRow.tenant_id, RateRow.hotel_id == HotelRow.id)
     each = rate.correlate(HotelRow).lateral()
@@ -197,7 +197,7 @@ def room_types(db: Session, hotel: Hotel) -> list[RoomType]:
 
 
 def quotes(db: Session, guest: Guest, hotel: Hotel, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
-    """Return what a stay costs at these rates, whether or not a room is free for it; the lowest price first."""
+    """Return the quotes for a stay at these rates, the lowest price first, whether or not a room is free."""
     given = {"adults": stay.adults, "children": stay.children, "rate_codes": list(rate_codes)}
     rows = db.execute(_QUOTES, _place(guest, hotel, stay) | given)
     return [Quote(**row) for row in rows.mappings()]
@@ -209,10 +209,10 @@ def free_rooms(db: Session, guest: Guest, hotel: Hotel, stay: Stay, room_type: s
 
 
 def load(db: Session, tenant_id: UUID | None, catalogue: Catalogue) -> bool:
-    """Put a hotel's catalogue in the place of the one there was; False where it is the same. What is held stays.
+    """Replace a hotel's catalogue; False if it is the same. Holds stay.
 
-    Without a tenant it is everyone's. The hotel's own row comes first: whoever loads the same hotel at the same time
-    waits at it.
+    Without a tenant it is everyone's. The hotel's own row is written first: another load of the same hotel waits for
+    it.
     """
     owner = tenant_id or EVERYONE
     hotel = {"tenant_id": owner, **catalogue.hotel}

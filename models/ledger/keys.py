@@ -1,4 +1,4 @@
-"""Keys to the API: make, recognise, revoke. The key itself is never stored, only its SHA-256 digest."""
+"""Keys to the API are made, recognised and revoked here. Only a key's SHA-256 digest is stored, never the key."""
 
 import hashlib
 import secrets
@@ -21,7 +21,7 @@ DEVELOPMENT_TENANT = "development"
 
 @dataclass(frozen=True)
 class Caller:
-    """Whom a key stands for."""
+    """The tenant and the rights behind a key."""
 
     tenant_id: UUID
     key_id: UUID
@@ -39,7 +39,7 @@ def create(db: Session, tenant_id: UUID, name: str, scopes: Sequence[str]) -> tu
 
 
 def ensure_dev_key(db: Session, plain: str) -> None:
-    """Make this the embedded stack's development key: all scopes, neither rate nor backlog limit."""
+    """Make this the embedded stack's development key: it has all scopes, and no rate or backlog limit."""
     tenant_id = tenants.ensure(db, DEVELOPMENT_TENANT)
     row = {
         "id": new_id(),
@@ -54,7 +54,7 @@ def ensure_dev_key(db: Session, plain: str) -> None:
 
 
 def recognise(db: Session, of: bytes) -> Caller | None:
-    """Return whom the key with this digest stands for; None for an unknown or revoked one."""
+    """Return the caller of the key with this digest; None if it is unknown or revoked."""
     query = select(KeyRow).where(KeyRow.digest == of, KeyRow.revoked_at.is_(None))
     row = db.scalar(query)
     if row is None:
@@ -68,10 +68,10 @@ def of_tenant(db: Session, tenant_id: UUID) -> list[KeyRow]:
 
 
 def revoke(db: Session, key_id: UUID) -> None:
-    """Make a key worthless from now on.
+    """Revoke a key from now on.
 
     Raises:
-        NotFound: there is no such key, or it is revoked already.
+        NotFound: there is no such key, or it was revoked before.
     """
     query = update(KeyRow).where(KeyRow.id == key_id, KeyRow.revoked_at.is_(None))
     if db.scalar(query.values(revoked_at=func.clock_timestamp()).returning(KeyRow.id)) is None:
@@ -79,5 +79,5 @@ def revoke(db: Session, key_id: UUID) -> None:
 
 
 def digest(plain: str) -> bytes:
-    """Return what is kept of a key. A random 256-bit key needs no salt and no slow hash."""
+    """Return the stored digest of a key. A random 256-bit key needs no salt and no slow hash."""
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).digest()

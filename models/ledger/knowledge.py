@@ -1,4 +1,4 @@
-"""Knowledge: load what a conversation knows, record what its turn in work has learned."""
+"""Knowledge of a conversation is loaded here, and what its active turn has learned is recorded."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class Known:
 
     items: list[Item]
     undone: frozenset[str]
-    """Turns that were rolled back: later ones do not hear what they found out."""
+    """Turns that were rolled back: later turns must not see what they found out."""
     lessons: dict[tuple[str, int], Lesson]
-    """Turn and revision -> what was learned from its results."""
+    """(Turn, revision) -> the lesson learned from its results."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Learned:
 
 
 def load(db: Session, tenant_id: UUID, conversation_id: str) -> Known:
-    """Return what a conversation knows; nothing where there is no such conversation."""
+    """Return what a conversation knows; nothing if there is no such conversation."""
     query = select(KnowledgeRow.kind, KnowledgeRow.id, KnowledgeRow.content)
     rows = list(db.execute(query.where(*_of(tenant_id, conversation_id))))
     items = [_SHAPES[kind].model_validate(content) for kind, _, content in rows if kind != _LESSON]
@@ -55,9 +55,10 @@ def load(db: Session, tenant_id: UUID, conversation_id: str) -> Known:
 
 
 def record(db: Session, turn: ClaimedTurn, learned: Learned) -> bool:
-    """Record what a turn has learned. False: the fence is old, and nothing was recorded.
+    """Record what a turn has learned. False: the fence is old and nothing was recorded.
 
-    The lessons of earlier turns go: what they brought is in the graph, and how, in the traces of their plans.
+    The lessons of earlier turns are deleted: the graph holds their findings, and the traces of their plans hold the
+    rest.
     """
     held = select(TurnRow.id).where(
         TurnRow.id == turn.id,

@@ -1,4 +1,4 @@
-"""Room for turns that want the language model, as a claim is told of it."""
+"""A claim is given the language-model slots that this process has free."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -16,9 +16,9 @@ class LlmRoom:
     """The slots that are free for turns whose plan the language model drafts."""
 
     may_draft: bool = True
-    """Whether there is any."""
+    """Whether any slot is free."""
     crowded: tuple[UUID, ...] = ()
-    """Tenants that have theirs."""
+    """Tenants that use all their slots."""
 
 
 EMPTY = LlmRoom()

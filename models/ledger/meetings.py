@@ -1,7 +1,7 @@
-"""Meeting sessions: times that were proposed to a user, and the two-phase confirmation of one of them.
+"""A meeting session holds the times proposed to a user, and the two-phase confirmation of one of them.
 
-A session is `open` until it expires. `hold` makes it `confirming` and takes the time of both users; whoever holds it
-has its fence, and `finish` or `release` ends it. A holder that is lost is found by `find_abandoned`.
+A session is `open` until it expires. `hold` makes it `confirming` and takes the time of both users. Its holder has the
+fence, and `finish` or `release` ends it. `take_abandoned` finds sessions whose holder is lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ EXPIRES_AFTER = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A meeting that somebody asks for."""
+    """A requested meeting."""
 
     user_id: str
     counterpart_id: str
@@ -32,13 +32,13 @@ class Wish:
     conversation_id: str
     duration_mins: int
     wanted: Mapping[str, Any]
-    """What was asked for, as JSON: the same again is a duplicate."""
+    """The request, as JSON: an equal one is a duplicate."""
     tz: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeetingSession:
-    """Proposed times for a meeting, and what became of them."""
+    """Proposed times for a meeting, and their outcome."""
 
     tenant_id: UUID
     id: UUID
@@ -59,24 +59,24 @@ class MeetingSession:
 
     @property
     def uid(self) -> str:
-        """The meeting's name in iCalendar, the same in all calendars."""
+        """The meeting's UID in iCalendar, the same in all calendars."""
         return str(self.id)
 
     @property
     def users(self) -> tuple[str, str]:
-        """Who meets."""
+        """The two users who meet."""
         return self.user_id, self.counterpart_id
 
 
 def opened(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
-    """Return the session that a call with this idempotency key has opened; None where none has."""
+    """Return the session that the call with this idempotency key opened; None if it opened none."""
     query = select(MeetingSessionRow).where(MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.key == key)
     row = db.scalar(query)
     return None if row is None else _session(db, row)
 
 
 def confirmed(db: Session, tenant_id: UUID, conversation_id: str, key: str) -> MeetingSession | None:
-    """Return the session that a call with this idempotency key has confirmed; None where none has."""
+    """Return the session that the call with this idempotency key confirmed; None if it confirmed none."""
     query = select(MeetingSessionRow).where(
         MeetingSessionRow.tenant_id == tenant_id,
         MeetingSessionRow.conversation_id == conversation_id,
@@ -88,10 +88,10 @@ def confirmed(db: Session, tenant_id: UUID, conversation_id: str, key: str) -> M
 
 
 def open_session(db: Session, tenant_id: UUID, key: str, wish: Wish, proposals: Sequence[Interval]) -> MeetingSession:
-    """Open a session, once for each idempotency key. It takes the place of another open one of the two.
+    """Open a session, once for each idempotency key. It replaces another open session of the two users.
 
     Raises:
-        Conflict: the same was proposed in this conversation and is still open, or one of the two is being confirmed.
+        Conflict: this conversation has an equal open session, or a meeting of the two is being confirmed.
     """
     calendars.lock(db, tenant_id, (wish.user_id, wish.counterpart_id))
     earlier = opened(db, tenant_id, key)
@@ -121,7 +121,7 @@ def open_session(db: Session, tenant_id: UUID, key: str, wish: Wish, proposals: 
 def get(
     db: Session, tenant_id: UUID, user_id: str, conversation_id: str, session_id: UUID | None = None
 ) -> MeetingSession:
-    """Lock a session of a user and conversation, and the two users before it; without an id the last one.
+    """Lock the two users, then their session in a conversation, and return it; without an id the last one.
 
     Raises:
         NotFound: there is none, or it belongs to somebody else.
@@ -143,7 +143,7 @@ def get(
 def hold(
     db: Session, session: MeetingSession, chosen: Interval, key: str, lasts: timedelta, title: str
 ) -> MeetingSession:
-    """Begin to confirm a session that `get` has locked, or go on with it: hold its time for both users.
+    """Hold the chosen time for both users: begin or continue to confirm a session that `get` has locked.
 
     Raises:
         Conflict: the time of one of them is taken.
@@ -161,16 +161,16 @@ def hold(
 
 
 def check_held(db: Session, session: MeetingSession) -> None:
-    """Pass where a session is still held by whoever has this fence.
+    """Check that the caller's fence still holds the session.
 
     Raises:
-        Conflict: somebody else has taken it in hand.
+        Conflict: another process has taken the session over.
     """
     _held(db, session)
 
 
 def finish(db: Session, session: MeetingSession, kept_here: Sequence[str]) -> MeetingSession:
-    """Confirm what is held; `kept_here` are the users whose calendar is ours.
+    """Confirm the held time; `kept_here` are the users whose calendar is ours.
 
     Raises:
         Conflict: somebody else has taken the session in hand.
@@ -182,7 +182,7 @@ def finish(db: Session, session: MeetingSession, kept_here: Sequence[str]) -> Me
 
 
 def release(db: Session, session: MeetingSession) -> None:
-    """Open a session again whose confirmation has been undone.
+    """Reopen a session whose confirmation has been undone.
 
     Raises:
         Conflict: somebody else has taken the session in hand.
@@ -194,7 +194,7 @@ def release(db: Session, session: MeetingSession) -> None:
 
 
 def take_abandoned(db: Session, lasts: timedelta) -> MeetingSession | None:
-    """Take a session in hand whose holder is lost; None where there is none, or others have them in hand."""
+    """Take over a session whose holder is lost; None if there is none, or other processes are taking them."""
     query = select(MeetingSessionRow).where(MeetingSessionRow.status == "confirming")
     query = query.where(MeetingSessionRow.held_until < func.clock_timestamp()).order_by(MeetingSessionRow.held_until)
     row = db.scalar(query.limit(1).with_for_update(skip_locked=True))
@@ -205,7 +205,7 @@ def take_abandoned(db: Session, lasts: timedelta) -> MeetingSession | None:
 
 
 def _replace(db: Session, tenant_id: UUID, wish: Wish) -> None:
-    """Make room for a new session of the two."""
+    """Cancel the open session of the two users, so that a new one can replace it."""
     query = select(MeetingSessionRow).where(
         MeetingSessionRow.tenant_id == tenant_id,
         MeetingSessionRow.user_id == wish.user_id,
@@ -221,13 +221,13 @@ def _replace(db: Session, tenant_id: UUID, wish: Wish) -> None:
     if not is_expired and row.conversation_id == wish.conversation_id and row.wanted == wish.wanted:
         raise Conflict(f"these times were proposed already, in session {row.id}, and can still be chosen")
     row.status = "expired" if is_expired else "cancelled"
-    db.flush()  # before the new one comes: the two would be one too many
+    db.flush()  # before the new one is inserted: only one may be open
 
 
 def _held(db: Session, session: MeetingSession) -> MeetingSessionRow:
     row = _locked(db, session.tenant_id, session.id)
     if row.status != "confirming" or row.fence != session.fence:
-        raise Conflict(f"meeting session {session.id} is in other hands")
+        raise Conflict(f"another process is confirming meeting session {session.id}")
     return row
 
 
@@ -243,7 +243,7 @@ def _of(tenant_id: UUID, session_id: UUID) -> Select[MeetingSessionRow]:
 
 
 def _now(db: Session) -> datetime:
-    """Return the time; to be asked after the lock that it is compared under."""
+    """Return the database's time. Call it after taking the lock that protects the comparison."""
     now: datetime = db.scalars(select(func.clock_timestamp())).one()
     return now
 

@@ -1,4 +1,4 @@
-"""Memory: what a conversation holds from turn to turn: its last exchanges, a summary, results that still hold."""
+"""A conversation's memory is its last exchanges, a summary, and results that are still valid."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,9 +21,9 @@ class Recalled:
     history: list[dict[str, str]]
     """`{message, reply}` of the last exchanges that the summary does not cover, oldest first."""
     asked: list[dict[str, Any]]
-    """`{tool, args, needs}` of the calls for which the turn before asked the user something."""
+    """`{tool, args, needs}` of the calls for which the previous turn asked the user something."""
     memory: list[dict[str, Any]]
-    """Results that have not run out, newest first: the fields of `planner.results.Remembered`."""
+    """Results that have not expired, newest first: the fields of `planner.results.Remembered`."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Unsummarised:
     tenant_id: UUID
     conversation_id: str
     agent: str
-    """Of the turn that was asked about."""
+    """The agent of the turn that the caller named."""
     allowances: list[Allowance]
-    """What the tenant's budget bounds the language model's calls by."""
+    """The limits of the tenant's budget on language-model calls."""
     summary: str | None
     summary_seq: int
     """The last turn that the summary covers."""
@@ -44,7 +44,7 @@ class Unsummarised:
 
 
 def find(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, tool: str, input_hash: str) -> Any:
-    """Return the result of the same call earlier in the conversation. None: there is none, or it has run out."""
+    """Return the result of the same call earlier in the conversation. None: there is none, or it has expired."""
     row = db.execute(
         "SELECT result FROM memory WHERE tenant_id = %s AND conversation_id = %s AND tool = %s AND input_hash = %s"
         " AND holds AND expires_at > clock_timestamp()",
@@ -55,7 +55,7 @@ def find(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, tool: st
 
 
 def of_conversation(db: Session, tenant_id: UUID, conversation_id: str) -> list[MemoryRow]:
-    """Return the results of a conversation that still hold, newest first."""
+    """Return a conversation's results that are still valid, newest first."""
     query = select(MemoryRow).where(
         MemoryRow.tenant_id == tenant_id,
         MemoryRow.conversation_id == conversation_id,
@@ -66,7 +66,7 @@ def of_conversation(db: Session, tenant_id: UUID, conversation_id: str) -> list[
 
 
 def unsummarised(db: psycopg.Connection, turn_id: UUID, most: int) -> Unsummarised | None:
-    """Return what the summary of a turn's conversation lacks, up to its first turn that is not final."""
+    """Return the exchanges that a conversation's summary lacks, up to its first turn that is not final."""
     row = db.execute("SELECT hot.unsummarised(%s, %s)", (turn_id, most)).fetchone()
     if row is None or row[0] is None:
         return None
@@ -76,7 +76,7 @@ def unsummarised(db: psycopg.Connection, turn_id: UUID, most: int) -> Unsummaris
 
 
 def summarise(db: psycopg.Connection, of: Unsummarised, summary: str, seq: int) -> bool:
-    """Keep a summary up to a turn. False: another one was kept meanwhile, or the conversation was erased."""
+    """Store a summary up to a turn. False: another one was stored meanwhile, or the conversation was erased."""
     kept = db.execute(
         "UPDATE conversations SET summary = %s, summary_seq = %s WHERE tenant_id = %s AND id = %s AND summary_seq = %s",
         (summary, seq, of.tenant_id, of.conversation_id, of.summary_seq),

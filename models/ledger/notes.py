@@ -1,4 +1,4 @@
-"""Notes that were taken in a conversation: each once, whoever makes the call again."""
+"""Notes are taken in a conversation, once for each idempotency key."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -11,7 +11,7 @@ from models.tables.documents import NoteRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A note."""
+    """A note and its source."""
 
     text: str
     about: str
@@ -20,13 +20,13 @@ class Note:
 
 
 def take(db: Session, tenant_id: UUID, conversation_id: str, key: str, note: Note) -> None:
-    """Take a note, unless the key has one."""
+    """Store a note, unless the key has one."""
     row = {"text": note.text, "about": note.about, "source": note.source}
     new = insert(NoteRow).values(tenant_id=tenant_id, conversation_id=conversation_id, key=key, **row)
     db.execute(new.on_conflict_do_nothing())
 
 
 def find(db: Session, tenant_id: UUID, key: str) -> Note | None:
-    """Return the note under a key; None where there is none."""
+    """Return the note under a key; None if there is none."""
     row = db.get(NoteRow, (tenant_id, key))
     return None if row is None else Note(text=row.text, about=row.about, source=row.source)

@@ -1,4 +1,4 @@
-"""Notifications: what users are told beside the replies to their messages, and how it was settled."""
+"""Notifications are messages to users beside the replies to their turns; users settle them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from models.tables.notifications import NotificationRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A notification to be sent to a user."""
+    """A notification to send to a user."""
 
     user_id: str
     kind: str
-    """What it is of, such as `meeting.confirmed`."""
+    """Its kind, such as `meeting.confirmed`."""
     title: str
     body: str
     about: Mapping[str, Any]
-    """What it concerns, for programs."""
+    """Its subject, for programs."""
     conversation_id: str | None
-    """The conversation that it comes from: it is erased with it."""
+    """The conversation that it comes from: erasing that erases it too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Notification:
 
 
 def notify(db: Session, tenant_id: UUID, notice: Notice) -> UUID:
-    """Tell a user something; return the notification's id."""
+    """Send a user a notification; return its id."""
     notification_id = new_id()
     db.add(
         NotificationRow(
@@ -67,20 +67,20 @@ def notify(db: Session, tenant_id: UUID, notice: Notice) -> UUID:
 def listed(
     db: Session, tenant_id: UUID, user_id: str, status: NotificationStatus | None, limit: int
 ) -> list[Notification]:
-    """Return what a user was told, the oldest first; of one status, or all."""
-    # By the database's clock: the processes' own, which their ids are made from, may differ.
+    """Return a user's notifications, the oldest first; of one status, or all."""
+    # By the database's clock: ids are made from the processes' clocks, which may differ.
     order = NotificationRow.created_at, NotificationRow.id
     query = select(NotificationRow).where(*_told(tenant_id, user_id, status)).order_by(*order)
     return [_notification(row) for row in db.scalars(query.limit(limit))]
 
 
 def count(db: Session, tenant_id: UUID, user_id: str, status: NotificationStatus | None) -> int:
-    """Return how much a user was told; of one status, or all."""
+    """Return the number of a user's notifications; of one status, or all."""
     return db.scalars(select(func.count()).where(*_told(tenant_id, user_id, status))).one()
 
 
 def get(db: Session, tenant_id: UUID, user_id: str, notification_id: UUID) -> Notification:
-    """Return what a user was told.
+    """Return one notification of a user.
 
     Raises:
         NotFound: they have no such notification.
@@ -91,11 +91,11 @@ def get(db: Session, tenant_id: UUID, user_id: str, notification_id: UUID) -> No
 def resolve(
     db: Session, tenant_id: UUID, user_id: str, notification_id: UUID, resolution: str, conversation_id: str
 ) -> Notification:
-    """Settle what a user was told. The same again changes nothing.
+    """Settle a notification. The same resolution again changes nothing.
 
     Raises:
         NotFound: they have no such notification.
-        Conflict: it was settled in another way.
+        Conflict: it was settled with another resolution.
     """
     row = _row(db, tenant_id, user_id, notification_id, lock=True)
     if row.status == "resolved":

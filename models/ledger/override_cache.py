@@ -1,9 +1,9 @@
-"""Overriding: which texts of its own a tenant has in place of those under prompts/, as they are by now.
+"""The override cache holds each tenant's own texts, which replace those under prompts/.
 
-They come from the ledger (`turnloom prompts set`) and from a folder per tenant in TURNLOOM_TENANT_PROMPTS_DIR; where
-both have a name, the ledger's counts. What was read is believed for two seconds; then one statement and a look at the
-folder tell whether anything is new. As long as nothing is, the same object is returned, so that what is made of it can
-be kept. One caller looks for all; the others go by the old texts meanwhile, for another two seconds at most.
+The texts come from the ledger (`turnloom prompts set`) and from a folder per tenant in TURNLOOM_TENANT_PROMPTS_DIR. If
+both have a name, the ledger wins. A cached value is valid for two seconds; then one statement and a look at the folder
+tell whether anything has changed. While nothing has, the same object is returned, so that callers can cache what they
+derive from it. One caller looks for all; the others use the old texts meanwhile, for at most another two seconds.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from models.runtime.ttl_cache import Remembered
 
 _FRESH_S, _KEPT_S = 2.0, 4.0
 _REMEMBERED = 1_000
-"""Tenants, per process."""
+"""Most tenants that a process caches."""
 
 
 class _File(NamedTuple):
@@ -30,7 +30,7 @@ class _File(NamedTuple):
 
 
 class _Stand(NamedTuple):
-    """The state of all that overrides are made of. It differs as soon as one of them changes."""
+    """The state of all sources of overrides. It differs as soon as one of them changes."""
 
     version: int
     folder: Path | None
@@ -43,7 +43,7 @@ class _Known(NamedTuple):
 
 
 def overrides_of(tenant_id: UUID) -> Overrides:
-    """Return a tenant's own texts, as they were a few seconds ago at most.
+    """Return a tenant's own texts, at most a few seconds old.
 
     Raises:
         Unavailable: Postgres does not answer.
@@ -74,7 +74,7 @@ def _stand(tenant_id: UUID) -> _Stand:
 
 
 def _folder(tenant_id: UUID, name: str) -> Path | None:
-    """Return a tenant's folder, which is called by its id or its name."""
+    """Return a tenant's folder, which is named by its id or its name."""
     parent = settings().tenant_prompts_dir
     if parent is None:
         return None
@@ -108,7 +108,7 @@ def _read(tenant_id: UUID, stand: _Stand) -> Overrides:
 
 
 def _text(path: Path) -> str | None:
-    """Return what a file holds, as far as it can be used: who reads it refuses what is too long, and wrong bytes."""
+    """Return a file's text, cut off if too long, with wrong bytes kept: its reader refuses both."""
     try:
         with path.open(encoding="utf-8", errors="surrogateescape") as file:
             return file.read(LARGEST_TEXT + 1)

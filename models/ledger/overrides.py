@@ -1,4 +1,4 @@
-"""Overrides: a tenant's own prompts and agents. An append-only log per tenant: of each name the newest entry counts."""
+"""Overrides are a tenant's own prompts and agents, in an append-only log: the newest entry of each name counts."""
 
 from uuid import UUID
 
@@ -13,8 +13,8 @@ from models.tables.tenants import TenantRow
 
 
 def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) -> int:
-    """Add a text, or its removal where it is None; return the version that the tenant's overrides now have."""
-    # One writer at a time, so that whoever sees a version sees all those before it.
+    """Add a text, or its removal if it is None; return the new version of the tenant's overrides."""
+    # One writer at a time, so that a reader who sees a version sees all earlier ones.
     db.execute(select(TenantRow.id).where(TenantRow.id == tenant_id).with_for_update(key_share=True))
     last = db.scalar(select(func.max(OverrideRow.version)).where(OverrideRow.tenant_id == tenant_id))
     version = (last or 0) + 1
@@ -24,7 +24,7 @@ def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) ->
 
 
 def stand(db: psycopg.Connection, tenant_id: UUID) -> tuple[str, int]:
-    """Return a tenant's name and how many changes it has made: the cheap way to see that there is something new."""
+    """Return a tenant's name and its number of changes, a cheap way to detect a change."""
     row = db.execute(
         "SELECT t.name, (SELECT coalesce(max(o.version), 0) FROM overrides o WHERE o.tenant_id = t.id)"
         " FROM tenants t WHERE t.id = %s",

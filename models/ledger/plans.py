@@ -1,4 +1,4 @@
-"""Plans: record a revision with its steps and fragments, start steps before it, read them again."""
+"""Plans are recorded here with their steps and fragments; some steps start before their plan is complete."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,17 +26,17 @@ class Begun:
     """The steps that a planner has begun itself while their plan was written."""
 
     steps: Sequence[dict[str, Any]] = ()
-    """Those whose state the ledger does not know: columns of `StepRow`, and of `FinishedStep` or its `began_at`."""
+    """Steps whose state the ledger does not know: columns of `StepRow`, and of `FinishedStep` or its `began_at`."""
     told: Sequence[dict[str, Any]] = ()
-    """Events of steps that were written and that nobody has been told of."""
+    """Events of written steps that have not been published."""
     known: Sequence[str] = ()
-    """The ids of the others."""
+    """The ids of the other steps."""
     running: int = 0
-    """How many have not ended."""
+    """The number of steps that have not ended."""
 
     @property
     def ids(self) -> frozenset[str]:
-        """All of them."""
+        """The ids of all these steps."""
         return frozenset([*self.known, *(step["id"] for step in self.steps)])
 
 
@@ -47,21 +47,21 @@ class NewPlan:
     plan: Plan
     source: Literal["llm", "caller", "playbook"]
     trace: dict[str, Any]
-    """How it came about."""
+    """Its origin."""
     steps: list[dict[str, Any]]
-    """Columns of `StepRow`, one entry a step that was not started early."""
+    """Columns of `StepRow`, one entry per step that was not started early."""
     fragments: list[dict[str, Any]]
-    """Columns of `FragmentRow`, one entry a fragment of these steps."""
+    """Columns of `FragmentRow`, one entry per fragment of these steps."""
     placement: str
     """How its steps are laid on workers."""
     max_parallel: int | None
-    """Steps that may be under way at a time; None where there are never more. With a cap a fragment is one step."""
+    """Steps that may run at the same time; None if there are never more. With a cap a fragment is one step."""
     calls: Sequence[LlmCall] = ()
-    """Of the language model, for this revision."""
+    """The language model's calls for this revision."""
     slots: dict[str, Any] | None = None
-    """What the conversation has settled after it; None: nothing new."""
+    """The conversation's slots after it; None: nothing new."""
     begun: Begun = Begun()
-    """Steps that its planner has begun: they are not among the others."""
+    """Steps that its planner has begun: they are not in `steps`."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class RecordedPlan:
     generation: int
     """The generation to publish in."""
     open_steps: int
-    """Steps that are not final; without any, the turn is the planner's to answer."""
+    """Steps that are not final; if there are none, the planner answers the turn."""
     material: Material | None
-    """What the reply is made from then, where the planner has begun steps."""
+    """The reply's material in that case, if the planner has begun steps."""
     claimed: list[ClaimedLane]
-    """What the planner goes on with itself."""
+    """The lanes that the planner runs itself."""
     fragments: list[dict[str, Any]]
-    """Expressions that are ready too, and are the planner's to publish."""
+    """Expressions of ready fragments that the planner must publish."""
     at: float
     """The ledger's time, in seconds since 1970."""
     events: list[Event]
@@ -88,11 +88,11 @@ class WrittenSteps:
     """Steps of a plan that is still being written."""
 
     told: Sequence[dict[str, Any]]
-    """The events that tell of all of them."""
+    """The events of all these steps."""
     steps: Sequence[dict[str, Any]]
-    """Columns of `StepRow`, one entry a step that is to start."""
+    """Columns of `StepRow`, one entry per step that starts."""
     fragments: Sequence[dict[str, Any]]
-    """Columns of `FragmentRow`, one entry a step that is to start."""
+    """Columns of `FragmentRow`, one entry per step that starts."""
     max_parallel: int | None
     """Their agent's cap."""
 
@@ -102,7 +102,7 @@ class EarlyStart:
     """The result of starting steps before their plan is complete."""
 
     ready: list[int]
-    """Numbers of the fragments that are the planner's to publish: others follow from those that are under way."""
+    """Numbers of the fragments that the planner must publish: the others follow from running ones."""
     events: list[Event]
 
 
@@ -118,7 +118,7 @@ def start_early(db: psycopg.Connection, turn_id: UUID, attempt: int, written: Wr
 
 
 def keep_begun(db: psycopg.Connection, turn_id: UUID, attempt: int, begun: Begun, holder: Holder) -> list[Event] | None:
-    """Record what a planner has begun, before its plan is whole. None: the fence is old."""
+    """Record the steps that a planner has begun before its plan is complete. None: the fence is old."""
     row = db.execute(
         "SELECT hot.keep_begun(%s, %s, %s, %s, %s, %s)",
         (turn_id, attempt, Jsonb(begun.steps), Jsonb(begun.told), holder.worker, holder.lease_ms),
@@ -128,7 +128,7 @@ def keep_begun(db: psycopg.Connection, turn_id: UUID, attempt: int, begun: Begun
 
 
 def doubted(told: Sequence[dict[str, Any]], after: int) -> list[dict[str, Any]]:
-    """Return events that a commit may have told of, to be told again: the ledger leaves out those that it has.
+    """Return events that a commit may have recorded, to send again: the ledger skips those that it has.
 
     `after`: the number of the last event before that commit.
     """
@@ -144,7 +144,7 @@ def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Even
 def record(
     db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan, wanted: Wanted, holder: Holder
 ) -> RecordedPlan | None:
-    """Record a plan over the steps that were started early and not dropped, and take of it what the planner wants.
+    """Record a plan, which includes the early steps that were not dropped, and claim the lanes that the planner wants.
 
     None: the fence is old.
     """

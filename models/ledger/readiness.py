@@ -1,4 +1,4 @@
-"""Readiness: whether the ledger can take a turn."""
+"""Readiness checks tell whether the ledger can take a turn."""
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -7,14 +7,14 @@ from models.schema import functions
 
 
 def lacking(db: Session) -> str | None:
-    """Return what keeps this role from recording a turn, in words; None where nothing does.
+    """Return why this role cannot record a turn, in a sentence; None if it can.
 
-    Whether the tables are at this version's revision is not asked here, but by `models.schema.revisions.pending`.
+    `models.schema.revisions.pending` checks the revision of the tables.
     """
     if db.scalar(select(func.pg_is_in_recovery())) or db.scalar(
         select(func.current_setting("transaction_read_only") == "on")
     ):
-        return "Postgres only reads: it is a standby, or set to read-only"
+        return "Postgres only reads: it is a standby, or set to read-only; connect to the primary"
     if reason := unmigrated(db):
         return reason
     if not db.scalar(select(func.has_table_privilege("turns", "INSERT"))):
@@ -23,7 +23,7 @@ def lacking(db: Session) -> str | None:
 
 
 def unmigrated(db: Session) -> str | None:
-    """Return what of this version the database does not have, in words; None where it has all."""
+    """Return what the database lacks for this version, in a sentence; None if it lacks nothing."""
     if db.scalar(select(func.to_regclass("turns"))) is None:
         return "the database is empty; run `turnloom migrate`"
     if db.scalar(select(func.to_regnamespace(functions.schema()))) is None:

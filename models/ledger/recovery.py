@@ -1,4 +1,4 @@
-"""Recovery: find what nobody holds, take it back."""
+"""Recovery finds the work that nobody holds, and takes it back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from models.contracts.event import Event, read_events
 from models.tables.turns import TurnRow
 
 LEASE_MS = 6_000
-"""How long a claim holds that nobody renews: three beats of a worker's heart."""
+"""How long a claim holds without renewal: three heartbeats of a worker."""
 LEAD_MS = 4_000
-"""How long a process leads recovery unless it renews that. One that is frozen keeps others out no longer."""
+"""How long a process leads recovery without renewal. A frozen process keeps others out no longer than this."""
 MAX_ATTEMPTS = 5
-"""Claims of one step, or of planning a turn, before it counts as what kills its workers."""
+"""Claims of one step, or of planning a turn, after which it is assumed to kill its workers."""
 
 Kind = Literal["plan", "respond", "steps", "effect"]
 
 
 @dataclass(frozen=True)
 class LostTurn:
-    """A turn that nobody holds: its planner, its responder, one of its steps, or a call that it left behind."""
+    """A turn of which nobody holds the planning, the reply, a step, or a call that it left behind."""
 
     id: UUID
     kind: Kind
@@ -38,33 +38,33 @@ class OpenStep:
 
     id: str
     needs: tuple[str, ...]
-    """Those that are not final either."""
+    """Needed steps that are not final either."""
     queue: str
     tool: str
     effect: str
     inline: bool
     limit_ms: int | None
-    """Time for its call, where that is made in a process of its own."""
+    """Time limit of its call, if that runs in a process of its own."""
     is_pinned: bool
-    """Somebody runs it, or it is parked: it is not to be sent."""
+    """Whether it must not be sent, because somebody runs it or it is parked."""
 
 
 @dataclass(frozen=True)
 class Reclaimed:
-    """A running turn after what was lost has been taken back: a new generation."""
+    """A running turn whose lost steps were taken back, with its new generation."""
 
     generation: int
     placement: str
     max_parallel: int | None
-    """Steps that may be under way at a time."""
+    """Steps that may run at the same time."""
     steps: list[OpenStep]
     respond: int | None
-    """The turn's fence for the reply, where nothing is left to run."""
+    """The turn's fence for the reply, if no step is left to run."""
     events: list[Event]
 
 
 def lead(db: psycopg.Connection, holder: str) -> bool:
-    """Become or stay the process that recovers, for a few seconds; False while another one is."""
+    """Become or stay the process that leads recovery, for a few seconds; False while another process leads."""
     row = db.execute(
         "INSERT INTO leaders AS l (name, holder, lease_until)"
         " VALUES ('recovery', %s, clock_timestamp() + make_interval(secs => %s / 1000.0))"
@@ -76,7 +76,7 @@ def lead(db: psycopg.Connection, holder: str) -> bool:
 
 
 def is_anything_open(db: psycopg.Connection) -> bool:
-    """Tell whether there is a turn or a step that somebody should hold, or that time may end."""
+    """Return whether there is a turn or a step that somebody should hold, or that may time out."""
     row = db.execute(
         "SELECT EXISTS (SELECT FROM turns WHERE status IN ('queued', 'planning', 'running', 'responding'))"
         " OR EXISTS (SELECT FROM steps WHERE status = 'running')"
@@ -86,20 +86,20 @@ def is_anything_open(db: psycopg.Connection) -> bool:
 
 
 def could_renew(db: Session, lease_ms: int) -> bool:
-    """Tell whether Postgres has been up for as long as a lease: before that, a lease that ran out means nothing."""
+    """Return whether Postgres has been up for as long as a lease: before that, an expired lease means nothing."""
     query = text("SELECT pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => :lease / 1000.0)")
     return bool(db.scalar(query, {"lease": lease_ms}))
 
 
 def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: int) -> list[LostTurn]:
-    """Return turns that nobody holds. Steps that are ready on a busy queue only wait."""
+    """Return turns that nobody holds. Ready steps on a busy queue are only waiting."""
     query = text("SELECT turn_id, kind FROM hot.find_lost(:grace, :busy, :most)")
     arguments = {"grace": round(grace.total_seconds() * 1000), "busy": list(busy_queues), "most": limit}
     return [LostTurn(turn_id, kind) for turn_id, kind in db.execute(query, arguments)]
 
 
 def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
-    """Take the active queued turns that no planner took within the grace, which doubles with each time."""
+    """Take the active queued turns that no planner took within `grace`, which doubles each time."""
     waited = grace * func.power(2, func.least(TurnRow.recoveries, 8))
     overdue = (
         select(TurnRow.id, TurnRow.tenant_id)
@@ -120,11 +120,11 @@ def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
 
 @dataclass(frozen=True)
 class Gone:
-    """A process that is no more, and whose leases need not run out first."""
+    """A process that has ended, so that its leases need not expire first."""
 
     worker: str
     overran: bool
-    """Whether it was ended because its step took too long: that step is final."""
+    """Whether it was killed because its step took too long: then the step is final."""
 
 
 def reclaim(
@@ -132,7 +132,7 @@ def reclaim(
 ) -> Reclaimed | None:
     """Take back the lost steps of a running turn. None: it does not run.
 
-    `resumed`: something may go on that had to wait.
+    `resumed`: a step that had to wait may go on.
     """
     query = text("SELECT hot.reclaim(:turn, :most, :lease, :gone, :overran, :resumed)")
     arguments = {"turn": turn_id, "most": max_attempts, "lease": lease_ms, "resumed": resumed}
@@ -152,28 +152,28 @@ def reclaim(
 
 
 def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
-    """End as unknown the lost calls that a closed turn left behind; return its events, none where it is final."""
+    """End a closed turn's lost calls as unknown; return the events, none if the turn is final."""
     row = db.execute("SELECT hot.give_up(%s)", (turn_id,)).fetchone()
     return read_events(row[0]) if row and row[0] is not None else []
 
 
 def store_fragments(db: Session, turn_id: UUID, fragments: list[dict[str, Any]]) -> list[int]:
-    """Store the fragments that a new generation was compiled to, in the transaction that made it.
+    """Store the fragments of a new generation, in the transaction that made it.
 
-    Returns the numbers of those that are the caller's to publish.
+    Returns the numbers of those that the caller must publish.
     """
     query = text("SELECT hot.store_fragments(t, :fragments, t.compiled_at) FROM turns t WHERE t.id = :turn")
     return cast("list[int]", db.scalar(query, {"turn": turn_id, "fragments": Jsonb(fragments)}))
 
 
 def requeue(db: psycopg.Connection, turn_id: UUID) -> bool:
-    """Give a turn whose planner was lost back to the queue; False where it is held, or planned by now."""
+    """Return a turn whose planner was lost to the queue; False if it is held, or has its plan."""
     row = db.execute("SELECT hot.requeue(%s)", (turn_id,)).fetchone()
     return bool(row and row[0])
 
 
 def take_over(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> int | None:
-    """Take a turn whose responder was lost; return the new fence, None where it is held or has ended."""
+    """Take over a turn whose responder was lost; return the new fence, None if it is held or has ended."""
     row = db.execute("SELECT hot.take_over(%s, %s)", (turn_id, lease_ms)).fetchone()
     return row[0] if row else None
 
@@ -181,7 +181,7 @@ def take_over(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> int | Non
 def postpone(
     db: psycopg.Connection, turn_id: UUID, attempt: int, pauses_ms: Sequence[int], error: dict[str, str]
 ) -> list[Event] | None:
-    """Give a turn that is planned or answered back until it may be tried again; return its events.
+    """Postpone the planning or the reply of a turn until it may be tried again; return its events.
 
     None: its deadline comes first, or the fence is old.
     """

@@ -1,4 +1,4 @@
-"""Replies: what they are made from."""
+"""Replies are made from the material that is read here."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from models.ledger.usage import read_allowances, read_usage
 from models.tables.replies import ReplyRow
 
 HISTORY = 6
-"""Exchanges that a reply is made with, at most."""
+"""Most exchanges that a reply is made with."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Material:
     synthesis_hint: str | None
     on_error: str
     ending: Stop | None
-    """Why the work was ended before it was done."""
+    """The reason why the work was ended early."""
     submitted: bool
     """Whether the plan was the caller's own."""
     stood_in: bool
@@ -39,19 +39,19 @@ class Material:
     confidence: float | None
     """How sure the planner is of its last revision."""
     reply: str | None
-    """The planner's own answer, where its last revision has no steps."""
+    """The planner's own answer, if its last revision has no steps."""
     slots: dict[str, Any]
-    """What the conversation has settled, with what the turn's message said."""
+    """The conversation's slots, including those from the turn's message."""
     memory: list[dict[str, Any]]
-    """Results of earlier turns that have not run out: the fields of `planner.results.Remembered`."""
+    """Results of earlier turns that have not expired: the fields of `planner.results.Remembered`."""
     history: list[dict[str, str]]
     """`{message, reply}` of the last exchanges that the conversation's summary does not cover, oldest first."""
     usage: Usage
     allowances: list[Allowance]
-    """What the tenant's budget bounds the language model's calls by."""
+    """The limits of the tenant's budget on language-model calls."""
     last_event: int
     mode: Mode | None
-    """The mode that was asked for; None where none was."""
+    """The requested mode; None if none was."""
     revision: int
     """Revisions of the plan so far."""
     spent_ms: int
@@ -63,7 +63,7 @@ class Material:
 
 
 def gather(db: psycopg.Connection, turn_id: UUID) -> Material | None:
-    """Return what a turn is to be answered from. None: there is no such turn."""
+    """Return the material for a turn's reply. None: there is no such turn."""
     row = db.execute("SELECT hot.reply_material(%s)", (turn_id,), prepare=True).fetchone()
     return read_material(row[0]) if row and row[0] else None
 

@@ -1,4 +1,4 @@
-"""Steps of several executors: looked at, or recorded, in one statement."""
+"""Steps of several executors share one statement when they are looked at or recorded."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from models.ledger.steps import Advance, Claim, FinishedStep, Holder, Wanted, re
 
 
 class Looking(NamedTuple):
-    """The lanes of a message, to be looked at."""
+    """The lanes of one message, for `look_all`."""
 
     turn_id: UUID
     lanes: Sequence[Sequence[str]]
@@ -19,7 +19,7 @@ class Looking(NamedTuple):
 
 
 class Advancing(NamedTuple):
-    """The record that an executor makes: the arguments of `advance`."""
+    """One executor's record: the arguments of `advance`."""
 
     turn_id: UUID
     generation: int
@@ -41,7 +41,7 @@ def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[Claim | N
 
 
 def advance_all(db: psycopg.Connection, asked: Sequence[Advancing]) -> list[Advance | None]:
-    """Record for several executors in one commit. None for one that would have to wait for somebody."""
+    """Record for several executors in one commit. None for each that would have to wait for a lock."""
     wanted = [
         {
             "turn": str(each.turn_id),

@@ -1,4 +1,4 @@
-"""The sim pack's counts and writes."""
+"""The sim pack's counts and writes are kept here."""
 
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from models.tables.sim import SimCallRow, SimWriteRow
 
 
 def count_call(db: Session, *, tenant_id: UUID, turn_id: UUID, step_id: str) -> int:
-    """Count one more call of a step; return how many there are now."""
+    """Count one more call of a step; return the new count."""
     first = insert(SimCallRow).values(turn_id=turn_id, step_id=step_id, tenant_id=tenant_id, calls=1)
     key = [SimCallRow.turn_id, SimCallRow.step_id, SimCallRow.tenant_id]
     again = first.on_conflict_do_update(index_elements=key, set_={"calls": SimCallRow.calls + 1})
@@ -19,9 +19,9 @@ def count_call(db: Session, *, tenant_id: UUID, turn_id: UUID, step_id: str) -> 
 
 
 def write_once(db: Session, *, key: str, tenant_id: UUID, turn_id: UUID, step_id: str, value: Any) -> tuple[Any, bool]:
-    """Write a value unless the key has one; return what stands under the key, and whether this call wrote it.
+    """Write a value unless the key has one; return the key's value, and whether this call wrote it.
 
-    Of two at once, the second waits until the first has committed or rolled back.
+    Of two calls at once, the second waits until the first has committed or rolled back.
     """
     row = {"key": key, "tenant_id": tenant_id, "turn_id": turn_id, "step_id": step_id, "value": value}
     written = insert(SimWriteRow).values(**row).on_conflict_do_nothing().returning(SimWriteRow.key)
@@ -33,7 +33,7 @@ def write_once(db: Session, *, key: str, tenant_id: UUID, turn_id: UUID, step_id
 
 
 def find_write(db: Session, *, key: str, tenant_id: UUID) -> tuple[Any] | None:
-    """Return what stands under a key; None where nothing does."""
+    """Return the value of a key; None if it has none."""
     query = select(SimWriteRow.value).where(SimWriteRow.key == key, SimWriteRow.tenant_id == tenant_id)
     row = db.execute(query).one_or_none()
     return None if row is None else (row[0],)

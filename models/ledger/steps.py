@@ -1,4 +1,4 @@
-"""Steps: claim, record and go on, read."""
+"""Steps are claimed, recorded and read here; recording a step also claims the next ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from models.ledger.replies import Material, read_material
 from models.tables.steps import StepRow
 
 Ended = Literal["succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"]
-"""How a claimed step can end."""
+"""The final statuses of a claimed step."""
 
 Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
 
@@ -27,25 +27,25 @@ class ClaimedStep:
     id: str
     tool: str
     attempt: int
-    """The fence: the outcome is recorded under this number or not at all. 0: a read that was only looked at."""
+    """The fence: the outcome is recorded only under this number. 0: a read that was only looked at."""
     args: dict[str, Any]
     timeout_ms: int
     effect: str
     run_if: dict[str, Any] | None
     fallbacks: list[dict[str, Any]]
-    """Calls `{tool, args}` to try when the step's own fails."""
+    """Calls `{tool, args}` to try if the step's own call fails."""
     copy_of: str | None
-    """The step whose result, among the inputs, is this one's too."""
+    """The step whose result, found in `inputs`, is also this one's."""
     unsure: bool
-    """An earlier call with an effect was lost: its outcome is to be asked for first."""
+    """Whether an earlier call with an effect was lost: ask for its outcome first."""
     left_ms: int
     """Time until the turn's deadline."""
     inputs: dict[str, Any]
     """Results that the arguments refer to, by step."""
     waits: list[str]
-    """Steps claimed together with it that have to succeed before it begins; it has their results from its executor."""
+    """Steps claimed together with it that must succeed before it begins; its executor gives it their results."""
     has_rivals: bool
-    """Of one with an effect: another step of the turn has the same tool."""
+    """Whether it has an effect and another step of the turn has the same tool."""
 
 
 @dataclass(frozen=True)
@@ -56,27 +56,27 @@ class TurnFacts:
     conversation_id: str
     person: dict[str, Any]
     is_capped: bool
-    """Whether ready steps may wait for a place among those that are under way."""
+    """Whether ready steps may have to wait because the turn has a cap on running steps."""
 
 
 @dataclass(frozen=True)
 class ClaimedLane:
-    """A lane to go on with. `step` is None where its next one has an effect, or cannot be claimed yet."""
+    """A lane to continue. `step` is None if the next step has an effect, or cannot be claimed yet."""
 
     steps: list[str]
     step: ClaimedStep | None
     effect: str | None = None
-    """Of the next step, where that is not claimed."""
+    """The effect of the next step, if that is not claimed."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """The answer to a message that asks for the next step of each of its lanes."""
+    """The result of claiming the next step of each lane of a message."""
 
     verdict: Verdict
     """`done`: every step of the lanes is final. The last four say why nothing was claimed."""
     lanes: list[ClaimedLane]
-    """Those that are not at their end."""
+    """The lanes that are not at their end."""
     turn: TurnFacts | None
     at: float
     """The ledger's time, in seconds since 1970."""
@@ -85,7 +85,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class FinishedStep:
-    """The outcome of a step, to be recorded."""
+    """The outcome of a step, ready to be recorded."""
 
     id: str
     attempt: int
@@ -93,38 +93,38 @@ class FinishedStep:
     result: Any = None
     error: dict[str, Any] | None = None
     cache: str | None = None
-    """Why no call was made. `memory`: the result was remembered; `shared`: it was fetched for another step."""
+    """Why no call was made. `memory`: the result was memoised; `shared`: it was fetched for another step."""
     input_hash: str | None = None
-    """Of the call, where it has an effect or its tool's results are remembered."""
+    """The hash of the call, if it has an effect or its tool's results are memoised."""
     remember: dict[str, Any] | None = None
-    """`{tool, args, for_s}`: the call whose result is to be remembered, and for how long."""
+    """`{tool, args, for_s}`: the call whose result to memoise, and for how long."""
     began_at: float | None = None
-    """When it began, where it had been waiting when it was claimed: in seconds since 1970, by the ledger's clock."""
+    """When it began, if it waited after its claim: in seconds since 1970, by the ledger's clock."""
     ended_at: float | None = None
     """When it ended; None: now."""
     ask_again: bool = False
-    """Of one that is unknown: its backend could not be asked, and may be asked later."""
+    """Whether the outcome is unknown because the backend could not be asked, and may be asked later."""
 
 
 @dataclass(frozen=True)
 class BegunStep:
-    """A step that had been waiting when it was claimed, and runs now."""
+    """A step that waited after its claim, and runs now."""
 
     id: str
     attempt: int
-    """0: it is to be claimed now."""
+    """0: it must be claimed now."""
     began_at: float
     """In seconds since 1970, by the ledger's clock."""
 
 
 @dataclass(frozen=True)
 class BegunEffect:
-    """The ledger's answer to a call with an effect that is about to be made."""
+    """The ledger's answer before a call with an effect is made."""
 
     is_ours: bool
     """Whether the claim still holds."""
     rival: str | None
-    """The step that makes the same call, or has made it, or may have."""
+    """Another step that makes or made the same call, or may have made it."""
 
 
 @dataclass(frozen=True)
@@ -132,18 +132,18 @@ class Advance:
     """The result of committing finished steps."""
 
     fenced: list[str]
-    """Steps whose fence was old: nothing was recorded for them, and those that were to be claimed are not."""
+    """Steps whose fence was old: nothing was recorded for them, and those to claim were not claimed."""
     are_elsewhere: bool
-    """Whether somebody else has one of those that were only looked at, or is to have it."""
+    """Whether another executor has, or will get, a step that was only looked at."""
     claimed: list[ClaimedLane]
     fragments: list[dict[str, Any]]
-    """Expressions that became ready and are the caller's to publish."""
+    """Expressions of the fragments that became ready. The caller must publish them."""
     generation: int
     """The generation to publish them in."""
     respond: int | None
-    """The turn's fence for the reply, where these steps were the last."""
+    """The turn's fence for the reply, if these steps were the last."""
     material: Material | None
-    """What the reply is made from, with it."""
+    """The reply's material, with the fence."""
     at: float
     """The ledger's time, in seconds since 1970."""
     events: list[Event]
@@ -162,7 +162,7 @@ class Wanted:
     """An executor's state when some of its steps have finished: the steps it still holds and its free capacity."""
 
     lanes: Sequence[Sequence[str]]
-    """The rest of each lane that it is on."""
+    """The rest of each lane that it runs."""
     queue: str
     take: int
     """Free slots for further lanes of this queue."""
@@ -170,7 +170,7 @@ class Wanted:
     """Whether these may begin with a step that has an effect."""
     begun: Sequence[BegunStep] = ()
     back: Sequence[str] = ()
-    """Steps that wait, and that it gives back."""
+    """Waiting steps that it gives back."""
 
 
 def claim(
@@ -187,14 +187,14 @@ def claim(
 
 
 def look(db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
-    """Look at the steps that lanes go on with, where these are reads that may run without a claim; None: claim them."""
+    """Look at the next steps of lanes without claiming them, if they are reads that allow this; None: claim them."""
     query = "SELECT hot.look(%s, %s, %s)"
     row = db.execute(query, (turn_id, Jsonb(lanes), generation), prepare=True).fetchone()
     return read_claim(row[0]) if row and row[0] else None
 
 
 def begin_effect(db: psycopg.Connection, turn_id: UUID, step_id: str, attempt: int, call_hash: str) -> BegunEffect:
-    """Note which call a claimed step is about to make, unless another step of its turn makes the same one."""
+    """Record the call that a claimed step is about to make, unless another step of its turn makes the same one."""
     row = db.execute("SELECT hot.begin_effect(%s, %s, %s, %s)", (turn_id, step_id, attempt, call_hash)).fetchone()
     assert row is not None
     return BegunEffect(**row[0])
@@ -208,7 +208,7 @@ def advance(
     wanted: Wanted,
     holder: Holder,
 ) -> Advance:
-    """Record what finished and take what became ready: the rest of the lanes, then up to `take` lanes of the queue."""
+    """Record finished steps and claim ready ones: first the rest of the lanes, then up to `take` lanes of the queue."""
     row = db.execute(
         "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
@@ -231,7 +231,7 @@ def advance(
 
 
 def read_advance(found: dict[str, Any]) -> Advance:
-    """Read what `hot.advance` returns."""
+    """Read the result of `hot.advance`."""
     return Advance(
         fenced=found["fenced"],
         are_elsewhere=found["are_elsewhere"],
@@ -246,7 +246,7 @@ def read_advance(found: dict[str, Any]) -> Advance:
 
 
 def read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
-    """Read what `hot.claim_of` has claimed."""
+    """Read the lanes that `hot.claim_of` has claimed."""
     return [
         ClaimedLane(entry["lane"], ClaimedStep(**entry["step"]) if entry["step"] else None, entry.get("effect"))
         for entry in entries
@@ -254,7 +254,7 @@ def read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
 
 
 def read_claim(found: dict[str, Any]) -> Claim:
-    """Read what `hot.claim_lanes` or `hot.look` returns."""
+    """Read the result of `hot.claim_lanes` or `hot.look`."""
     if found["verdict"] != "claimed":
         return Claim(found["verdict"], [], None, 0.0, [])
     turn = found["turn"]

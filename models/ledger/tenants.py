@@ -1,4 +1,4 @@
-"""Tenants: create, find, bound."""
+"""Tenants are created, found and given budgets here."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ def create(db: Session, name: str) -> UUID:
 
 
 def ensure(db: Session, name: str) -> UUID:
-    """Return the tenant of that name, made now if need be."""
+    """Return the tenant of that name; create it if it does not exist."""
     db.execute(insert(TenantRow).values(id=new_id(), name=name).on_conflict_do_nothing())
     return find(db, name).id
 
@@ -44,12 +44,12 @@ def find(db: Session, name: str) -> TenantRow:
 
 
 def budget_of(db: Session, tenant_id: UUID) -> Budget:
-    """Return what a tenant's turns may spend."""
+    """Return the budget of a tenant's turns."""
     return Budget.model_validate(db.scalars(select(TenantRow.budget).where(TenantRow.id == tenant_id)).one())
 
 
 def set_budget(db: Session, name: str, budget: Budget) -> None:
-    """Bound what a tenant's turns may spend, from their next claim on.
+    """Set the budget of a tenant's turns, from their next claim on.
 
     Raises:
         NotFound: there is no such tenant.

@@ -1,4 +1,4 @@
-"""Statistics of tools: how the calls of steps have ended, how long they took, what they lacked."""
+"""Statistics of tools tell how the calls of steps ended, how long they took, and what they lacked."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ _ENDED = ("succeeded", "needs_input", "failed", "unknown")
 
 
 def of_tools(db: Session, since: datetime, tenant_id: UUID | None = None, tool: str | None = None) -> list[ToolStats]:
-    """Return how the calls of each tool went in turns received since then, by name.
+    """Return statistics of each tool's calls in turns received since `since`, by name.
 
-    Of one tenant and of one tool, or of all where none is given.
+    Without a tenant or a tool, all of them count.
     """
     within = _within(since, tenant_id, tool)
     missing, errors = _by_tool(db, _missing(within)), _by_tool(db, _errors(within))
@@ -35,7 +35,7 @@ def of_tools(db: Session, since: datetime, tenant_id: UUID | None = None, tool: 
 
 
 def _within(since: datetime, tenant_id: UUID | None, tool: str | None) -> list[ColumnElement[bool]]:
-    """Return what is said of the steps that count. Ids tell when a turn was received."""
+    """Return the conditions of the steps that count. Ids tell when a turn was received."""
     within = [StepRow.turn_id >= first_id(since), StepRow.status.in_(_ENDED), StepRow.copy_of.is_(None)]
     if tenant_id is not None:
         within.append(StepRow.tenant_id == tenant_id)

@@ -1,4 +1,4 @@
-"""Turns: open, claim, finish, read."""
+"""Turns are opened, claimed, finished and read here."""
 
 import time
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from models.tables.turns import TurnRow
 FinalStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
 Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
 _EXCHANGES = 24
-"""Earlier turns that are recalled word by word, at most; packing chooses from them."""
+"""Most earlier turns that are recalled word for word; packing chooses from them."""
 _RESULTS = 20
-"""Results of earlier turns that are recalled, at most."""
+"""Most results of earlier turns that are recalled."""
 
 
 @dataclass(frozen=True)
 class NewTurn:
-    """A message as it comes in at a door."""
+    """A message as it is accepted."""
 
     id: UUID
     tenant_id: UUID
@@ -44,17 +44,17 @@ class NewTurn:
     body_hash: bytes
     """SHA-256 of the canonical request."""
     default_agent: str
-    """The agent of a new conversation, where the request names none."""
+    """The agent of a new conversation, if the request names none."""
     deadline_ms: int
     request: TurnRequest
     may_open: bool = True
-    """Whether the backlog has room; without, only a message that came before is answered."""
+    """Whether the backlog has room. If not, only a repeated message is accepted."""
     sequence: int | None = None
-    """The sender's number of the message in its conversation: what was written first is worked on first."""
+    """The sender's number of the message in its conversation: messages are worked on in this order."""
     order_ms: int = 0
-    """How long it is held for those that by its sender's count are missing before it. 0, for numbers with gaps: not."""
+    """How long it waits for earlier messages that are missing by its sender's count. 0: the numbers may have gaps."""
     burst_ms: int = 0
-    """How long it is held for further messages, which become a part of it."""
+    """How long it waits for further messages, which become a part of it."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class OpenedTurn:
     """The result of opening a turn."""
 
     outcome: Outcome
-    """`merged`: it became a part of the turn that is told. `repeated`, `mismatched`: its id came before, with the same
-    or another body. `full`, `busy`: refused. `later`: left, because it would have had to wait."""
+    """`merged`: it became a part of the turn returned. `repeated`, `mismatched`: its id came before, with the same or
+    another body. `full`, `busy`: refused. `later`: not recorded, because that would have had to wait."""
     turn_id: UUID | None
     conversation_id: str
     seq: int | None
     is_sent: bool
-    """Whether it is the caller's to dispatch; otherwise it is held, or follows the turns before it."""
+    """Whether the caller must dispatch it; otherwise it is held, or follows earlier turns."""
     closed: ClosedTurn | None
-    """The turn that it takes the place of."""
+    """The turn that it replaces."""
 
 
 @dataclass(frozen=True)
@@ -90,46 +90,46 @@ class ClaimedTurn:
     attempt: int
     """The fence of planning and responding."""
     generation: int
-    """The generation that its steps will have, also those that start before the plan is whole."""
+    """The generation of its steps, including those that start before the plan is complete."""
     revision: int
     """Revisions of its plan so far."""
     again: Again | None
-    """Why it is planned again, where it is."""
+    """Why it is planned again, if it is."""
     slots: dict[str, Any]
-    """What its conversation has settled so far; in a revision, with what its own message said."""
+    """The conversation's slots so far; in a revision, with those from its own message."""
     early_attempt: int
-    """That of steps which its planner begins before their plan is whole: no step of it has had this one."""
+    """The attempt for steps that its planner begins before the plan is complete: no step of the turn has used it."""
     tries: int
-    """Claims by planners since the last revision, this one included."""
+    """Claims by planners since the last revision, including this one."""
     usage: Usage
-    """Of its language model calls so far."""
+    """Usage of its language-model calls so far."""
     allowances: list[Allowance]
-    """What its tenant's budget bounds these by."""
+    """The limits of its tenant's budget on these."""
     left_ms: int
     """Time until its deadline."""
     at: float
     """The ledger's time, in seconds since 1970."""
     heard_at: float
-    """When that was, on this process's monotonic clock."""
+    """The same moment on this process's monotonic clock."""
     recalled: Recalled | None
-    """What its planner is told of its conversation; None where the caller has posted the plan."""
+    """What its planner learns of its conversation; None if the caller posted the plan."""
     events: list[Event]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a turn, as it is to be recorded."""
+    """The end of a turn, ready to be recorded."""
 
     status: FinalStatus
     reply: Reply
     trace: dict[str, Any]
-    """What wrote the reply."""
+    """The origin of the reply."""
     output: Any = None
     error: dict[str, Any] | None = None
     slots: dict[str, Any] | None = None
-    """What the conversation has settled after it; None: as with its plan."""
+    """The conversation's slots after it; None: those of its plan."""
     bound: Bound | None = None
-    """What kept it from being planned again, where something did."""
+    """The bound that kept it from being planned again, if one did."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class FinishedTurn:
 
     events: list[Event]
     released: list[UUID]
-    """Turns of the tenant that may now be planned, the conversation's next one or others: the caller's to dispatch."""
+    """The tenant's turns that may be planned now, the conversation's next one or others. The caller dispatches them."""
 
 
 def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
@@ -147,8 +147,8 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
 
 
 def open_turns(db: psycopg.Connection, news: Sequence[NewTurn], *, may_wait: bool = False) -> list[OpenedTurn]:
-    """Record messages in one commit. Without `may_wait` those that would have to wait for somebody are left."""
-    # Two such commits that make the same conversations do it in the same order: neither waits for the other for ever.
+    """Record messages in one commit. Without `may_wait`, messages that would have to wait for a lock are left out."""
+    # Two commits that make the same conversations must do it in the same order, or they could deadlock.
     ordered = sorted(news, key=lambda new: (new.tenant_id, new.conversation_id))
     rows = db.execute(
         "SELECT outcome, turn_id, conversation_id, seq, is_sent, closed"
@@ -191,7 +191,7 @@ def _fields(new: NewTurn) -> dict[str, Any]:
 
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = EMPTY) -> ClaimedTurn | Crowded | None:
-    """Claim the planning of a turn, and recall its conversation. None: it is somebody else's, done, or not sent yet."""
+    """Claim the planning of a turn, and recall its conversation. None: it is held by another, done, or not sent yet."""
     row = db.execute(
         "SELECT hot.claim_turn(%s, %s, %s, %s, %s, %s)",
         (turn_id, lease_ms, room.may_draft, list(room.crowded), _EXCHANGES, _RESULTS),
@@ -231,7 +231,7 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
 
 
 def plan_again(db: psycopg.Connection, turn_id: UUID, attempt: int, again: Again) -> bool:
-    """Give a turn that was to be answered back to the planners. False: the fence is old, or the turn was closed."""
+    """Return a turn that would have been answered to the planners. False: the fence is old, or the turn was closed."""
     row = db.execute("SELECT hot.plan_again(%s, %s, %s)", (turn_id, attempt, again), prepare=True).fetchone()
     return bool(row and row[0])
 
@@ -249,18 +249,18 @@ def finish(
 
 
 def write_ending(ending: Ending) -> Jsonb:
-    """Return the end of a turn as the functions of the hot path take it; what is None is left out."""
+    """Return the end of a turn in the form that the hot path's functions take; None values are left out."""
     reply = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
     return Jsonb({name: value for name, value in {**vars(ending), "reply": reply}.items() if value is not None})
 
 
 def read_finished(found: dict[str, Any]) -> FinishedTurn:
-    """Read what `hot.finish_turn` returns."""
+    """Read the result of `hot.finish_turn`."""
     return FinishedTurn(read_events(found["events"]), [UUID(released) for released in found["released"]])
 
 
 def release_due(db: psycopg.Connection) -> list[UUID]:
-    """Hand held turns to the planners: those that are due, as far as their tenants' windows have room."""
+    """Hand held turns that are due to the planners, as far as their tenants' windows have room."""
     released = db.execute("SELECT hot.release_due(%s)", (settings().tenant_window,), prepare=True)
     return [turn_id for (turn_id,) in released]
 
@@ -272,10 +272,10 @@ def get(db: Session, turn_id: UUID, tenant_id: UUID | None = None) -> TurnRow | 
 
 
 def of_tenant(db: Session, tenant_id: UUID, turn_id: str) -> TurnRow:
-    """Return a tenant's turn by its id as a caller writes it.
+    """Return a tenant's turn by the id that a caller sent.
 
     Raises:
-        NotFound: there is none, it is another tenant's, or this is no id of a turn.
+        NotFound: there is none, it belongs to another tenant, or the id is malformed.
     """
     with suppress(ValueError):
         if row := get(db, UUID(turn_id), tenant_id):

@@ -1,4 +1,4 @@
-"""Usage: what language models cost, by call, turn, conversation and day."""
+"""Usage records what language models cost, by call, turn, conversation and day."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -21,29 +21,29 @@ _SUMS = ("llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "co
 
 
 def write_calls(calls: Sequence[LlmCall]) -> Jsonb:
-    """Return calls as the functions of the hot path take them."""
+    """Return calls in the form that the hot path's functions take."""
     return Jsonb([asdict(call) for call in calls])
 
 
 def read_usage(stored: Mapping[str, Any]) -> Usage:
-    """Return a usage as it is told: without a cost where the price of a call is not known."""
+    """Return a usage as it is shown: without a cost if the price of a call is not known."""
     cost = None if stored.get("unpriced_calls") else float(stored.get("cost") or 0.0)
     counts = ("llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
     return Usage(**{name: stored.get(name, 0) for name in counts}, cost=cost)
 
 
 def read_allowances(stored: Sequence[Mapping[str, Any]]) -> list[Allowance]:
-    """Return what bounds a turn's calls, as `hot.allowances` tells it."""
+    """Read the limits on a turn's calls from the result of `hot.allowances`."""
     return [Allowance(**one) for one in stored]
 
 
 def record(db: psycopg.Connection, turn_id: UUID, calls: Sequence[LlmCall]) -> None:
-    """Record calls by themselves: those of an attempt whose fence is old, or made after the turn's end."""
+    """Record calls on their own: those of an attempt whose fence is old, or made after the turn's end."""
     db.execute("SELECT hot.record_calls(%s, %s)", (turn_id, write_calls(calls)), prepare=True)
 
 
 def sum_up(db: psycopg.Connection) -> int:
-    """Add up what the connections have counted, each in rows of its own; return how many rows these were."""
+    """Add up the connections' counts, which are in separate rows; return how many rows these were."""
     row = db.execute("SELECT hot.sum_usage()").fetchone()
     return row[0] if row else 0
 
@@ -55,7 +55,7 @@ def calls_of(db: Session, tenant_id: UUID, turn_id: UUID) -> list[LlmCallRow]:
 
 
 def report(db: Session, tenant_id: UUID, start: date, end: date, group_by: GroupBy, limit: int) -> UsageReport:
-    """Return what the turns cost that a tenant received on these days (UTC), the last one included."""
+    """Return the costs of the turns that a tenant received on these days (UTC), including the last one."""
     return UsageReport(
         first_day=start,
         last_day=end,
@@ -89,7 +89,7 @@ def _by_column(
 
 
 def _by_conversation(db: Session, tenant_id: UUID, start: date, end: date, limit: int) -> list[UsageLine]:
-    """Sum calls up: there are no sums by conversation and day. Ids tell when a turn was received."""
+    """Add up calls: there are no sums by conversation and day. Ids tell when a turn was received."""
     tokens = ("prompt_tokens", "cached_tokens", "completion_tokens")
     sums = [func.sum(getattr(LlmCallRow, name)).label(name) for name in tokens]
     query = (

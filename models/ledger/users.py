@@ -1,4 +1,4 @@
-"""The directory: users, who knows whom, and whom somebody means by a name."""
+"""The directory holds users and who knows whom, and finds the user whom somebody means by a name."""
 
 import re
 import unicodedata
@@ -33,7 +33,7 @@ class User:
     working_hours: Mapping[str, Sequence[str]]
     """Weekday (`mon` …) -> [start, end] as HH:MM in the user's time zone."""
     scopes: frozenset[str]
-    """What they allow tools to do for them."""
+    """What the user allows tools to do for them."""
     created_at: datetime
 
 
@@ -49,7 +49,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """Somebody whom a user knows."""
+    """A user whom another user knows."""
 
     user: User
     connection_id: UUID
@@ -57,14 +57,14 @@ class Contact:
 
 
 def put_user(db: Session, tenant_id: UUID, user_id: str, profile: Profile) -> None:
-    """Put a user in place of the one of that id, if there is one."""
+    """Add a user, or replace the one with that id."""
     values = {name: getattr(profile, name) for name in _FIELDS} | {"scopes": sorted(set(profile.scopes))}
     new = insert(UserRow).values(tenant_id=tenant_id, id=user_id, **values)
     db.execute(new.on_conflict_do_update(index_elements=[UserRow.tenant_id, UserRow.id], set_=values))
 
 
 def find_user(db: Session, tenant_id: UUID, user_id: str) -> User | None:
-    """Return a user; None where the tenant has none of that id."""
+    """Return a user; None if the tenant has no user with that id."""
     row = db.scalar(_of(tenant_id, user_id))
     return None if row is None else _user(row)
 
@@ -82,14 +82,14 @@ def get_user(db: Session, tenant_id: UUID, user_id: str) -> User:
 
 
 def listed(db: Session, tenant_id: UUID, after: str, limit: int) -> list[User]:
-    """Return users by id, those after one; the empty text is before all."""
+    """Return users by id, those after `after`; the empty text comes before all."""
     place = collate(UserRow.id, "C")
     query = select(UserRow).where(UserRow.tenant_id == tenant_id, place > after).order_by(place).limit(limit)
     return [_user(row) for row in db.scalars(query)]
 
 
 def grant(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) -> list[str]:
-    """Add to what a user allows; return all of it.
+    """Add scopes to those that a user grants; return all of them.
 
     Raises:
         NotFound: the tenant has no such user.
@@ -98,7 +98,7 @@ def grant(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) -> 
 
 
 def revoke(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) -> list[str]:
-    """Take from what a user allows; return the rest of it. Counts from the next call of a tool on.
+    """Take scopes back; return the rest. Applies from the next call of a tool on.
 
     Raises:
         NotFound: the tenant has no such user.
@@ -107,7 +107,7 @@ def revoke(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) ->
 
 
 def connect(db: Session, tenant_id: UUID, one: str, other: str, status: ConnectionStatus = "active") -> Connection:
-    """Let two users know each other, or switch that off. The connection keeps its id.
+    """Connect two users, or make their connection inactive. The connection keeps its id.
 
     Raises:
         NotFound: the tenant lacks one of them.
@@ -125,7 +125,7 @@ def connect(db: Session, tenant_id: UUID, one: str, other: str, status: Connecti
 
 
 def connections_of(db: Session, tenant_id: UUID, user_id: str) -> list[Contact]:
-    """Return all whom a user knows, by name."""
+    """Return all contacts of a user, by name."""
     query = (
         select(UserRow, ConnectionRow.id, ConnectionRow.status)
         .join(UserRow, (UserRow.tenant_id == ConnectionRow.tenant_id) & (UserRow.id == _other(user_id)))
@@ -139,10 +139,10 @@ def connections_of(db: Session, tenant_id: UUID, user_id: str) -> list[Contact]:
 
 
 def contacts(db: Session, tenant_id: UUID, of_user: str, query: str) -> list[Contact]:
-    """Return whom a user means: those of their connections whom a name or an e-mail address fits best, by name.
+    """Return the contacts whom a user means: those that a name or an e-mail address fits best, by name.
 
-    An address fits whoever has it, and nobody else. A whole name goes before some of its words, such as the first
-    name, and these before beginnings of words. Neither case nor accents count.
+    An address fits only its owner. A whole name fits better than some of its words, such as the first name, and words
+    fit better than beginnings of words. Case and accents do not count.
     """
     known = connections_of(db, tenant_id, of_user)
     address = _ADDRESS.search(query)

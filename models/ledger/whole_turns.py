@@ -1,4 +1,4 @@
-"""Whole turns: what is shown of a turn, read for many at a time."""
+"""Whole turns are read here, many at a time, with everything that callers see of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ _TURN = ", ".join(name for name in WholeTurn.__dataclass_fields__ if name not in
 _STEP = ", ".join(WholeStep.__dataclass_fields__)
 _TIMES = ("ready_at", "started_at", "finished_at")
 
-# Of a turn that nobody has begun, and of one that is not final, the rest is not looked for.
+# Plans and steps exist only once the turn has begun, and the reply only once it is final: otherwise skip them.
 _QUERY = f"""
 SELECT {_TURN},
   CASE WHEN begun_at IS NOT NULL THEN (
@@ -90,7 +90,7 @@ FROM turns t WHERE t.id = ANY(%s)
 
 
 def read(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, WholeTurn]:
-    """Return those of the turns that there are, of whichever tenant, as they stand at one moment: in one statement."""
+    """Return those of the turns that exist, of any tenant, as they are at one moment: in one statement."""
     with db.cursor(row_factory=dict_row) as cursor:
         cursor.execute(_QUERY, (list(FINAL_TURN_STATUSES), list(turn_ids)), prepare=True)
         return {row["id"]: _whole(row) for row in cursor}

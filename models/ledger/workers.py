@@ -1,4 +1,4 @@
-"""Workers: beat, be forgotten, be found alive."""
+"""Workers are recorded here by their heartbeats, so that the living ones can be counted."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,7 +11,7 @@ from models.tables.workers import WorkerRow
 
 
 def beat(db: psycopg.Connection, name: str, queues: Sequence[str], slots: int) -> None:
-    """Record that a worker is there now."""
+    """Record a worker's heartbeat."""
     db.execute(
         "INSERT INTO workers AS w (name, queues, slots, started_at, beat_at)"
         " VALUES (%s, %s, %s, clock_timestamp(), clock_timestamp())"
