@@ -1,4 +1,4 @@
-"""Approval: what a person is asked before a call is made, and what they say."""
+"""An approval holds the question to a person before a call is made, and their decision."""
 
 from typing import Literal
 
@@ -21,14 +21,14 @@ class Approval(Contract):
     """A request for approval, and the decision once there is one."""
 
     args_hash: str
-    """SHA-256 of the arguments shown, as canonical JSON: the decision holds for these and no others."""
+    """SHA-256 of the arguments shown, as canonical JSON: the decision holds only for these."""
     asked_at: Moment
     lapses_at: Moment
-    """Without a decision until then the call is rejected."""
+    """If nobody decides by then, the call is rejected."""
     decision: Decision | None = None
     reason: str | None = None
     by: str | None = None
-    """Name of the key that decided; None where it lapsed."""
+    """Name of the key that decided; None if the approval lapsed."""
     decided_at: Moment | None = None
 
 

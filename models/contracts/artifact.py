@@ -16,7 +16,7 @@ class Table(Contract):
     rows: list[list[str | int | float | bool | None]]
     """One list of cells per row, as long as `columns`."""
     preview: int | None = Field(None, ge=1)
-    """How many rows to show at once, the rest on demand; None: all."""
+    """How many rows to show first, the rest on demand; None: all."""
 
 
 class Comparison(Contract):
@@ -28,12 +28,12 @@ class Comparison(Contract):
 
 
 class Link(Contract):
-    """Somewhere to go."""
+    """A link to open."""
 
     url: str
     label: str
     expires_at: str | None = None
-    """RFC 3339; None where it does not expire."""
+    """RFC 3339; None if it does not expire."""
 
 
 class ItineraryDay(Contract):
@@ -51,9 +51,9 @@ class Itinerary(Contract):
 
     days: list[ItineraryDay]
     stay: str | None = None
-    """Where to sleep."""
+    """Where to spend the night."""
     notes: list[str] = Field(default_factory=list)
-    """What is missing, or worth knowing."""
+    """Gaps in the plan, and facts worth knowing."""
 
 
 class Fact(Contract):

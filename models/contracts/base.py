@@ -1,4 +1,4 @@
-"""What all contracts have in common."""
+"""The base of all contracts."""
 
 from datetime import UTC, datetime
 from typing import Annotated

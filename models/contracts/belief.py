@@ -1,4 +1,4 @@
-"""Believing: which value of an attribute to go by where sources disagree. Pure."""
+"""A belief is the value of an attribute that is chosen when sources disagree. Pure."""
 
 import json
 import re
@@ -27,15 +27,15 @@ class Belief:
 
     @property
     def value(self) -> Value | None:
-        """The believed value; None where no rule decides."""
+        """The believed value; None if no rule decides."""
         return None if self.rule == "unresolved" else self.facts[0].value
 
 
 def believe(facts: Iterable[Fact]) -> Belief:
     """Decide between the values that sources give one attribute.
 
-    The first of these that differs decides: how many independent origins say so, the most trusted of them, the newest.
-    An origin is as old as it says itself, or else as new as when we learned of it.
+    The first of these criteria that differs decides: the number of independent origins, the trust of the best of them,
+    the date of the newest. An origin's date is the one that it gives, otherwise the time when we learned of it.
     """
     sides: dict[str, list[Fact]] = defaultdict(list)
     for fact in sorted(facts, key=later, reverse=True):
@@ -51,7 +51,7 @@ def believe(facts: Iterable[Fact]) -> Belief:
 
 
 def comparable(value: Value) -> str:
-    """Return a value so that equal ones are the same text, whatever their case, spacing and way to write a number."""
+    """Return a value as text, such that equal values give equal texts despite case, spacing and number format."""
     text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
     if isinstance(value, bool) or not (isinstance(value, int | float) or _NUMBER.fullmatch(text)):
         return text
@@ -59,14 +59,17 @@ def comparable(value: Value) -> str:
 
 
 def later(item: Item) -> tuple[Any, ...]:
-    """Return what orders two versions of an item in time. Its text comes last, so that no two differ and are equal."""
+    """Return a key that orders versions of an item in time.
+
+    Its text comes last, so that different versions never tie.
+    """
     source = item.source
     text = json.dumps(item.model_dump(mode="json"), sort_keys=True)
     return source.at, TRUST.index(source.trust), source.turn, source.step, text
 
 
 def _weight(side: Iterable[Fact]) -> tuple[Any, ...]:
-    """Return what counts between the sides of a contradiction, in the order of `_CRITERIA`."""
+    """Return the weight of one side of a contradiction, in the order of `_CRITERIA`."""
     sources = [fact.source for fact in side]
     origins = {source.origin for source in sources}
     newest = max(source.as_of or source.at for source in sources)

@@ -1,10 +1,10 @@
-"""Explain: name the one cause for which a turn is not further on than it is. Pure: facts in, an explanation out.
+"""Causes: this module names the one reason why a turn makes no progress. Pure: facts in, an explanation out.
 
-What comes first is named first: the end; an earlier turn of the conversation; what it is held for; then, of the
-planner, the steps or the responder, whichever has the turn, what nobody holds before what somebody works on. Of the
-steps that is: one whose worker is lost, one that no worker takes, one that waits for a worker, one that waits for a
-person, the one that has run longest, and last one that waits for its time. What nobody holds goes on by a message, so
-the broker and the workers of its queue are looked at there.
+The first of these that applies is named: the end; an earlier turn of the conversation; the reason why it is held; then
+the planner, the steps or the responder, whichever has the turn. There, work that nobody holds is named before work that
+somebody does. Among the steps the order is: one whose worker is lost, one that no worker takes, one that waits for a
+worker, one that waits for a person, the one that has run longest, and last one that waits for its time. Work that
+nobody holds needs a message, so the broker and the workers of its queue are checked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from models.contracts.explanation import Cause, Explanation
 from models.contracts.turn import FINAL_TURN_STATUSES, TurnStatus
 
 _RECOVERING = "maintenance"
-"""The queue of the sweep, without which nothing is recovered."""
+"""The queue of the sweep. Without its worker nothing is recovered."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +37,31 @@ class OpenStep:
     not_before: datetime | None = None
     """None: it does not wait for its time."""
     error: Mapping[str, str] | None = None
-    """`{code, message}` of the failure for which it does."""
+    """`{code, message}` of the failure that it waits after."""
     unsure: bool = False
-    """Its backend is still to be asked what became of its call."""
+    """Whether its backend must still be asked for the outcome of its call."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """A queued turn that its conversation has come to and that is not handed to the planners yet."""
+    """A queued turn that is first in its conversation and is not yet handed to the planners."""
 
     due_at: datetime
     settles_at: datetime | None
-    """Until when further messages of its burst are awaited."""
+    """The end of the wait for further messages of its burst."""
     handed_out: int
-    """Turns of its tenant that are."""
+    """Turns of its tenant that are handed to the planners."""
     window: int
-    """How many may be, at most; 0: any number."""
+    """How many of them there may be; 0: any number."""
 
 
 @dataclass(frozen=True)
 class Postponed:
-    """A turn that is planned or answered later, because its language model is out."""
+    """A turn that is planned or answered later, because its language model does not answer."""
 
     until: datetime
     message: str
-    """Why, as far as is known."""
+    """The reason, as far as it is known."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,23 @@ class Facts:
     turn_id: UUID
     status: TurnStatus
     since: datetime
-    """When it came to this status."""
+    """When it entered this status."""
     attempt: int
     lease_until: datetime | None
     lease: timedelta
-    """How long a lease lasts that a living holder has renewed, at most."""
+    """The longest time that a lease lasts after a living holder has renewed it."""
     earlier: tuple[UUID, TurnStatus] | None
-    """The conversation's active turn, where this one waits for it."""
+    """The conversation's active turn, if this one waits for it."""
     held: Held | None
     """None: it is not held."""
     postponed: Postponed | None
     """None: it is not postponed."""
     steps: Sequence[OpenStep]
-    """Of a turn that runs or waits for a person."""
+    """The steps of a turn that runs or waits for a person."""
     slots: Mapping[str, int]
     """Tasks that the living workers run at the same time, by queue."""
     at_work: int
-    """Turns of its tenant that are planned or answered now: no more than it has slots for the language model."""
+    """Turns of its tenant that are planned or answered now, limited by its slots for the language model."""
 
     @property
     def queues(self) -> set[str]:
@@ -97,13 +97,13 @@ class Facts:
 
 
 def explain(facts: Facts, messages: Mapping[str, int] | None) -> Explanation:
-    """Return the cause; `messages` wait on the queues, None where the broker is out."""
+    """Return the cause. `messages`: how many wait on each queue, None if the broker does not answer."""
     case = _Case(facts, messages)
     if facts.status in FINAL_TURN_STATUSES:
         return case.because("finished", f"the turn ended at {rfc3339(facts.since)}: {facts.status}")
     if facts.earlier is not None:
         active, status = facts.earlier
-        message = f"turn {active} of the same conversation comes first, and is {status}; they run one at a time"
+        message = f"turn {active} of the same conversation comes first and is {status}; turns run one at a time"
         return case.because("earlier_turn", message, turn=str(active))
     if facts.status == "queued":
         return _queued(case)
@@ -116,7 +116,7 @@ def explain(facts: Facts, messages: Mapping[str, int] | None) -> Explanation:
 
 @dataclass(frozen=True)
 class _Work:
-    """The piece of work that is under way or comes next."""
+    """The work that is in progress or comes next."""
 
     what: str
     since: datetime
@@ -135,7 +135,7 @@ class _Case:
         return lease_until is not None and lease_until >= self.facts.at
 
     def claimed(self, work: _Work, held: Cause, lost: Cause) -> Explanation:
-        """Explain what somebody has claimed: `held` while the lease lasts, then `lost`."""
+        """Explain claimed work: `held` while the lease lasts, then `lost`."""
         if self.is_held(work.lease_until):
             message = f"{work.what} has been under way since {rfc3339(work.since)}; a living worker renews the lease"
             return self.because(held, message, work, until=work.lease_until)
@@ -146,7 +146,7 @@ class _Case:
         return self.because(lost, message, work)
 
     def waits(self, work: _Work, queue: str) -> Explanation:
-        """Explain what is to be taken from a queue, by way of the broker."""
+        """Explain work that waits for a worker of a queue."""
         waits = f"{work.what} has waited on queue {queue!r} since {rfc3339(work.since)}"
         slots = self.facts.slots.get(queue)
         if self.messages is None:
@@ -193,14 +193,14 @@ def _queued(case: _Case) -> Explanation:
     if held.due_at <= case.facts.at:
         return case.waits(_Work("the release of the turn", held.due_at), _RECOVERING)
     if held.settles_at is not None and held.settles_at >= held.due_at:
-        message = f"further messages that belong to it are awaited until {due}"
+        message = f"the turn waits for further messages that belong to it until {due}"
         return case.because("burst_window", message, until=held.due_at)
-    message = f"messages that its sender wrote before it are missing, and are awaited until {due}"
+    message = f"earlier messages of its sender are missing; the turn waits for them until {due}"
     return case.because("order_window", message, until=held.due_at)
 
 
 def _postponed(case: _Case, what: str, postponed: Postponed) -> Explanation:
-    message = f"{what} failed in passing ({postponed.message}); it is tried again at {rfc3339(postponed.until)}"
+    message = f"{what} failed for now ({postponed.message}); it is tried again at {rfc3339(postponed.until)}"
     return case.because("retry_at", message, until=postponed.until)
 
 
@@ -219,7 +219,7 @@ def _responding(case: _Case) -> Explanation:
         return _postponed(case, "the making of the reply", facts.postponed)
     work = _Work("the making of the reply", facts.since, facts.lease_until)
     if facts.lease_until and facts.lease_until > facts.at + facts.lease:
-        # Recovery gives the next responder longer to come each time; one that has come renews for less.
+        # Recovery gives the next responder more time each time; a responder that has come renews for less.
         return case.waits(work, "respond")
     return case.claimed(work, "responding", "responder_lost")
 
@@ -247,11 +247,11 @@ def _parked(step: OpenStep) -> tuple[Cause, str]:
         return "rate_limit", f"came upon a limit ({said})"
     if error.get("code") == "CIRCUIT_OPEN":
         return "circuit_open", f"waits to ask what became of its call ({said})"
-    return "retry_at", f"waits to ask what became of its call ({said})" if step.unsure else "failed in passing"
+    return "retry_at", f"waits to ask what became of its call ({said})" if step.unsure else "failed for now"
 
 
 def _urgency(case: _Case, step: OpenStep) -> int:
-    """Rank what a turn waits for: the lower, the sooner it is named."""
+    """Return the rank of a step that a turn waits for: the lowest is named."""
     if step.lapses_at is not None:
         return 3
     if step.not_before is not None:

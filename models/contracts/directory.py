@@ -1,4 +1,4 @@
-"""The directory: users, whom they know, and the accounts that they let us use."""
+"""The directory lists users, whom they know, and the accounts that they let us use."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,8 +11,8 @@ from models.contracts.turn import Identifier, Locale, Timezone
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 AccountStatus = Literal["active", "inactive", "reauth_required"]
-"""`inactive`: switched off, calls end CONNECTION_INACTIVE. `reauth_required`: the service refuses the secret, the user
-must connect it again."""
+"""`inactive`: it is switched off, and calls end with CONNECTION_INACTIVE. `reauth_required`: the service refuses the
+secret, and the user must connect the account again."""
 
 ConnectionStatus = Literal["active", "inactive"]
 
@@ -30,10 +30,10 @@ Hours = Annotated[
     Field(min_length=2, max_length=2),
     AfterValidator(_in_order),
 ]
-"""From when until when on a day, such as `["09:00", "17:00"]`, in the user's time zone."""
+"""Start and end on a day, such as `["09:00", "17:00"]`, in the user's time zone."""
 
 WorkingHours = dict[Weekday, Hours]
-"""The hours of each working day; a day that is not named is free."""
+"""The hours of each working day; days that are not listed are free."""
 
 Email = Annotated[str, Field(max_length=320, pattern=r"^[^@\s]+@[^@\s]+$")]
 
@@ -45,7 +45,7 @@ IntegrationName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[
 
 
 def office_hours() -> WorkingHours:
-    """Return what counts as working hours where nothing is said: Monday to Friday, nine to five."""
+    """Return the default working hours: Monday to Friday, nine to five."""
     return {day: ["09:00", "17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
 
 
@@ -53,14 +53,14 @@ class Profile(Contract):
     """A user's details and permissions."""
 
     name: str = Field(min_length=1, max_length=200)
-    """By which others find them."""
+    """The name by which others find them."""
     email: Email | None = None
     timezone: Timezone = "UTC"
     locale: Locale = "en"
     working_hours: WorkingHours = Field(default_factory=office_hours)
-    """Weekday -> from when until when, in their time zone; Monday to Friday, nine to five, where nothing is said."""
+    """Weekday -> start and end, in their time zone; by default Monday to Friday, nine to five."""
     scopes: list[Grant] = Field(default_factory=list, max_length=100)
-    """What they allow tools to do for them."""
+    """What the user allows tools to do for them."""
 
 
 class AccountView(Contract):
@@ -92,12 +92,12 @@ class UserPage(Contract):
 
 
 class AccountRequest(Contract):
-    """An account of a user with an outside service. What stood there before is replaced whole."""
+    """An account of a user with an outside service. It replaces the earlier one completely."""
 
     settings: dict[str, Any] = Field(default_factory=dict)
-    """What is no secret, such as the address of the server."""
+    """Settings that are not secret, such as the address of the server."""
     secret: dict[str, Any] | None = None
-    """Tokens and passwords. Kept encrypted, and never shown again."""
+    """Tokens and passwords. They are stored encrypted and never shown again."""
     status: Literal["active", "inactive"] = "active"
 
 

@@ -1,4 +1,4 @@
-"""A step of a turn, when nothing of the turn is under way any more."""
+"""Ended steps are the steps of a turn when none of them runs any more."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,6 @@ class EndedStep:
     status: StepStatus
     critical: bool
     revision: int
-    """The revision of the plan that it is of."""
+    """The revision of the plan that it belongs to."""
     result: Any
     error: dict[str, Any] | None

@@ -1,4 +1,4 @@
-"""What a tool call comes back as: exactly one of data, needs, error."""
+"""An envelope is the result of a tool call: exactly one of data, needs, error."""
 
 from typing import Any, Literal, Self
 
@@ -31,9 +31,9 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "UNAUTHORIZED": "The other side does not accept our credentials, or the turn names no user to act for.",
     "SCOPES_MISSING": "The user has not granted what the tool needs, or the credentials do not cover this call.",
     "CONNECTION_INACTIVE": "The user's connection to the other side is switched off.",
-    "RATE_LIMITED": "The other side, or a limit of ours, wants fewer calls; `retry_at` may say when.",
+    "RATE_LIMITED": "The other side, or our own limit, wants fewer calls; `retry_at` may say when to call again.",
     "VALIDATION_ERROR": "The other side refuses the data.",
-    "NOT_FOUND": "What was asked for does not exist.",
+    "NOT_FOUND": "The requested thing does not exist.",
     "CONFLICT": "The other side is in a state that rules the call out, or another step of the turn makes the same call "
     "with an effect.",
     "INTERNAL_ERROR": "The tool broke, or returned what its output model or JSON cannot hold.",
@@ -42,7 +42,7 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "filled in.",
     "UPSTREAM_4XX": "The other side refuses the request.",
     "UPSTREAM_5XX": "The other side fails, and went on failing when tried again.",
-    "CIRCUIT_OPEN": "The other side has failed so often that it is left alone for a while.",
+    "CIRCUIT_OPEN": "The other side has failed so often that it is not called for a while.",
     "REAUTH_REQUIRED": "The user must sign in to the other side again.",
     "CANCELLED": "The turn stopped, or its deadline had passed, before the step could start.",
     "DEPENDENCY_FAILED": "A step that this one needs did not succeed.",
@@ -56,31 +56,31 @@ class ToolError(Contract):
 
     code: ErrorCode
     message: str
-    """A sentence for operators; the user reads the reply, not this."""
+    """A sentence for operators; users read the reply instead."""
     retry_at: AwareDatetime | None = None
-    """When it may work again, where the other side said so: the call is made again then; or, where nobody knows whether
-    it took effect, that is asked then."""
+    """When it may work again, if the other side said so: then the call is made again or, if nobody knows whether it
+    took effect, the other side is asked."""
 
 
 class Envelope(Contract):
-    """The outcome of a tool call. `ok` with `data`; or not, with `needs` or `error`."""
+    """The outcome of a tool call: `ok` with `data`, otherwise `needs` or `error`."""
 
     ok: bool
     data: Any = None
-    """What the tool returned, as JSON."""
+    """The tool's result, as JSON."""
     needs: dict[str, bool | list[Any]] | None = None
-    """What only the user can say: field -> True, or the choices."""
+    """Values that only the user can give: field -> True, or the choices."""
     error: ToolError | None = None
     unsure: bool = False
-    """A failure after which nobody knows whether the call took effect."""
+    """Whether the call failed such that nobody knows whether it took effect."""
     ask_again: bool = False
-    """With `unsure`: the backend could not be asked now, and may be asked later."""
+    """With `unsure`: the backend could not be asked now and may be asked later."""
     cache: Literal["shared"] | None = None
-    """`shared`: what the same call brought for somebody else; this one was not made."""
+    """`shared`: the result of the same call for somebody else; this call was not made."""
 
     @model_validator(mode="after")
     def exactly_one(self) -> Self:
-        """Refuse an envelope that says two things, or none."""
+        """Refuse an envelope with more or fewer than one of the three."""
         if self.ok == (self.needs is not None or self.error is not None) or (self.needs and self.error):
             raise ValueError("an envelope is exactly one of data, needs, error")
         return self

@@ -1,4 +1,4 @@
-"""Explanation: the one cause for which a turn is not further on than it is."""
+"""An explanation names the one reason why a turn makes no progress."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ Cause = Literal[
     "responding",
     "responder_lost",
 ]
-"""What a turn can wait for. A closed list."""
+"""The causes for which a turn can wait. A closed list."""
 
 
 class Explanation(Contract):
@@ -37,12 +37,12 @@ class Explanation(Contract):
     message: str
     """The cause in a sentence, with names and times."""
     since: Moment
-    """When the turn came to this: ended, became ready, was claimed, was lost."""
+    """When the cause began: the turn ended, became ready, was claimed, was lost."""
     until: Moment | None = None
-    """How long the claim holds, unless it is renewed; when the approval lapses; when the step is tried again; how long
-    the turn is held."""
+    """When the claim ends unless it is renewed, the approval lapses, the step is tried again, or the turn is no longer
+    held."""
     step: str | None = None
-    """Id of the step, where it is one that the turn waits for."""
+    """Id of the step, if the turn waits for one."""
     queue: str | None = None
     """The queue from which a worker must take the next task."""
     turn: str | None = None

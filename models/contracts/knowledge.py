@@ -1,6 +1,6 @@
-"""What a conversation knows: entities, facts about them, relationships, hypotheses, each with its source.
+"""A conversation's knowledge is entities, facts about them, relationships and hypotheses, each with its source.
 
-A `Finding` is what somebody found out, as a tool or a language model tells it. With its source it becomes items of the
+A `Finding` is something that a tool or a language model has found out. With its source it becomes items of the
 knowledge graph: an entity, one fact for each attribute, one relationship for each link.
 """
 
@@ -11,16 +11,16 @@ from pydantic import Field, FiniteFloat
 from models.contracts.base import Contract, Moment
 
 Trust = Literal["model", "outside", "tool"]
-"""Whose word it is, the least trusted first: a language model concluded it from a result, a tool passes on what others
-say, a tool knows it itself."""
+"""The kind of source, the least trusted first: a language model concluded it from a result, a tool passes on what
+others say, a tool knows it itself."""
 
 TRUST: tuple[Trust, ...] = ("model", "outside", "tool")
 
 Rule = Literal["agreed", "corroboration", "trust", "recency", "unresolved"]
-"""What decided between the values of an attribute. `agreed`: there is one value only."""
+"""The rule that decided between the values of an attribute. `agreed`: there is only one value."""
 
 Kind = Literal["entity", "fact", "relationship", "hypothesis", "lesson"]
-"""What an item is. A lesson says what was learned from one revision of a plan, and how."""
+"""The kind of an item. A lesson says what was learned from one revision of a plan, and how."""
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Word = Annotated[str, Field(min_length=1, max_length=50)]
@@ -73,11 +73,11 @@ class Source(Contract):
     at: Moment
     """When it was learned."""
     as_of: Moment | None = None
-    """When its origin said so, where that was not then."""
+    """When its origin said so, if that was not at `at`."""
 
 
 class Entity(Contract):
-    """A thing that the conversation knows of."""
+    """A thing in the conversation's knowledge."""
 
     id: str
     """Made of type and name, such as `city:kyoto`."""
@@ -132,7 +132,7 @@ class Lesson(Contract):
     contradicted: dict[str, str]
     """Assumption that does not hold -> why."""
     trace: dict[str, object]
-    """Language model, prompts, and what was wrong with its answer."""
+    """Language model, prompts, and the faults of its answer."""
 
 
 Item = Entity | Fact | Relationship | Hypothesis
@@ -158,7 +158,7 @@ class AttributeView(Contract):
 
     name: str
     value: Value | None
-    """None where the sources disagree and no rule decides."""
+    """None if the sources disagree and no rule decides."""
     rule: Rule
     """What decided."""
     facts: list[FactView]
@@ -178,7 +178,7 @@ class RelationshipView(Contract):
 
 
 class EntityView(Contract):
-    """A thing that the conversation knows of, with what is known about it."""
+    """A thing in the conversation's knowledge, with its attributes and relationships."""
 
     id: str
     type: str
@@ -189,7 +189,7 @@ class EntityView(Contract):
     """Its last mention."""
     attributes: list[AttributeView]
     relationships: list[RelationshipView]
-    """Those that start here."""
+    """The relationships that start here."""
 
 
 class ContradictionView(Contract):
@@ -198,7 +198,7 @@ class ContradictionView(Contract):
     subject: str
     attribute: str
     rule: Rule
-    """What decided; `unresolved` where nothing did."""
+    """The rule that decided; `unresolved` if none did."""
     value: Value | None
     """The value that is believed."""
     facts: list[FactView]
@@ -210,8 +210,8 @@ class KnowledgePage(Contract):
 
     items: list[EntityView]
     contradictions: list[ContradictionView]
-    """Of the entities on this page."""
+    """Contradictions about the entities on this page."""
     hypotheses: list[Hypothesis]
-    """All of them."""
+    """All hypotheses of the conversation."""
     next_cursor: str | None
     """Hand it back as `cursor` for the next page; None at the end."""

@@ -1,4 +1,4 @@
-"""Listings: conversations, audit records, tools and agents as a caller sees them."""
+"""Listings show conversations, audit records, tools and agents to a caller."""
 
 from typing import Any, Literal
 
@@ -8,26 +8,26 @@ from models.contracts.turn import Mode, Reply, TurnStatus, Usage
 
 
 class ConversationView(Contract):
-    """A conversation as it stands."""
+    """The current state of a conversation."""
 
     conversation_id: str
     channel: str
     agent: str
     user: dict[str, Any]
-    """The person as last told by the caller."""
+    """The person as the caller last described them."""
     turns: int
-    """How many there are."""
+    """The number of turns."""
     active_turn_id: str | None
-    """The turn that is worked on."""
+    """The turn that is in work."""
     usage: Usage
-    """Of its final turns."""
+    """Usage of its final turns."""
     created_at: Moment
     updated_at: Moment
     erased_at: Moment | None
 
 
 class ConversationPage(Contract):
-    """Conversations, the last touched first."""
+    """Conversations, the last changed first."""
 
     items: list[ConversationView]
     next_cursor: str | None
@@ -110,7 +110,7 @@ class AgentView(Contract):
     name: str
     version: int
     source: str
-    """`agents/name@version`; where the tenant has changed the agent with `+` and the digest of its text."""
+    """`agents/name@version`; if the tenant has changed the agent, followed by `+` and the digest of its text."""
     description: str
     mode: Mode
     """The mode of a turn that asks for none."""
@@ -128,6 +128,6 @@ class AgentList(Contract):
 
 
 class Health(Contract):
-    """Word of a process about itself."""
+    """The health of a process."""
 
     status: Literal["ok", "ready"]

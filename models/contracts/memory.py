@@ -1,4 +1,4 @@
-"""Memory: what a conversation holds from turn to turn, as a caller sees it."""
+"""A conversation's memory is what it keeps from turn to turn, as a caller sees it."""
 
 from typing import Any
 
@@ -6,17 +6,17 @@ from models.contracts.base import Contract, Moment
 
 
 class RememberedResult(Contract):
-    """A result of a tool call that still holds: the same call in this conversation is not made again."""
+    """A tool call's result that is still valid: the same call in this conversation is not made again."""
 
     tool: str
     args: dict[str, Any]
-    """With which the call was made: references are filled in."""
+    """The arguments of the call, with references filled in."""
     result: Any
     turn_id: str
     step: str
     at: Moment
     expires_at: Moment
-    """Until when it holds."""
+    """When it stops being valid."""
 
 
 class MemoryView(Contract):
@@ -24,8 +24,8 @@ class MemoryView(Contract):
 
     conversation_id: str
     slots: dict[str, Any]
-    """What its messages have settled, with the agent's defaults, and the numbers that follow from it."""
+    """Values that its messages have settled, with the agent's defaults, and the numbers derived from them."""
     results: list[RememberedResult]
     """The newest first."""
     summary: str | None
-    """What its older messages said, summed up for the planner; None while it is told them word by word."""
+    """A summary of its older messages for the planner; None while the planner gets them in full."""

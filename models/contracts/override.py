@@ -1,11 +1,11 @@
-"""Overrides: a tenant's own texts in place of those under prompts/."""
+"""Overrides are a tenant's own texts that replace those under prompts/."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 LARGEST_TEXT = 65_536
-"""Bytes of one text, at most."""
+"""Most bytes of one text."""
 
 
 class Override(NamedTuple):
@@ -17,10 +17,10 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overrides:
-    """A tenant's own texts, by name: the path under prompts/ without its ending. Only the same object equals it."""
+    """A tenant's own texts, by name: the path under prompts/ without its ending. Compared by identity."""
 
     texts: Mapping[str, Override]
 
 
 NO_OVERRIDES = Overrides({})
-"""What most tenants have."""
+"""The overrides of a tenant that has none."""

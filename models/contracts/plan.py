@@ -1,4 +1,4 @@
-"""A plan, as data: what the planner writes, what a caller may post, what is stored.
+"""A plan as data: the planner writes it, a caller may post it, the ledger stores it.
 
 A plan is a DAG of steps, each one tool call. An argument is a literal or a reference
 `{"$from": "step_id.path[0].field"}`; a reference is a dependency, `needs` only adds order without data.

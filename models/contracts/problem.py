@@ -1,4 +1,4 @@
-"""Problems: how an error looks to a caller (RFC 9457)."""
+"""A problem is an error as a caller sees it (RFC 9457)."""
 
 from pydantic import Field
 
@@ -13,9 +13,9 @@ class ProblemError(Contract):
     detail: str
     """A sentence for people. It never repeats the value, which may be a secret."""
     field: str | None = None
-    """Where, such as `user.timezone`."""
+    """The field at fault, such as `user.timezone`."""
     step: str | None = None
-    """Id of the step, where the fault is in one of a plan's."""
+    """Id of the step, if the fault is in a plan's step."""
 
 
 class Problem(Contract):
@@ -31,6 +31,6 @@ class Problem(Contract):
     code: str
     """Stable name that programs read, such as `invalid_plan`."""
     errors: list[ProblemError] = Field(default_factory=list)
-    """Each fault, where there may be several."""
+    """Each fault, if there may be several."""
     trace_id: str
     """Names this answer in our logs."""

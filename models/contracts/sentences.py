@@ -1,7 +1,7 @@
-"""Sentences beneath the fields of a class: read from its source when a JSON schema wants them.
+"""The sentences beneath the fields of a class are read from its source when a JSON schema needs them.
 
 Pydantic can read them itself (`use_attribute_docstrings`), but does so whenever a class is made. That took an eighth of
-the start of each of our processes, of which hardly any writes a schema.
+the start of each of our processes, and hardly any of these writes a schema.
 """
 
 import ast
@@ -18,7 +18,7 @@ from pydantic_core import CoreSchema
 
 
 class Described:
-    """A mix-in for Pydantic models whose JSON schema says what stands beneath each field."""
+    """A mix-in for Pydantic models whose JSON schema includes the sentence beneath each field."""
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -53,7 +53,7 @@ def _names(name: str, field: FieldInfo) -> set[str]:
 
 @cache
 def _own(model: type) -> dict[str, str]:
-    """Return name and sentence of each field that a class itself declares; "" where there is none."""
+    """Return name and sentence of each field that a class itself declares; "" if there is none."""
     if not vars(model).get("__annotations__"):
         return {}
     try:

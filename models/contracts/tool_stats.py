@@ -1,4 +1,4 @@
-"""How calls of tools have gone, as the ledger knows it."""
+"""Statistics of tools' calls, from the ledger."""
 
 from pydantic import Field
 
@@ -6,27 +6,27 @@ from models.contracts.base import Contract
 
 
 class ToolStats(Contract):
-    """Statistics of one tool's calls. A step counts once, by its final status, however many tries it took."""
+    """Statistics of one tool's calls. A step counts once, by its final status, whatever its number of tries."""
 
     tool: str
     calls: int
-    """Steps that came to a call; a copy of another step's call is none."""
+    """Steps that made a call; a copy of another step's call does not count."""
     succeeded: int
     needs_input: int
-    """That ended with a question for the user."""
+    """Steps that ended with a question for the user."""
     failed: int
     unknown: int
-    """Whose effect nobody knows."""
+    """Steps whose effect nobody knows."""
     cached: int
-    """That a result already known has answered."""
+    """Steps that were answered with a known result."""
     success_rate: float = Field(ge=0, le=1)
     """Share of `succeeded` in `calls`."""
     mean_ms: float | None
-    """Mean time from a step's start to its end, where a call was made; None where none was."""
+    """Mean time from start to end of the steps that made a call; None if there are none."""
     p50_ms: float | None
-    """Half of them took no longer."""
+    """The time within which half of them ended."""
     p95_ms: float | None
-    """Of a hundred, 95 took no longer."""
+    """The time within which 95 of 100 ended."""
     missing: dict[str, int]
     """Fields that had to be asked for -> how often, the most frequent first."""
     errors: dict[str, int]

@@ -1,4 +1,4 @@
-"""Trace: how the plans and the reply of a turn came about."""
+"""A trace tells the origin of a turn's plans and reply."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ class PlanTrace(Contract):
     created_at: Moment
     trace: dict[str, Any]
     """`agent` and `prompts` with their versions, the language model, whether its answer was repaired; in mode
-    `adaptive` the `lesson`: what was learned before it, and how. A version is `name@version`; of a text that the tenant
-    has put in place of the shipped one `name@version+digest`."""
+    `adaptive` the `lesson`: what was learned before it, and how. A version is `name@version`, or `name@version+digest`
+    for a text with which the tenant replaced the shipped one."""
 
 
 class CallTrace(Contract):
@@ -27,7 +27,7 @@ class CallTrace(Contract):
     cached_tokens: int
     completion_tokens: int
     cost: float | None
-    """None where the model's price is not known."""
+    """None if the model's price is not known."""
     duration_ms: float
     finish_reason: str
     at: Moment
@@ -41,9 +41,10 @@ class StepTrace(Contract):
     status: str
     attempt: int
     cache: str | None
-    """What spared the call: `plan`, for one that stands in the plan before; `memory`, for one of an earlier turn."""
+    """The source of the result if no call was made: `plan`, a step before it in the plan; `memory`, an earlier turn."""
     input_hash: str | None
-    """Of the call and of who asked, where its tool's results are remembered: the same hash, the same call."""
+    """Hash of the call and the person who asked, if its tool's results are memoised: equal hashes mean the same
+    call."""
 
 
 class TurnTrace(Contract):

@@ -1,4 +1,4 @@
-"""A turn: what a caller posts, what we answer, what can be read later."""
+"""A turn, as a caller posts it, as we answer it, and as it can be read later."""
 
 import unicodedata
 from functools import lru_cache
@@ -18,21 +18,22 @@ TurnStatus = Literal[
 FINAL_TURN_STATUSES = frozenset({"succeeded", "failed", "cancelled", "superseded"})
 
 Stop = Literal["cancelled", "superseded", "late"]
-"""Why the work on a turn ended before it was done: by the caller's wish, for another turn, at the deadline."""
+"""Why the work on a turn ended before it was done: the caller cancelled it, another turn replaced it, the deadline
+came."""
 
 Mode = Literal["auto", "direct", "plan", "react", "adaptive"]
 
 Again = Literal["observe", "blocked"]
-"""Why a turn is planned again: to go on from what came, or because failures block the answer."""
+"""Why a turn is planned again: to continue from the results, or because failures block the answer."""
 
 Bound = Literal["rounds", "time", "cost", "repetition", "no_progress"]
-"""What ended a turn's work before its planner had said that it is done."""
+"""The bound that ended a turn's work before its planner declared it done."""
 
 OnError = Literal["best_effort", "fail_fast"]
 OnBusy = Literal["auto", "enqueue", "reject", "interrupt", "rollback", "merge"]
 
 Scope = Literal["turns:write", "turns:read", "plans:submit", "approvals:decide", "users:read", "users:write", "admin"]
-"""What a key may do. `turns:write` posts messages, `turns:read` reads turns and conversations,
+"""The rights of a key. `turns:write` posts messages, `turns:read` reads turns and conversations,
 `plans:submit` posts ready plans, `approvals:decide` approves and rejects calls that wait for it,
 `users:read` reads the directory of users, `users:write` changes it, their grants and accounts,
 `admin` reads across conversations of the tenant."""
@@ -57,7 +58,7 @@ _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 def _readable(message: str) -> str:
-    """Refuse a message of nothing but spaces, control characters and what has no width."""
+    """Refuse a message that holds only spaces, control characters and characters without width."""
     if any(unicodedata.category(each)[0] in "LNPS" and each not in _BLANK_LETTERS for each in message):
         return message
     raise ValueError("is blank; write at least one letter, digit or sign")
@@ -68,7 +69,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[\x21
 
 
 def _addressable(conversation_id: str) -> str:
-    """Refuse an id that reads like the address of a part of a conversation: whoever erased it could mean either."""
+    """Refuse an id that reads like the address of a part of a conversation: erasing it would be ambiguous."""
     for part in PARTS:
         if conversation_id.endswith(f"/{part}"):
             raise ValueError(f"must not end in /{part}, which is an address below a conversation")
@@ -76,7 +77,7 @@ def _addressable(conversation_id: str) -> str:
 
 
 PARTS = ("turns", "memory", "knowledge")
-"""What has an address below that of a conversation."""
+"""The parts that have an address below a conversation's."""
 
 Timezone = Annotated[str, AfterValidator(_known_timezone)]
 """An IANA time zone, such as Asia/Jerusalem."""
@@ -86,7 +87,7 @@ Locale = Annotated[str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-
 
 
 class User(Contract):
-    """The person who wrote the message, as far as the caller says."""
+    """The person who wrote the message, as the caller describes them."""
 
     id: Identifier | None = None
     name: str | None = Field(None, max_length=200)
@@ -101,34 +102,34 @@ class TurnRequest(Contract):
     message: Annotated[str, Field(min_length=1, max_length=8000), AfterValidator(_readable)]
     """What the user wrote: at least one letter, digit or sign."""
     conversation_id: Annotated[Identifier, AfterValidator(_addressable)] | None = None
-    """The caller's own id of the conversation; a new conversation where absent. It must not end in `/turns`, `/memory`
+    """The caller's own id of the conversation; a new conversation if absent. It must not end in `/turns`, `/memory`
     or `/knowledge`."""
     agent: str | None = Field(None, max_length=64)
-    """The agent that answers; the conversation's own, or the default, where absent."""
+    """The agent that answers; if absent, the conversation's own, or the default."""
     message_id: Identifier | None = None
     """The channel's id of the message: the same id again gives the same turn."""
     user: User | None = None
     mode: Mode | None = None
-    """How to work on it; the agent's own where absent."""
+    """How to work on it; the agent's own mode if absent."""
     on_error: OnError = "best_effort"
     """`best_effort`: independent steps go on after a failure. `fail_fast`: what has not started is cancelled."""
     on_busy: OnBusy = "auto"
-    """What becomes of the message while another turn of the conversation is active. `enqueue`: it waits. `reject`: it
-    is refused (409). `interrupt`: the active turn is stopped, what it has done is kept. `rollback`: the same, and later
-    turns do not hear of it. `merge`: it becomes a part of the last turn that nobody has begun to plan; it waits where
-    there is none, or no room. `auto`: merge where a turn is waiting, enqueue where the active turn makes or has made a
-    change, otherwise interrupt. With a plan it never merges, it waits. A message with a `sequence` is merged only into
-    the one before it, and with `auto` interrupts nothing that was written after it."""
+    """What happens to the message while another turn of the conversation is active. `enqueue`: it waits. `reject`: it
+    is refused (409). `interrupt`: the active turn is stopped, and its results are kept. `rollback`: the same, but later
+    turns do not see its results. `merge`: it becomes a part of the last turn that nobody has begun to plan; if there is
+    none, or it is full, the message waits. `auto`: merge if a turn is waiting, enqueue if the active turn makes or has
+    made a change, otherwise interrupt. A message with a plan never merges; it waits. A message with a `sequence` is
+    merged only into the one before it, and with `auto` interrupts nothing that was written after it."""
     deadline_ms: int | None = Field(None, ge=100, le=86_400_000)
     """Time until the reply, from acceptance."""
     plan: dict[str, Any] | None = None
     """A ready plan, which skips the planner; needs the scope `plans:submit`."""
     callback_url: str | None = Field(None, max_length=2000)
-    """Not carried out yet: a message that has it is refused with 422 `unsupported`."""
+    """Not supported yet: a message with it is refused with 422 `unsupported`."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """The caller's own data, handed back with the turn. A `sequence` in it is the sender's count of the conversation's
-    messages, 1, 2, 3, …: they are answered in this order, however they arrive. Where one is missing, those after it
-    wait for it, for a while after their own acceptance. All but whole numbers from 1 to 2^53 mean nothing."""
+    messages, 1, 2, 3, …: they are answered in this order, however they arrive. If one is missing, later ones wait for
+    it for a while after their own acceptance. Values other than whole numbers from 1 to 2^53 are ignored."""
 
 
 class Links(Contract):
@@ -154,7 +155,7 @@ class TurnState(Contract):
 
     turn_id: str
     status: TurnStatus
-    """`responding` until the reply is made of what had been done."""
+    """`responding` until the reply is made from the results so far."""
 
 
 class Question(Contract):
@@ -169,13 +170,13 @@ class Source(Contract):
 
     text: str
     step: str
-    """The step's id; `message` for what the user said, `agent` for what the agent's makers wrote."""
+    """The step's id; `message` for the user's message, `agent` for the agent's own texts."""
     path: str
     """Where in the step's result, as a reference writes it."""
     turn: str | None = None
-    """The earlier turn that the step was of; None for this one."""
+    """The earlier turn that the step belonged to; None for this one."""
     stale: bool = False
-    """Whether it is a price that may have changed since: the text says so."""
+    """Whether it is a price that may have changed since; then the text says so."""
 
 
 class Reply(Contract):
@@ -185,10 +186,10 @@ class Reply(Contract):
     artifacts: list[Artifact] = Field(default_factory=list)
     question: Question | None = None
     grounded: bool | None = None
-    """Whether every figure was traced to its source. False where some could not be: an ellipsis stands for them. None
-    where that was not checked."""
+    """Whether every figure was traced to its source. False if some could not be: an ellipsis replaces them. None if
+    this was not checked."""
     sources: list[Source] = Field(default_factory=list)
-    """For each figure of the text where it comes from."""
+    """The origin of each figure of the text."""
 
 
 class Usage(Contract):
@@ -197,10 +198,10 @@ class Usage(Contract):
     llm_calls: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
-    """Of the prompt tokens, those that the endpoint had cached."""
+    """Prompt tokens that the endpoint had cached."""
     completion_tokens: int = 0
     cost: float | None = None
-    """In US dollars; None where the model's price is not known."""
+    """In US dollars; None if the model's price is not known."""
 
     def plus(self, other: "Usage") -> "Usage":
         """Return the sum of both; an unknown cost makes the sum unknown."""
@@ -215,12 +216,12 @@ class Usage(Contract):
 
 
 class StepView(Contract):
-    """A step as it stands."""
+    """The current state of a step."""
 
     id: str
     tool: str
     args: dict[str, Any]
-    """As in the plan; of a call that a person is asked to approve, what it is to be made with."""
+    """The arguments in the plan; if a person is asked to approve the call, those of the call."""
     needs: list[str]
     """Including those that references imply."""
     effect: Effect
@@ -229,8 +230,8 @@ class StepView(Contract):
     """Claims so far; retries inside a claim are events."""
     worker: str | None
     cache: str | None
-    """Where its result comes from, if not from a call of its own: `plan`, the same call earlier in the plan; `memory`,
-    the same call earlier in the conversation; `shared`, the same call of somebody in the tenant."""
+    """The source of its result, if not its own call: `plan`, the same call earlier in the plan; `memory`, the same call
+    earlier in the conversation; `shared`, the same call of somebody in the tenant."""
     queued_at: Moment | None
     started_at: Moment | None
     finished_at: Moment | None
@@ -238,9 +239,9 @@ class StepView(Contract):
     queue_ms: float | None
     result: Any = None
     error: dict[str, Any] | None = None
-    """Of a step that is tried again later, why, and when: `retry_at`."""
+    """Its error; for a step that is tried again later, the reason and the time, `retry_at`."""
     approval: Approval | None = None
-    """Where a person was asked."""
+    """The approval, if a person was asked."""
 
 
 class Timings(Contract):
@@ -257,7 +258,7 @@ class Timings(Contract):
 
 
 class TurnView(Contract):
-    """Everything there is to say about a turn."""
+    """A whole turn, with its plans, steps and reply."""
 
     turn_id: str
     conversation_id: str
@@ -273,7 +274,7 @@ class TurnView(Contract):
     executed_order: list[str]
     """Ids of the steps that ran, in the order of their start."""
     output: Any
-    """The formatter's result, where the plan ends in one."""
+    """The formatter's result, if the plan ends in one."""
     synthesis_hint: str | None
     reply: Reply | None
     usage: Usage

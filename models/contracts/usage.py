@@ -1,4 +1,4 @@
-"""Usage: what calls of a language model cost, and how much they may."""
+"""Usage is the cost of a language model's calls, and the budget for them."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -19,21 +19,21 @@ class LlmCall:
 
     purpose: str
     model: str
-    """The name that the endpoint gave; the one that was asked for where none came."""
+    """The name that the endpoint returned; if it returned none, the requested name."""
     prompt_tokens: int
     cached_tokens: int
-    """Of the prompt's, those that the endpoint had cached."""
+    """Prompt tokens that the endpoint had cached."""
     completion_tokens: int
     cost: float | None
-    """In US dollars; None where the model's price is not known."""
+    """In US dollars; None if the model's price is not known."""
     duration_ms: float
     finish_reason: str
-    """How the answer ended; the error's code where none came."""
+    """How the answer ended; the error's code if there was no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """A bound of what may be spent, and how much of it is."""
+    """A limit on spending, and how much of it is spent."""
 
     scope: AllowanceScope
     unit: AllowanceUnit
@@ -44,8 +44,8 @@ class Allowance:
 class Budget(Contract):
     """The limits of a tenant's spending on language models; None means unlimited.
 
-    Costs are US dollars and count calls whose price is known. Tokens are those of prompts and answers together, and
-    count all calls. A day is that of UTC on which a turn was received.
+    Costs are in US dollars and count calls whose price is known. Tokens are those of prompts and answers together, and
+    count all calls. A turn counts on the UTC day on which it was received.
     """
 
     day_cost: float | None = Field(None, ge=0, allow_inf_nan=False)
@@ -64,7 +64,7 @@ class UsageLine(Contract):
     llm_calls: int
     prompt_tokens: int
     cached_tokens: int
-    """Of the prompt tokens, those that the endpoint had cached."""
+    """Prompt tokens that the endpoint had cached."""
     completion_tokens: int
     cost: float
     """In US dollars, of the calls whose price is known."""
@@ -79,7 +79,7 @@ class UsageReport(Contract):
     last_day: date
     group_by: GroupBy
     items: list[UsageLine]
-    """Days in order; else the most tokens first, and as many as are listed at most."""
+    """Days in order; other groups by tokens, the most first, up to the limit."""
     total: UsageLine
     budget: Budget
-    """What may be spent."""
+    """The limits of spending."""

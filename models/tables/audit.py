@@ -1,4 +1,4 @@
-"""The audit log: append-only, hash-chained per conversation, with heads that are signed outside the database."""
+"""The audit log is append-only and hash-chained per conversation; its heads are signed outside the database."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ class AuditRow(Row):
     """One record. The chain runs over `digest`, so that `content` can be erased and the chain still verifies."""
 
     __tablename__ = "audit"
-    # Of a few bytes: records come in the order of their times, and only the last are ever looked up by these.
+    # A tiny index is enough: records come in the order of their times, and only the latest are looked up by time.
     __table_args__ = (Index(None, "at", postgresql_using="brin"),)
 
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -28,25 +28,25 @@ class AuditRow(Row):
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     """SHA-256 of the content's text, as Postgres writes jsonb."""
     hash: Mapped[bytes] = mapped_column(LargeBinary)
-    """SHA-256 over the record's fields, its digest and the hash before it."""
+    """SHA-256 over the record's fields, its digest and the previous hash."""
     at: Mapped[datetime] = created_now()
 
 
 class AuditHeadRow(Row):
-    """A head: where some chains of a tenant stood, signed. It follows from the head before it, as records do."""
+    """A head: the signed state of some of a tenant's chains. It is chained to the head before it, as records are."""
 
     __tablename__ = "audit_heads"
     __table_args__ = (Index(None, "at"),)
 
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    """1, 2, 3 … of the tenant."""
+    """Counts the tenant's heads: 1, 2, 3 …"""
     at: Mapped[datetime]
     """Every record of these chains that was committed before is covered."""
     conversations: Mapped[list[str]]
     seqs: Mapped[list[int]] = mapped_column(ARRAY(Integer))
-    """Of each of these conversations: the number of its last record."""
+    """The number of the last record of each of these conversations."""
     hashes: Mapped[list[bytes]] = mapped_column(ARRAY(LargeBinary))
-    """And its hash."""
+    """The hash of that record."""
     signature: Mapped[bytes] = mapped_column(LargeBinary)
-    """HMAC-SHA256 over all this and the signature before it, with TURNLOOM_AUDIT_KEY."""
+    """HMAC-SHA256 over all this and the previous signature, with TURNLOOM_AUDIT_KEY."""

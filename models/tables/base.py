@@ -1,7 +1,7 @@
-"""What all tables have in common.
+"""The base of all tables.
 
-Every row carries its tenant. Unique constraints of the large tables include the tenant, by which they may one day be
-partitioned; for the same reason they have no foreign keys between each other: the ledger's functions keep them whole.
+Every row carries its tenant. Unique constraints of the large tables include the tenant, so that they can be partitioned
+by it. For the same reason they have no foreign keys between each other: the ledger's functions keep them consistent.
 """
 
 from datetime import datetime
@@ -13,10 +13,10 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 EVERYONE = UUID(int=0)
-"""The owner of what every tenant sees that has none of its own: a hotel, documents. No tenant has this id."""
+"""The owner of hotels and documents that tenants without their own see. No tenant has this id."""
 
 HOT = {"postgresql_with": {"fillfactor": 70}}
-"""For rows that are updated a few times: room on the page keeps these updates out of the indexes."""
+"""For rows that are updated a few times: free space on the page keeps these updates out of the indexes."""
 
 
 JSON = JSONB(none_as_null=True)

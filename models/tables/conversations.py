@@ -1,4 +1,4 @@
-"""Conversations: all messages between one person and us on one channel."""
+"""A conversation is all messages between one person and us on one channel."""
 
 from datetime import datetime
 from typing import Any
@@ -10,12 +10,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.tables.base import HOT, Row, created_now
 
 IS_LISTED = "last_seq > 0"
-"""Said of all conversations, by whoever lists them. It keeps the index of the list away from those who look one up:
-without statistics, in a young database, Postgres thinks it as good as the primary key and reads all of a tenant's."""
+"""True of all conversations, and part of the query that lists them. It keeps look-ups of one conversation off the
+list's index: without statistics, in a young database, Postgres thinks it as good as the primary key and reads all
+conversations of a tenant."""
 
 
 class ConversationRow(Row):
-    """A conversation: whose turn is being worked on, and the end of its audit chain."""
+    """A conversation with its active turn and the end of its audit chain."""
 
     __tablename__ = "conversations"
     __table_args__ = (Index(None, "tenant_id", "updated_at", postgresql_where=text(IS_LISTED)), HOT)
@@ -26,19 +27,19 @@ class ConversationRow(Row):
     channel: Mapped[str]
     agent: Mapped[str]
     person: Mapped[dict[str, Any]]
-    """The user as last told by the caller."""
+    """The user as the caller last described them."""
     last_seq: Mapped[int]
     """Number of turns so far."""
     last_sequence: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    """The highest number of its sender's that has been worked on; 0 where messages carry none."""
+    """The sender's highest number that has been worked on; 0 if messages carry none."""
     active_turn_id: Mapped[UUID | None]
     """The one turn that may run; set and cleared in the ledger's transactions."""
     usage: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """Of its final turns; a turn that is in work is not yet in it."""
+    """Usage of its final turns; a turn in work is not yet included."""
     slots: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """What its messages have settled."""
+    """Values that its messages have settled."""
     summary: Mapped[str | None]
-    """What its older messages said, summed up for the planner."""
+    """A summary of its older messages, for the planner."""
     summary_seq: Mapped[int] = mapped_column(server_default="0")
     """The last turn that the summary covers."""
     audit_seq: Mapped[int] = mapped_column(server_default="0")

@@ -1,4 +1,4 @@
-"""Documents that research searches, and the notes that it takes.
+"""Documents are searched by the research pack, which also takes notes.
 
 Documents are loaded from folders. Their `tenant_id` is the owner: a tenant, or `EVERYONE` for those that every tenant
 without documents of its own sees.
@@ -23,16 +23,16 @@ class DocumentRow(Row):
     id: Mapped[str] = mapped_column(primary_key=True)
     """Collection and path, such as `handbook/leave.md`."""
     collection: Mapped[str]
-    """The folder that it was loaded from, by a name of its own."""
+    """The name of the folder that it was loaded from."""
     title: Mapped[str]
     language: Mapped[str]
-    """The text search configuration that its words are read with."""
+    """The text search configuration for its words."""
     modified: Mapped[date]
-    """The day of which it is."""
+    """The date of the document."""
     digest: Mapped[str]
-    """Of all that it was loaded from."""
+    """Digest of all that it was loaded from."""
     passages: Mapped[int]
-    """How many it has."""
+    """The number of its passages."""
     loaded_at: Mapped[datetime] = created_now()
 
 
@@ -40,7 +40,7 @@ class PassageRow(Row):
     """A passage of a document."""
 
     __tablename__ = "document_passages"
-    # A search reads the words of thousands of passages: it should not have to unpack each of them several times.
+    # A search reads the words of thousands of passages and must not decompress each of them several times.
     __table_args__ = (Index(None, "words", postgresql_using="gin"), {"postgresql_with": {"toast_tuple_target": 8160}})
 
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -51,7 +51,7 @@ class PassageRow(Row):
     text: Mapped[str]
     language: Mapped[str]
     words: Mapped[str] = mapped_column(TSVECTOR)
-    """Of the text; of the section with weight A, of the document's title with weight B."""
+    """The words of the text; those of the section have weight A, those of the document's title weight B."""
 
 
 class NoteRow(Row):

@@ -1,4 +1,4 @@
-"""Events: what happened to a turn, in order and without gaps."""
+"""Events record what happened to a turn, in order and without gaps."""
 
 from datetime import datetime
 from typing import Any
@@ -10,13 +10,13 @@ from models.tables.base import Row, created_now
 
 
 class TurnEventsRow(Row):
-    """The events of a turn that one commit told: the last one, and those before it."""
+    """The events of a turn that one commit recorded: the last one, and those before it."""
 
     __tablename__ = "turn_events"
 
     turn_id: Mapped[UUID] = mapped_column(primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
-    """The number of the last one, handed out under the turn's row lock."""
+    """The number of the last event, assigned under the turn's row lock."""
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Fragments: the parts of a plan that one canvas each can express exactly."""
+"""A fragment is a part of a plan that one canvas can express exactly."""
 
 from datetime import datetime
 from typing import Any
@@ -24,6 +24,6 @@ class FragmentRow(Row):
     queue: Mapped[str | None]
     """The queue of a fragment that is a single lane; None for one with branches."""
     inline: Mapped[bool]
-    """Whether it holds inline steps only: whoever makes it ready runs it."""
+    """Whether it holds inline steps only: the process that makes it ready runs it."""
     expression: Mapped[dict[str, Any]]
     sent_at: Mapped[datetime | None]

@@ -1,4 +1,4 @@
-"""Hotels: what they let, at which price, and which rooms of it are held.
+"""Hotels have rooms to let, prices, and holds on rooms.
 
 The catalogue (everything but the holds) is loaded from a file. Its `tenant_id` is the hotel's owner: a tenant, or
 `EVERYONE` for a demo hotel. A hold belongs to the tenant whose conversation has it.
@@ -25,17 +25,17 @@ class HotelRow(Row):
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
     digest: Mapped[str]
-    """Of the file that the catalogue was loaded from."""
+    """Digest of the file that the catalogue was loaded from."""
     name: Mapped[str]
     timezone: Mapped[str]
     currency: Mapped[str]
-    """What it quotes in unless it is asked for another currency; ISO 4217."""
+    """The currency of its quotes unless another is requested; ISO 4217."""
     booking_url: Mapped[str]
-    """Where its booking links lead."""
+    """The target of its booking links."""
     longest_stay_nights: Mapped[int]
     faq: Mapped[list[Any]]
     system: Mapped[dict[str, Any] | None]
-    """Where its rooms and prices are asked for, and how; None: they are in these tables."""
+    """The outside system that is asked for its rooms and prices, and how; None: they are in these tables."""
 
 
 class RoomTypeRow(Row):
@@ -49,13 +49,13 @@ class RoomTypeRow(Row):
     name: Mapped[str]
     beds: Mapped[list[Any]]
     sleeps: Mapped[int]
-    """Guests from two years on, at most."""
+    """Most guests of two years and older."""
     included: Mapped[int]
     """Adults that the price of a night covers."""
     boards: Mapped[list[str]]
     amenities: Mapped[list[str]]
     rooms: Mapped[int]
-    """How many there are to let in a night without an allotment of its own."""
+    """Rooms to let in a night without its own allotment."""
 
 
 class SeasonRow(Row):
@@ -86,11 +86,11 @@ class RateRow(Row):
     currency: Mapped[str]
     cancellable: Mapped[bool]
     price: Mapped[Decimal] = mapped_column(_MONEY)
-    """For the adults that the room type includes."""
+    """Price for the adults that the room type includes."""
     extra_adult: Mapped[Decimal] = mapped_column(_MONEY)
-    """For each further adult."""
+    """Price for each further adult."""
     child: Mapped[Decimal] = mapped_column(_MONEY)
-    """For each child from two years on; babies are free."""
+    """Price for each child of two years and older; babies are free."""
 
 
 class AllotmentRow(Row):
@@ -109,7 +109,7 @@ class AllotmentRow(Row):
 
 
 class HoldRow(Row):
-    """A room that a conversation's booking link holds, until it expires. One that has expired means nothing."""
+    """A room that a conversation's booking link holds until it expires. An expired hold has no effect."""
 
     __tablename__ = "hotel_holds"
 
@@ -117,16 +117,16 @@ class HoldRow(Row):
     hotel_id: Mapped[str] = mapped_column(primary_key=True)
     conversation_id: Mapped[str] = mapped_column(primary_key=True)
     key: Mapped[str]
-    """The idempotency key of the call that has made or renewed it."""
+    """The idempotency key of the call that made or renewed it."""
     check_in: Mapped[date]
     check_out: Mapped[date]
     room_type: Mapped[str]
     board: Mapped[str]
     rate_code: Mapped[str]
     price: Mapped[Decimal] = mapped_column(_MONEY)
-    """Of the whole stay, as it was quoted."""
+    """Price of the whole stay, as it was quoted."""
     currency: Mapped[str]
     cancellable: Mapped[bool]
     free: Mapped[int]
-    """Rooms that were free when it was made, this one included."""
+    """Rooms that were free when it was made, including this one."""
     expires_at: Mapped[datetime]

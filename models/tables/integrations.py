@@ -1,4 +1,4 @@
-"""Accounts of users with outside services."""
+"""Integrations are accounts of users with outside services."""
 
 from datetime import datetime
 from typing import Any
@@ -26,10 +26,10 @@ class AccountRow(Row):
     status: Mapped[str]
     """One of `AccountStatus`."""
     settings: Mapped[dict[str, Any]]
-    """What is no secret, such as the address of the server."""
+    """Settings that are not secret, such as the address of the server."""
     secret: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """Encrypted; None where the service needs none."""
+    """Encrypted; None if the service needs none."""
     key_id: Mapped[str | None] = mapped_column(index=True)
-    """Which key encrypted it."""
+    """The key that encrypted it."""
     updated_at: Mapped[datetime] = created_now()
     """When the user connected it last."""

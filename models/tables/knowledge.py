@@ -1,4 +1,4 @@
-"""Knowledge: what a conversation has learned."""
+"""Knowledge is what a conversation has learned."""
 
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from models.tables.base import Row
 class KnowledgeRow(Row):
     """An item of a conversation's knowledge graph, or the lesson that brought some.
 
-    The graph is small and always read whole, so an item is one row and its content is not taken apart.
+    The graph is small and always read whole, so an item is one row and its content is one document.
     """
 
     __tablename__ = "knowledge"
@@ -20,5 +20,5 @@ class KnowledgeRow(Row):
     conversation_id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
-    """What makes it the same item: made of what it says and, for a fact, of who says so."""
+    """The identity of the item, made of its content and, for a fact, of its origin."""
     content: Mapped[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Calendars of our own, and the meetings that are being arranged."""
+"""Our own calendars, and the meetings that are being arranged."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from models.tables.base import HOT, Row, created_now
 
 
 class CalendarEventRow(Row):
-    """A time at which a user is busy. A meeting that is being confirmed is held here, whatever calendars there are."""
+    """A time at which a user is busy. A meeting in confirmation is held here, even for users of other calendars."""
 
     __tablename__ = "calendar_events"
     __table_args__ = (
@@ -25,7 +25,7 @@ class CalendarEventRow(Row):
     id: Mapped[UUID] = mapped_column(primary_key=True)
     user_id: Mapped[str]
     uid: Mapped[str]
-    """Its name in iCalendar: of a meeting the same in all calendars."""
+    """Its UID in iCalendar; a meeting has the same one in all calendars."""
     starts: Mapped[datetime]
     ends: Mapped[datetime]
     title: Mapped[str]
@@ -35,10 +35,10 @@ class CalendarEventRow(Row):
 
 
 class MeetingSessionRow(Row):
-    """Times that were proposed for a meeting, and what became of them.
+    """Times that were proposed for a meeting, and their outcome.
 
-    While it is `confirming` it is the durable intent: whatever stands in a calendar under its uid is to be made whole
-    or taken away.
+    While it is `confirming` it is the durable intent: events under its uid in any calendar must be completed or
+    removed.
     """
 
     __tablename__ = "meeting_sessions"
@@ -69,21 +69,21 @@ class MeetingSessionRow(Row):
     connection_id: Mapped[UUID]
     duration_mins: Mapped[int]
     wanted: Mapped[dict[str, Any]]
-    """What was asked for: the same again is a duplicate."""
+    """The request: an equal one is a duplicate."""
     tz: Mapped[str]
-    """The time zone in which times are told."""
+    """The time zone in which times are shown."""
     proposals: Mapped[list[Any]]
     """[start, end] of each, RFC 3339."""
     status: Mapped[str]
     """`open`, `confirming`, `confirmed`, `expired` or `cancelled`."""
     starts: Mapped[datetime | None]
-    """The time that was chosen, while it is confirmed and from then on."""
+    """The chosen time, from the start of the confirmation on."""
     ends: Mapped[datetime | None]
     confirm_key: Mapped[str | None]
     """Idempotency key of the call that confirms it."""
     fence: Mapped[int] = mapped_column(server_default=text("0"))
-    """The number of the last who took it in hand: nobody else may finish it."""
+    """The number of its last holder: nobody else may finish it."""
     held_until: Mapped[datetime | None]
-    """When whoever confirms it counts as lost."""
+    """When its holder counts as lost."""
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = created_now()

@@ -1,4 +1,4 @@
-"""Merged messages: those that became a part of a turn which another message had opened."""
+"""Merged messages became a part of a turn that another message had opened."""
 
 from datetime import datetime
 from uuid import UUID

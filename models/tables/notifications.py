@@ -1,4 +1,4 @@
-"""What users are told beside the replies to their messages."""
+"""Notifications are messages to users beside the replies to their turns."""
 
 from datetime import datetime
 from typing import Any
@@ -20,17 +20,17 @@ class NotificationRow(Row):
     id: Mapped[UUID] = mapped_column(primary_key=True)
     user_id: Mapped[str]
     kind: Mapped[str]
-    """What it is of, such as `meeting.confirmed`."""
+    """Its kind, such as `meeting.confirmed`."""
     title: Mapped[str]
     body: Mapped[str]
     about: Mapped[dict[str, Any]]
-    """What it concerns, for programs."""
+    """Its subject, for programs."""
     status: Mapped[str]
     """`open` or `resolved`."""
     resolution: Mapped[str | None]
     """How it was settled, in a few words."""
     conversation_id: Mapped[str | None]
-    """The conversation that it comes from; it is erased with it."""
+    """The conversation that it comes from; erasing that erases it too."""
     resolved_in: Mapped[str | None]
     """The conversation in which it was settled."""
     created_at: Mapped[datetime] = created_now()

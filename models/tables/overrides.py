@@ -1,4 +1,4 @@
-"""Overrides: a tenant's own texts in place of what is shipped under prompts/."""
+"""Overrides are a tenant's own texts that replace those shipped under prompts/."""
 
 from datetime import datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from models.tables.base import Row, created_now
 
 
 class OverrideRow(Row):
-    """One change. Rows are only ever added: of each name the newest one counts."""
+    """One change. Rows are only added: the newest one of each name counts."""
 
     __tablename__ = "overrides"
 
@@ -18,7 +18,7 @@ class OverrideRow(Row):
     version: Mapped[int] = mapped_column(primary_key=True)
     """Counts the tenant's changes, from 1."""
     name: Mapped[str]
-    """What it stands in for: a path under prompts/ without its ending."""
+    """The text that it replaces: a path under prompts/ without its ending."""
     text: Mapped[str | None]
     """None: the tenant's own text was removed."""
     created_by: Mapped[str]

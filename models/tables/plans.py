@@ -1,4 +1,4 @@
-"""Plans: each revision of a turn's graph, as it was validated."""
+"""A plan is one revision of a turn's graph, as it was validated."""
 
 from datetime import datetime
 from typing import Any
@@ -21,8 +21,8 @@ class PlanRow(Row):
     format: Mapped[int] = mapped_column(SmallInteger)
     """Version of the plan format."""
     source: Mapped[str]
-    """`llm`, `caller`, or `playbook` where one stood in."""
+    """`llm`, `caller`, or `playbook` if one stood in."""
     document: Mapped[dict[str, Any]]
     trace: Mapped[dict[str, Any]]
-    """How it came about: prompts with versions, language model, repair, raw text where it was not valid."""
+    """Its origin: prompts with versions, language model, repair, and the raw text if it was not valid."""
     created_at: Mapped[datetime] = created_now()

@@ -1,4 +1,4 @@
-"""Replies: what was sent back for a turn."""
+"""A reply is our answer to a turn."""
 
 from datetime import datetime
 from typing import Any
@@ -22,5 +22,5 @@ class ReplyRow(Row):
     grounded: Mapped[bool | None]
     sources: Mapped[list[Any]]
     trace: Mapped[dict[str, Any]]
-    """What wrote it: template or language model, with the versions of the prompts."""
+    """Its origin: template or language model, with the versions of the prompts."""
     created_at: Mapped[datetime] = created_now()

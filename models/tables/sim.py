@@ -1,4 +1,4 @@
-"""What the sim pack keeps, so that load tests and drills can count across processes."""
+"""The sim pack's records, with which load tests and drills count across processes."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Steps: one tool call each, with its claim and its outcome."""
+"""A step is one tool call, with its claim and its outcome."""
 
 from datetime import datetime
 from typing import Any
@@ -10,13 +10,13 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.tables.base import HOT, JSON, Row
 
 IS_UNKNOWN = "status = 'unknown'"
-"""Said of steps that an operator has to decide. Literal, so that the index of this condition is used."""
+"""Condition of steps that an operator must decide. Literal, so that the index with this condition is used."""
 IS_WAITING = "status = 'waiting_approval'"
-"""Said of steps that wait for a person's decision. Literal for the same reason."""
+"""Condition of steps that wait for a person's decision. Literal for the same reason."""
 
 
 class StepRow(Row):
-    """A step of a turn. `attempt` is its fence: only the claim that handed it out may record."""
+    """A step of a turn. `attempt` is its fence: only the claim with this number may record."""
 
     __tablename__ = "steps"
     __table_args__ = (
@@ -30,7 +30,7 @@ class StepRow(Row):
     id: Mapped[str] = mapped_column(primary_key=True)
     tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
     revision: Mapped[int]
-    """Of the plan that holds it; 0: it was started early, and no plan holds it (yet)."""
+    """The revision that holds it; 0: it was started early, and no plan holds it (yet)."""
     position: Mapped[int]
     """Place in the plan's list."""
     tool: Mapped[str]
@@ -38,7 +38,7 @@ class StepRow(Row):
     needs: Mapped[list[str]]
     """Steps that must be final first, including those that references imply."""
     inputs: Mapped[list[str]]
-    """Those of the needs whose results the arguments refer to."""
+    """The needs whose results the arguments refer to."""
     effect: Mapped[str]
     queue: Mapped[str]
     inline: Mapped[bool]
@@ -48,28 +48,28 @@ class StepRow(Row):
     on_need_error: Mapped[str]
     timeout_ms: Mapped[int]
     copy_of: Mapped[str | None]
-    """The same call earlier in the plan, which is among the needs: this step has its outcome."""
+    """The earlier step of the plan with the same call, which is also in `needs`: this step gets its outcome."""
     status: Mapped[str] = mapped_column(server_default="pending")
     attempt: Mapped[int] = mapped_column(server_default="0")
     lease_until: Mapped[datetime | None]
     unsure: Mapped[bool] = mapped_column(server_default="false")
-    """A call with an effect was lost: ask the backend what became of it before calling again."""
+    """Whether a call with an effect was lost: ask the backend for its outcome before calling again."""
     not_before: Mapped[datetime | None]
-    """Parked until then; once it has come, recovery sends the step."""
+    """Parked until then; after that, recovery sends the step."""
     parked: Mapped[int] = mapped_column(server_default="0")
     """Claims that were given back without an outcome."""
     approval: Mapped[dict[str, Any] | None]
-    """What a person is asked, `args, args_hash, asked_at, lapses_at`, and has decided: `decision, reason, by, key_id,
-    decided_at`."""
+    """The question to a person, `args, args_hash, asked_at, lapses_at`, and the decision: `decision, reason, by,
+    key_id, decided_at`."""
     lapses_at: Mapped[datetime | None]
-    """When the answer comes too late."""
+    """When the time for approval is over."""
     worker: Mapped[str | None]
     cache: Mapped[str | None]
-    """Why no call was made. `memory`: its result was remembered; `shared`: it was fetched for another step."""
+    """Why no call was made. `memory`: its result was memoised; `shared`: it was fetched for another step."""
     input_hash: Mapped[str | None]
-    """Of the call as it was made, where it has an effect or its tool's results are remembered."""
+    """Hash of the call as it was made, if it has an effect or its tool's results are memoised."""
     ready_at: Mapped[datetime | None]
-    """When its last need had ended."""
+    """When its last need ended."""
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     result: Mapped[Any] = mapped_column(type_=JSON, nullable=True)

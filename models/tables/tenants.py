@@ -1,4 +1,4 @@
-"""Tenants and their keys."""
+"""Tenants are our customers, who have keys to the API."""
 
 from datetime import datetime
 from typing import Any
@@ -11,14 +11,14 @@ from models.tables.base import Row, created_now
 
 
 class TenantRow(Row):
-    """A customer: everything else belongs to one."""
+    """A customer. Everything else belongs to one."""
 
     __tablename__ = "tenants"
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     budget: Mapped[dict[str, Any]] = mapped_column(server_default="{}")
-    """What its turns may spend on language models: the fields of `Budget` that bound something."""
+    """The budget of its turns for language models: the fields of `Budget` that set a limit."""
     created_at: Mapped[datetime] = created_now()
 
 
@@ -33,6 +33,6 @@ class KeyRow(Row):
     digest: Mapped[bytes] = mapped_column(LargeBinary, unique=True)
     scopes: Mapped[list[str]]
     development: Mapped[bool] = mapped_column(server_default="false")
-    """The embedded stack's own key: neither rate nor backlog limit."""
+    """Whether it is the embedded stack's own key, which has no rate or backlog limit."""
     created_at: Mapped[datetime] = created_now()
     revoked_at: Mapped[datetime | None]

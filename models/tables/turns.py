@@ -1,4 +1,4 @@
-"""Turns: one message and the work of answering it."""
+"""A turn is one message and the work of answering it."""
 
 from datetime import datetime
 from typing import Any
@@ -10,14 +10,15 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.tables.base import HOT, JSON, Row, created_now
 
 IN_BACKLOG = "status IN ('queued', 'planning', 'running', 'responding')"
-"""Said of turns that are ours to work on. Literal, so that the index of this condition is used whatever the plan."""
+"""Condition of turns that wait for our work. Literal, so that the index with this condition is used by every query
+plan."""
 IS_WAITING = "sent_at IS NULL AND ending IS NULL"
-"""Said of queued turns that are not handed to the planners yet. (Not by their status, so that Postgres cannot think the
-index of the backlog as good.)"""
+"""Condition of queued turns that are not handed to the planners yet. (It does not use their status, so that Postgres
+does not think the index of the backlog as good.)"""
 IS_DUE = "status IN ('queued', 'planning', 'running')"
-"""Said of turns that their deadline ends. Literal for the same reason."""
+"""Condition of turns that end at their deadline. Literal for the same reason."""
 IS_BROKEN = "status = 'failed' AND error ->> 'code' = 'internal_error'"
-"""Said of turns that a fault of ours has ended. Literal for the same reason."""
+"""Condition of turns that our own fault has ended. Literal for the same reason."""
 
 
 class TurnRow(Row):
@@ -48,13 +49,13 @@ class TurnRow(Row):
     conversation_id: Mapped[str]
     seq: Mapped[int]
     sequence: Mapped[int | None] = mapped_column(BigInteger)
-    """The sender's number of its message; of its first one, where others were merged."""
+    """The sender's number of its message; if others were merged, of the first one."""
     last_sequence: Mapped[int | None] = mapped_column(BigInteger)
     """The sender's number of the last message merged into it."""
     channel: Mapped[str]
     message_id: Mapped[str | None]
     body_hash: Mapped[bytes | None] = mapped_column(LargeBinary)
-    """SHA-256 of the canonical request: tells a repeated message from another one under the same id."""
+    """SHA-256 of the canonical request: it distinguishes a repeated message from another one with the same id."""
     agent: Mapped[str]
     mode: Mapped[str | None]
     on_error: Mapped[str]
@@ -78,7 +79,7 @@ class TurnRow(Row):
     again: Mapped[str | None]
     """Why it is planned again."""
     bound: Mapped[str | None]
-    """What kept it from being planned again."""
+    """The bound that kept it from being planned again."""
     generation: Mapped[int] = mapped_column(server_default="0")
     """The canvas generation whose messages may start steps."""
     compiled_at: Mapped[datetime | None]
@@ -87,9 +88,9 @@ class TurnRow(Row):
     """Steps that are not final."""
     last_event: Mapped[int] = mapped_column(server_default="0")
     settles_at: Mapped[datetime | None]
-    """Until when further messages of its burst are awaited."""
+    """The end of the wait for further messages of its burst."""
     awaits_until: Mapped[datetime | None]
-    """Until when messages are awaited that its sender's count says are missing before it."""
+    """The end of the wait for earlier messages that its sender's count shows to be missing."""
     due_at: Mapped[datetime | None]
     """When it may be handed to the planners; None while another turn of the conversation is active."""
     sent_at: Mapped[datetime | None]
@@ -99,9 +100,9 @@ class TurnRow(Row):
     placement: Mapped[str | None]
     """How the plan's steps are laid on workers."""
     max_parallel: Mapped[int | None]
-    """Steps that may be under way at a time, where the plan could have more."""
+    """Steps that may run at the same time, if the plan could have more."""
     slots: Mapped[dict[str, Any] | None]
-    """What the conversation has settled, with what this turn's message said; None where no plan was made."""
+    """The conversation's slots, including those from this turn's message; None if no plan was made."""
     action: Mapped[str | None]
     synthesis_hint: Mapped[str | None]
     output: Mapped[Any] = mapped_column(type_=JSON, nullable=True)
@@ -110,16 +111,16 @@ class TurnRow(Row):
     ending: Mapped[str | None]
     """Why it was closed before its work was done: `cancelled`, `superseded`, `late`."""
     asked: Mapped[bool] = mapped_column(server_default="false")
-    """Whether a step of it has ever asked for approval."""
+    """Whether one of its steps has ever asked for approval."""
     waiting_since: Mapped[datetime | None]
-    """Since when it is `waiting_approval`: its deadline stands still."""
+    """Since when it is `waiting_approval`; meanwhile its deadline is paused."""
     superseded_by: Mapped[UUID | None]
-    """The turn that took its place."""
+    """The turn that replaced it."""
     created_at: Mapped[datetime] = created_now()
     begun_at: Mapped[datetime | None]
     """When a planner first claimed it."""
     planning_ms: Mapped[float] = mapped_column(server_default="0")
-    """Time that went into its plans, revisions included."""
+    """Time spent on its plans, including revisions."""
     planning_at: Mapped[datetime | None]
     """When a planner last claimed it."""
     planned_at: Mapped[datetime | None]

@@ -1,4 +1,4 @@
-"""Usage: the calls of language models, and the sums that budgets are held against."""
+"""Usage holds the calls of language models, and the sums that budgets are compared with."""
 
 from datetime import date, datetime
 from uuid import UUID
@@ -10,7 +10,7 @@ from models.tables.base import HOT, Row, created_now
 
 
 class LlmCallRow(Row):
-    """One call of a language model for a turn. It holds no words, and stays when its conversation is erased."""
+    """One call of a language model for a turn. It holds no text, and stays when its conversation is erased."""
 
     __tablename__ = "llm_calls"
 
@@ -33,7 +33,7 @@ class LlmCallRow(Row):
 class UsageDayRow(Row):
     """A tenant's spending on a language model by one agent, over the turns received on one UTC day.
 
-    Each connection counts in a row of its own, its slot, so that none waits for another. Slot 0 has what is added up.
+    Each connection counts in its own row, its slot, so that none waits for another. Slot 0 has the sum.
     """
 
     __tablename__ = "usage_days"
@@ -49,5 +49,5 @@ class UsageDayRow(Row):
     cached_tokens: Mapped[int] = mapped_column(BigInteger)
     completion_tokens: Mapped[int] = mapped_column(BigInteger)
     cost: Mapped[float] = mapped_column(Numeric(asdecimal=False))
-    """Of the calls whose price is known."""
+    """Cost of the calls whose price is known."""
     unpriced_calls: Mapped[int] = mapped_column(BigInteger)

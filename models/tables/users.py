@@ -1,4 +1,4 @@
-"""The directory of users, and who knows whom."""
+"""The directory holds users and who knows whom."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ from models.tables.base import Row, created_now
 
 
 class UserRow(Row):
-    """A person whom a tenant's turns act for, or whom they concern."""
+    """A person for whom a tenant's turns act, or whom they concern."""
 
     __tablename__ = "users"
 
@@ -25,7 +25,7 @@ class UserRow(Row):
     working_hours: Mapped[dict[str, Any]]
     """Weekday -> [start, end] in the user's time zone."""
     scopes: Mapped[list[str]]
-    """What they allow tools to do for them."""
+    """What the user allows tools to do for them."""
     created_at: Mapped[datetime] = created_now()
 
 

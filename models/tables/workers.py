@@ -1,4 +1,4 @@
-"""Workers: which processes are there to take tasks, and which one of them leads recovery."""
+"""Workers are the processes that take tasks; one of them leads recovery."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from models.tables.base import HOT, Row, created_now
 
 
 class WorkerRow(Row):
-    """A worker process, by its last heartbeat. Not a tenant's: workers serve all of them."""
+    """A worker process, by its last heartbeat. It belongs to no tenant: workers serve all of them."""
 
     __tablename__ = "workers"
     __table_args__ = (HOT,)
@@ -23,7 +23,7 @@ class WorkerRow(Row):
 
 
 class LeaderRow(Row):
-    """The process that may do what only one does at a time, until its lease ends. Not a tenant's."""
+    """The process that may do work of which there is only one, until its lease ends. It belongs to no tenant."""
 
     __tablename__ = "leaders"
     __table_args__ = (HOT,)
