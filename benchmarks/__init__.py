@@ -1,1 +1,1 @@
-"""How fast it is, each figure as a ratio to a baseline that runs in the same minute. `make bench`."""
+"""Measure how fast the service is, as ratios to baselines that run in the same minute: `make bench`."""

@@ -1,6 +1,6 @@
 """Run benchmarks: `python -m benchmarks [road] [makespan] [ack] … [--short] [--json] [--record]`.
 
-All of them use one stack; some start others beside it. Tables go to stdout, progress to stderr.
+All of them share one stack; some start other stacks beside it. Tables go to stdout, progress to stderr.
 """
 
 import dataclasses
@@ -42,22 +42,22 @@ BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "growth": growth.run,
     "door": door.run,
     "start": start.run,
-    # Stops the workers.
+    # This one stops the workers, so it comes last.
     "ack": ack.run,
 }
 PROFILES: dict[str, Callable[[Stack, bool], Table]] = {"engine": engine.run}
-"""Run where they are named only; their figures are not recorded."""
+"""Benchmarks that run only when named; their figures are not recorded."""
 
 
 @click.command
 @click.argument("names", nargs=-1, type=click.Choice([*PROFILES, *BENCHMARKS]))
-@click.option("--short", is_flag=True, help="Fewer and shorter rounds: a few minutes for all of them.")
+@click.option("--short", is_flag=True, help="Run fewer and shorter rounds; all of them take a few minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list instead of tables.")
 @click.option("--record", is_flag=True, help="Write the tables into benchmarks/README.md.")
 def main(names: tuple[str, ...], short: bool, as_json: bool, record: bool) -> None:
-    """Measure, each figure against a baseline of the same minute; without names, everything but `engine`."""
+    """Measure each figure against a baseline taken in the same minute; without names, run all but `engine`."""
     if sys.platform != "linux":
-        raise click.UsageError("the benchmarks read CPU times from /proc, which Linux only has")
+        raise click.UsageError("the benchmarks read CPU times from /proc; run them on Linux")
     configure_logging()
     tables = []
     with stack() as ours:

@@ -1,7 +1,7 @@
-"""How soon a message is durably accepted: `POST /v1/turns` against a route that does one INSERT and COMMIT.
+"""Measure how fast a message is durably accepted: `POST /v1/turns` against a route that does one INSERT and COMMIT.
 
-64 connections, each turn in a conversation of its own. The workers are stopped for good, so that only
-the doors work: the web process, Postgres, and for ours Valkey, where the dispatched turns pile up. So this runs last.
+There are 64 connections, and each turn has its own conversation. The workers are stopped for good, so that only the web
+process, Postgres and, for our route, Valkey work. The dispatched turns pile up there, so this benchmark runs last.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class _Round:
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Measure both doors by turns."""
+    """Measure both routes alternately."""
     seconds, rounds = (1.0, 2) if short else (4.0, 5)
     with bare_route(ours) as (bare_url, bare_web):
         stop(process for name, process in ours.processes.items() if name != "web")

@@ -1,6 +1,6 @@
-"""The least that a durable door can do: a Flask route with one INSERT and COMMIT, prepared, on a pooled connection.
+"""Accept messages with the least durable work: a route with one prepared INSERT and COMMIT on a pooled connection.
 
-The baseline of `ack`; gunicorn serves it exactly as it serves our own door.
+This is the baseline of `ack`. gunicorn serves it exactly as it serves our own API.
 """
 
 import os

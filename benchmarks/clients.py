@@ -1,4 +1,4 @@
-"""Clients of the API that cost little: bare connections in one event loop, each with one request under way."""
+"""Act as many cheap clients of the API: bare connections in one event loop, each with one request under way."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -9,28 +9,28 @@ from urllib.parse import urlsplit
 import orjson
 
 _TIMEOUT_S = 60.0
-"""For one answer, or one piece of a stream."""
+"""Seconds to wait for one answer, or for one piece of a stream."""
 _LONGEST_PIECE = 1 << 16
 _LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer with its body read as JSON."""
+    """An answer whose body has been read as JSON."""
 
     status: int
     body: Any
 
 
 class Client:
-    """One client of an API, with a connection that is kept."""
+    """One client of an API, with a persistent connection."""
 
     def __init__(self, url: str, key: str) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
         self.told_to_come_again = 0
-        """For whoever counts refusals."""
+        """Refused requests, for benchmarks that count them."""
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, body: object) -> Answer:
@@ -42,7 +42,7 @@ class Client:
         return await self._ask("GET", path, b"")
 
     async def stream(self, path: str) -> bytes:
-        """GET a stream; return all of it when it has ended."""
+        """GET a stream, and return all of it when it has ended."""
         reader, writer = await self._connection_kept()
         writer.write(f"GET {path} HTTP/1.1\r\n{self._head}\r\n".encode())
         status, _ = await _head(reader)
@@ -57,7 +57,7 @@ class Client:
         return bytes(received)
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
+        """Close the connection. The next request opens another."""
         if self._connection is not None:
             self._connection[1].close()
             self._connection = None
@@ -77,13 +77,13 @@ class Client:
 
 
 async def _in_time(reading: Awaitable[bytes]) -> bytes:
-    # (`wait_for` loses a cancellation that comes together with the answer, before Python 3.12.)
+    # Before Python 3.12, `wait_for` loses a cancellation that comes together with the answer.
     async with asyncio.timeout(_TIMEOUT_S):
         return await reading
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[int, int]:
-    """Read the head of an answer; return its status and the length of its body."""
+    """Read the head of an answer, and return its status and the length of its body."""
     head = await _in_time(reader.readuntil(b"\r\n\r\n"))
     first, *fields = head.decode("latin-1").split("\r\n")
     named = dict(field.lower().split(": ", 1) for field in fields if field)

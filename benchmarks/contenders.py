@@ -1,6 +1,6 @@
-"""The systems that are compared as a client meets them, as running processes: ours in both placements, and the peers.
+"""Run the systems that are compared over HTTP: ours in both placements, and the peers.
 
-All of them use the stack's Postgres and Valkey, and the same endpoint of a language model.
+All of them use the stack's Postgres and Valkey, and the same language-model endpoint.
 """
 
 import sys
@@ -27,7 +27,7 @@ from workers.embedded.stack import DATABASE
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROCESSES = 2
-"""Of a system that runs inside its API: as many as there are cores."""
+"""Processes of a system that runs inside its API: one per core."""
 _CELERY = "celery_turns"
 _CELERY_REDIS_DATABASE = 1
 _START_TIMEOUT_S = 60.0
@@ -39,16 +39,16 @@ class Contender:
     """A running system."""
 
     urls: Sequence[str]
-    """Of its API; a client keeps to one of them."""
+    """URLs of its API. A client keeps to one of them."""
     key: str
     groups: Mapping[str, Sequence[HasPid]]
-    """Its processes by kind, without the servers."""
+    """The system's processes by kind, without the servers."""
     database: str
 
 
 @contextmanager
 def llm_endpoint(of: Stack, plans: Plans) -> Iterator[str]:
-    """Run an endpoint that writes these plans; yield its URL."""
+    """Run an endpoint that writes these plans, and yield its URL."""
     path = of.servers.home.path / "plans.json"
     path.write_bytes(orjson.dumps(plans))
     port = free_port()
@@ -60,7 +60,7 @@ def llm_endpoint(of: Stack, plans: Plans) -> Iterator[str]:
 
 @contextmanager
 def turnloom(of: Stack, llm_url: str, placement: Placement) -> Iterator[Contender]:
-    """Run our workers in a placement, beside the stack's web server and beat. Its own workers must stand still."""
+    """Run our workers in a placement, beside the stack's web server and beat. Pause the stack's own workers first."""
     settings = {"OPENAI_BASE_URL": llm_url, "OPENAI_API_KEY": "none", "TURNLOOM_PLACEMENT": placement}
     with our_workers(of, settings) as workers:
         groups = {"web": [of.processes["web"]], "workers": list(workers.values()), "beat": [of.processes["beat"]]}
@@ -69,13 +69,13 @@ def turnloom(of: Stack, llm_url: str, placement: Placement) -> Iterator[Contende
 
 @contextmanager
 def peer(of: Stack, llm_url: str, program: Sequence[str], python: str) -> Iterator[Contender]:
-    """Run a system that works in the processes of its API. `program`: a module of `benchmarks.peers`, and arguments."""
+    """Run a system that works in the processes of its API. `program`: a module of `benchmarks.peers`, arguments."""
     environment = {**_OURS_ON_PATH, "LLM_URL": llm_url, "DATABASE_URL": _database(of, program[0])}
     module, *arguments = program
     workers: list[Process] = []
     ports = [free_port() for _ in range(_PROCESSES)]
     with ExitStack() as open_processes:
-        # One after the other: the first one makes the tables.
+        # They start one after the other, because the first one creates the tables.
         for port in ports:
             command = [python, "-m", f"benchmarks.peers.{module}", *arguments, str(port)]
             workers += open_processes.enter_context(running(of, {f"{module}-{port}": command}, environment)).values()
@@ -85,7 +85,7 @@ def peer(of: Stack, llm_url: str, program: Sequence[str], python: str) -> Iterat
 
 @contextmanager
 def celery(of: Stack, llm_url: str) -> Iterator[Contender]:
-    """Run hand-written Celery: an API, and a worker whose pool has a process per core, Celery's default."""
+    """Run hand-written Celery: an API, and a worker with one process per core, which is Celery's default."""
     url = f"{of.redis_url.rpartition('/')[0]}/{_CELERY_REDIS_DATABASE}"
     with Redis.from_url(url) as redis:
         redis.flushdb()
@@ -105,7 +105,7 @@ _OURS_ON_PATH = {"PYTHONPATH": str(_ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _database(of: Stack, name: str) -> str:
-    """Make a database on the stack's Postgres; return its URL, the superuser's."""
+    """Create a database on the stack's Postgres, and return its URL for the superuser."""
     with psycopg.connect(of.postgres.url, autocommit=True) as db:
         db.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
         db.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -117,7 +117,7 @@ def _urls(ports: Sequence[int]) -> list[str]:
 
 
 def _wait_for(port: int) -> None:
-    """Wait until somebody listens.
+    """Wait until a server listens at a port.
 
     Raises:
         RuntimeError: that takes too long.

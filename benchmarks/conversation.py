@@ -1,8 +1,7 @@
-"""Whether a turn of a long conversation costs what an early one does: its prompt, its time, its CPU.
+"""Measure whether late turns of a long conversation cost more than early ones, in prompt size, time and CPU.
 
-The offline model plans. Each connection has a conversation of its own, whose turns come one after another and go round
-in a few wishes. A figure is that of the ten turns around the one that is named. CPU is that of the workers, Postgres
-and Valkey.
+The offline model plans. Each connection has its own conversation. Its turns come one after another and repeat a few
+wishes. A figure is taken over the ten turns around the turn it names. CPU is that of the workers, Postgres and Valkey.
 """
 
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from workers.embedded import Stack
 
 _AT_ONCE = 4
 _AROUND = 5
-"""Turns before and after the one that is named."""
+"""Turns before and after the turn that a figure names."""
 _TURNS = (10, 50, 200)
 _TURNS_SHORT = (10, 30, 60)
 _WISHES = (
@@ -35,7 +34,7 @@ _PROMPTS = (
     " WHERE c.purpose = 'plan' AND t.conversation_id = ANY(%s) AND t.seq BETWEEN %s AND %s"
 )
 _FLAT = 1.15
-"""What counts as flat: measured again, a figure differs by as much."""
+"""The ratio that counts as flat: repeated measurements differ by as much."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class _Figure:
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Hold conversations, and measure on the way."""
+    """Hold conversations, and measure at some of their turns."""
     wanted = _TURNS_SHORT if short else _TURNS
     names = [str(new_id()) for _ in range(_AT_ONCE)]
     figures = []
@@ -81,7 +80,7 @@ def _measured(of: Stack, names: list[str], turn: int, wishes: Sequence[str]) -> 
 
 
 def _say(of: Stack, names: Sequence[str], wishes: Sequence[str]) -> float:
-    """Say each wish in each conversation, one after another; return the milliseconds of a turn in the middle."""
+    """Send each wish to each conversation, one after another, and return the median milliseconds of a turn."""
     latencies: list[float] = []
     for wish in wishes:
         bodies = [orjson.dumps({"message": wish, "agent": "travel", "conversation_id": name}) for name in names]

@@ -1,4 +1,4 @@
-"""Clients who each have one turn after another answered, measured while all of them are busy."""
+"""Run clients that each take one turn after another, and measure while all of them are busy."""
 
 import asyncio
 import random
@@ -12,10 +12,10 @@ from benchmarks.ways import Refused, Way
 from models.runtime.ids import new_id
 
 _LEAST_RAMP = 64
-"""Turns that few clients take before we measure, two each: at first all of them do the same at the same time."""
+"""The measurement begins after two turns per client, at least this many: at first all clients do the same at a time."""
 _LONGEST_RAMP_S = 30.0
 _LONGEST_WINDOW_S = 60.0
-"""Until as many turns have ended as there are clients, and enough to tell."""
+"""The longest wait for enough turns to end, at least one per client."""
 _ENOUGH_TURNS = 10
 _PATIENCE_S = 90.0
 _MOST_ERRORS = 50
@@ -23,12 +23,12 @@ _LOOK_S = 0.01
 _WORD_LETTERS = 12
 
 Meter = Callable[[], Mapping[str, float]]
-"""Returns figures that only grow."""
+"""A function that returns figures which only grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A plan to ask for, and the way to learn how its turn ended."""
+    """A plan to ask for, and the way to learn of its turn's end."""
 
     plan: str
     steps: int
@@ -42,18 +42,18 @@ class Window:
     seconds: float
     latencies_s: Sequence[float]
     used: Mapping[str, float]
-    """Figure -> how much it has grown, a turn."""
+    """Figure -> its growth per turn."""
     errors: Sequence[str] = ()
-    """Of the whole run."""
+    """Errors of the whole run."""
 
     @property
     def per_s(self) -> float:
-        """Turns a second."""
+        """Turns per second."""
         return len(self.latencies_s) / self.seconds
 
 
 class Crowd:
-    """As many clients as turns are wanted at once. They share the addresses of a system."""
+    """The clients of a system, one for each turn that is to run at a time. They share its URLs."""
 
     def __init__(self, urls: Sequence[str], key: str, at_once: int) -> None:
         self._clients = [Client(urls[number % len(urls)], key) for number in range(at_once)]
@@ -62,10 +62,10 @@ class Crowd:
         self._is_over = False
 
     def measure(self, wish: Wish, seconds: float, meter: Meter) -> Window:
-        """Measure for so long, from when every client has begun its second turn at the earliest.
+        """Measure for `seconds`, beginning when every client has begun its second turn, or later.
 
         Raises:
-            RuntimeError: hardly anything but errors came, or nothing.
+            RuntimeError: the clients got almost only errors, or nothing at all.
         """
         return asyncio.run(self._run(wish, seconds, meter))
 

@@ -1,7 +1,7 @@
-"""Whole turns through the door, by how clients learn of their end: by the event stream, by `?wait`, by polling.
+"""Measure whole turns over HTTP, by how clients learn of their end: by the event stream, by `?wait`, by polling.
 
-Every turn asks an endpoint that speaks the model's protocol: the offline model in a process of its own. Afterwards,
-with the workers at rest: how soon a message is accepted while a crowd waits and polls.
+Every turn calls a language-model endpoint: the offline model in its own process. Afterwards, with the workers at rest,
+it measures how fast a message is accepted while a crowd waits and polls.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from workers.embedded.servers import free_port
 _MESSAGE = {"message": "When is next weekend?", "agent": "generic"}
 _POLL_S = 1.0
 _NEW_CLIENTS_PER_S = 50
-"""They do not come all in the same moment."""
+"""Clients arrive at this rate, so that they do not come all at once."""
 _PATIENCE_S = 600.0
 _POST_EVERY_S = 0.05
 _WITHIN = 0.9
@@ -54,7 +54,7 @@ class _Round:
 
     @property
     def per_s(self) -> float:
-        """Turns a second in the middle of the round: neither while clients come nor while they leave."""
+        """Turns per second in the middle of the round, when no clients come or leave."""
         began, ended = (percentile(self.ended_at, share) for share in (0.1, 0.9))
         return 0.8 * len(self.ended_at) / (ended - began)
 
@@ -63,7 +63,7 @@ _WAYS: dict[str, Way] = {"stream": by_stream, "wait": by_wait, "poll": polling(_
 
 
 def run(_: Stack, short: bool) -> Table:
-    """Measure the ways by turns, with few clients and with many."""
+    """Measure the ways alternately, with few clients and with many."""
     turns_each = {64: 3, 150: 1} if short else {64: 10, 1000: 1}
     rounds = 1 if short else 2
     crowd, seconds = (100, 4.0) if short else (1000, 20.0)
@@ -136,7 +136,7 @@ def _webs(of: Stack) -> list[Process]:
 
 
 def _turns(of: Stack, way: str, clients: int, each: int) -> _Round:
-    """Have so many clients take so many turns each, one after the other."""
+    """Run `clients` clients that take `each` turns one after the other."""
     measured, meter = _Round(), CpuMeter({"web": _webs(of)})
 
     async def take_turns() -> None:
@@ -167,11 +167,11 @@ async def _turns_of_one(of: Stack, way: Way, number: int, turns: int, into: _Rou
 
 
 def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float], list[float]]:
-    """Return how long messages took to be accepted, alone and beside so many who wait and so many who poll."""
+    """Return how long messages took to be accepted, alone and beside a crowd that waits and one that polls."""
     connect = partial(Client, of.url, of.dev_key)
     asyncio.run(_posts(connect, 1.0))
     alone = asyncio.run(_posts(connect, seconds))
-    # The crowd has a process of its own: what its clients do must not delay the client that is measured.
+    # The crowd has its own process, so that its clients do not delay the client that is measured.
     with ProcessPoolExecutor(1, get_context("spawn")) as apart:
         apart.submit(_crowd, connect, 0, 0.0).result()
         progress("door: a crowd comes")
@@ -179,13 +179,13 @@ def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float],
         left = apart.submit(_crowd, connect, crowd, coming_s + seconds)
         time.sleep(coming_s)
         beside = asyncio.run(_posts(connect, seconds))
-        # A message that was refused, or a connection that broke, has made the crowd smaller than it was to be.
+        # Each message that was refused and each connection that broke made the crowd smaller than planned.
         progress(f"door: {left.result()} of the crowd had left")
     return alone, beside
 
 
 def _crowd(connect: Callable[[], Client], crowd: int, seconds: float) -> int:
-    """Let so many wait and so many poll for so long; return how many left before."""
+    """Let a crowd wait and another one poll for `seconds`, and return how many clients left early."""
     return asyncio.run(_stay(connect, [_WAYS["wait"], _WAYS["poll"]] * crowd, seconds))
 
 
@@ -205,7 +205,7 @@ async def _one_of_the_crowd(connect: Callable[[], Client], way: Way, number: int
 
 
 async def _posts(connect: Callable[[], Client], seconds: float) -> list[float]:
-    """Post a message every now and then; return how long each took to be accepted."""
+    """Post a message now and then, and return how long each took to be accepted."""
     took_s = []
     end = time.perf_counter() + seconds
     with closing(connect()) as client:

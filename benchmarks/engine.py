@@ -1,8 +1,8 @@
-"""What the engine alone costs, without door and model: to profile it, and to compare two versions of it.
+"""Measure the cost of the engine alone, without API and language model, to profile it and to compare two versions.
 
-A plan as data, tools that take no time, an answer by a template. Turns are opened in the ledger and dispatched as the
-door does, by one process, whose CPU is told apart (`feeder`) and not counted. What a client meets is measured by
-`road`.
+Plans are given as data, tools take no time, and a template makes the reply. One process opens turns in the ledger and
+dispatches them as the API does. Its CPU is shown separately (`feeder`) and not counted. `road` measures what a client
+sees.
 """
 
 from collections.abc import Mapping
@@ -23,19 +23,19 @@ _SETTINGS = {
     "dense": {"TURNLOOM_PLACEMENT": "dense"},
 }
 _TURNS = {1: 40, 32: 256, 256: 512}
-"""Turns at once -> turns in a round."""
+"""Turns at a time -> turns in a round."""
 _TURNS_SHORT = {1: 10, 32: 64}
 _WARM_UP = 64
 
 Case = tuple[str, int]
-"""A shape and how many turns at once."""
+"""A shape and the number of turns at a time."""
 
 
 @dataclass(frozen=True)
 class _Measured:
     report: Report
     cpu_ms: Mapping[str, float]
-    """Per turn, by group."""
+    """CPU per turn, by group of processes."""
 
     @property
     def per_s(self) -> float:

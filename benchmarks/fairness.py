@@ -1,7 +1,7 @@
-"""What a noisy tenant does to a quiet one: hundreds of turns that the one posts at once, one now and then of the other.
+"""Measure how a noisy tenant delays a quiet one: one posts hundreds of turns at once, the other a turn now and then.
 
 The quiet tenant's turns are timed alone and beside the noisy one's, on the stack as it is and on one without a window.
-The planner rests while the noisy tenant posts, so that all of its turns are there, however slow the door is.
+The planner rests while the noisy tenant posts, so that all of its turns are there however slowly the API accepts them.
 """
 
 import os
@@ -29,7 +29,7 @@ _REQUEST = {"message": "go", "agent": "generic", "plan": fan_out(4, [200]).plan}
 _BODY = orjson.dumps(_REQUEST)
 _EVERY_S = 0.5
 _ALONE = 6
-"""Turns of the quiet tenant before the noisy one begins."""
+"""Number of the quiet tenant's turns before the noisy one begins."""
 _QUIET = "quiet"
 _NOISY_IS_BUSY = (
     "SELECT 1 FROM turns JOIN tenants ON tenants.id = tenant_id WHERE name <> %s AND finished_at IS NULL LIMIT 1"
@@ -39,14 +39,14 @@ _WANTED = 0.5
 
 @dataclass(frozen=True)
 class _Round:
-    """Seconds of the quiet tenant's turns."""
+    """The seconds that the quiet tenant's turns took."""
 
     alone: list[float]
     beside: list[float]
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Measure both stacks by turns."""
+    """Measure both stacks alternately."""
     turns, rounds = (200, 1) if short else (500, 3)
     with _without_window() as without:
         stacks = {f"{settings().tenant_window} turns": (ours, _key(ours)), "none": (without, _key(without))}
@@ -88,7 +88,7 @@ def _measure(of: Stack, quiet_key: str, turns: int) -> _Round:
 
 
 def _post_steadily(of: Stack, key: str, is_enough: Callable[[int], bool]) -> list[float]:
-    """Post a turn at every beat, whether the last one is answered or not; return how long each took."""
+    """Post a turn at a steady pace, whether the last one is answered or not, and return how long each took."""
     headers = {"Authorization": f"Bearer {key}"}
     with httpx2.Client(base_url=of.url, headers=headers, timeout=60) as api, ThreadPoolExecutor(64) as pool:
         sent = [pool.submit(_seconds, api)]
@@ -116,7 +116,7 @@ def _without_window() -> Iterator[Stack]:
 
 
 def _key(stack: Stack) -> str:
-    """Make a key of the quiet tenant. The noisy one is the development key's."""
+    """Make a key of the quiet tenant. The noisy tenant uses the development key."""
     _turnloom(stack, "tenant", "create", _QUIET)
     scopes = "turns:write,turns:read,plans:submit"
     made = _turnloom(stack, "key", "create", "--json", "--tenant", _QUIET, "--scopes", scopes)

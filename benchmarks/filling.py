@@ -1,4 +1,4 @@
-"""Fill the ledger with turns that were never run: copies of one that was, each in a conversation of its own."""
+"""Fill the ledger with copies of a turn that was run, each in its own conversation."""
 
 import psycopg
 from psycopg import sql
@@ -11,12 +11,12 @@ _BLOCK = 50_000
 
 
 def fill(superuser_url: str, turns: int) -> None:
-    """Store copies of the last turn that was done, until as many turns are stored as wanted.
+    """Store copies of the turn that finished last, until the ledger has `turns` turns.
 
     The turn must be the only one of its conversation.
     """
     with psycopg.connect(superuser_url, autocommit=True) as db:
-        # The copies are as sound as the turn they are made of: triggers and foreign keys need not look at each.
+        # The copies are as valid as the original, so triggers and foreign keys need not check each one.
         db.execute("SET session_replication_role = replica")
         row = db.execute("SELECT count(*) FROM turns").fetchone()
         model = db.execute(_MODEL).fetchone()
@@ -45,7 +45,7 @@ def _copy(db: psycopg.Connection, table: str, model: tuple[object, object], numb
         " SELECT {values} FROM {table} AS model, generate_series(%s::int, %s::int) AS n WHERE model.{key} = %s"
     )
     names = [sql.Identifier(name) for name, _ in columns]
-    # Like our own ids they grow, so that indexes grow at an edge.
+    # The ids ascend like our own, so that indexes grow at one end.
     copied = sql.SQL("(lpad(to_hex(n), 12, '0') || substr(md5(n::text), 13))::uuid::{}")
     values = [
         copied.format(sql.Identifier(kind)) if name in is_id else sql.SQL("model.{}").format(sql.Identifier(name))

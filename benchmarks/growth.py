@@ -1,4 +1,4 @@
-"""Whether a turn stays as cheap as it was: with more steps, in a fuller ledger, in a longer conversation.
+"""Measure whether a turn stays cheap with more steps, in a fuller ledger and in a longer conversation.
 
 Each round measures all sizes one after another, so that the ratios are of the same minute. CPU is that of the workers,
 Postgres and Valkey.
@@ -35,13 +35,13 @@ _AT_ONCE = 4
 _FAN = fan_out(4, [0])
 _TURNS_IN_A_ROUND = 12
 _STEPS = (10, 1, 100, 200)
-"""First the size that the others are compared with: not one step, which is mostly the turn itself."""
+"""The others are compared with the first size. It is not one step, which costs mostly the turn itself."""
 _STORED = (10**2, 10**4, 10**6)
 _STORED_SHORT = (10**2, 10**4)
 _LENGTHS = (10, 200)
 _LENGTHS_SHORT = (10, 40)
 _FLAT = 1.15
-"""What counts as flat: measured again, a figure differs by as much."""
+"""The ratio that counts as flat: repeated measurements differ by as much."""
 _NOTE = (
     f"A conversation has the length that is named when it is first measured; each round adds {_TURNS_IN_A_ROUND} turns."
 )
@@ -52,20 +52,20 @@ class _Figure:
     kind: str
     size: int
     ms: Spread
-    """Of a turn or a step, in the middle."""
+    """Median milliseconds of a turn or a step."""
     cpu_ms: Spread
-    """Of the same."""
+    """Milliseconds of CPU of a turn or a step."""
     ms_ratio: Spread
-    """To the size that is compared with, round by round."""
+    """Ratio to the first size, round by round."""
     cpu_ratio: Spread
 
 
 _Measure = Callable[[], tuple[float, float]]
-"""Returns milliseconds: of a turn or a step in the middle, and of its CPU."""
+"""A function that returns the median milliseconds of a turn or a step, and those of its CPU."""
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Let one thing grow at a time."""
+    """Let one dimension grow at a time."""
     rounds = 1 if short else 5
     _fans(ours)
     groups = [
@@ -88,7 +88,7 @@ def _steps(of: Stack, steps: int) -> tuple[float, float]:
 
 
 def _by_conversation(of: Stack, lengths: Sequence[int], rounds: int) -> list[_Figure]:
-    """Each connection has a conversation of its own, whose turns come one after another."""
+    """Give each connection its own conversation, whose turns come one after another."""
     lengthened = {length: _conversations(of, length) for length in lengths}
     measures = {length: partial(_turns_of, of, names) for length, names in lengthened.items()}
     return _compared("a turn of a conversation of", measures, rounds)
@@ -107,7 +107,7 @@ def _turns_of(of: Stack, names: Sequence[str]) -> tuple[float, float]:
 
 
 def _by_stored_turns(sizes: Sequence[int], rounds: int) -> list[_Figure]:
-    """Use a stack whose ledger stays small and one that is filled: a ledger cannot be emptied between two rounds."""
+    """Use one stack whose ledger stays small and one that is filled: a ledger cannot be emptied between rounds."""
     first, *grown = sizes
     with stack() as small, stack() as filled:
         _fill(small, first)
@@ -123,7 +123,7 @@ def _by_stored_turns(sizes: Sequence[int], rounds: int) -> list[_Figure]:
 
 def _fill(of: Stack, turns: int) -> None:
     _fans(of)
-    # One in a conversation of its own, to be copied.
+    # Run one turn in its own conversation, to copy it.
     _drive(of, [_body(chain(1, 0))])
     fill(superuser_url(of), turns)
     progress(f"growth: {turns:,} turns are stored")
@@ -134,7 +134,7 @@ def _fans(of: Stack) -> tuple[float, float]:
 
 
 def _compared(kind: str, measures: Mapping[int, _Measure], rounds: int) -> list[_Figure]:
-    """Measure all sizes in each round; the first is the one that the others are compared with."""
+    """Measure all sizes in each round. The others are compared with the first."""
     measured: dict[int, list[tuple[float, float]]] = {size: [] for size in measures}
     for number in range(rounds):
         for size, measure in measures.items():
@@ -163,7 +163,7 @@ def _body(shape: Shape, **fields: Any) -> bytes:
 
 
 def _drive(of: Stack, bodies: Sequence[bytes]) -> tuple[float, float]:
-    """Return the milliseconds of a turn: in the middle, and of CPU."""
+    """Return the median milliseconds of a turn, and those of its CPU."""
     groups = stack_groups(of)
     meter = CpuMeter({name: groups[name] for name in ("planner", "tools", "Postgres", "Valkey")})
     load = drive(f"{of.url}/v1/turns?wait=30", bodies, connections=_AT_ONCE, expected=200, key=of.dev_key)

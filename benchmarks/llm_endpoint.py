@@ -1,7 +1,7 @@
-"""A language model's endpoint without latency: it writes the plan that a message names, or a reply that names the turn.
+"""Serve a language-model endpoint without latency. It writes the plan that a message names, or a reply to the turn.
 
-`python -m benchmarks.llm_endpoint PORT FILE` serves POST /v1/chat/completions, streamed and not. FILE holds a JSON
-object: the name of a plan -> its steps; without steps the endpoint answers directly. A message says `do PLAN as WORD`.
+`python -m benchmarks.llm_endpoint PORT FILE` serves POST /v1/chat/completions, streamed or not. FILE holds a JSON
+object: the name of a plan -> its steps. Without steps the endpoint answers directly. A message says `do PLAN as WORD`.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 _PIECE = 32
-"""Characters in a piece of a stream: several tokens each, as busy servers send them."""
+"""Characters in a piece of a stream: several tokens, as busy servers send them."""
 _WANTED = re.compile(r"do ([^\"]+) as ([a-z]+)")
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -26,7 +26,7 @@ Plans = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def written(body: Mapping[str, Any], plans: Plans) -> str:
-    """Return what the model writes for a request: a plan where a schema with steps is asked for, else a reply.
+    """Return what the model writes for a request: a plan if the request has a schema with steps, else a reply.
 
     Raises:
         ValueError: the request names no plan.
@@ -57,7 +57,7 @@ class Endpoint(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Answer every request that is whole."""
+        """Answer every request that has arrived completely."""
         self._buffer += data
         while _HEAD_END in self._buffer:
             head, _, rest = self._buffer.partition(_HEAD_END)

@@ -1,6 +1,6 @@
-"""A load generator that costs little: keep-alive connections on bare sockets, each with one request under way.
+"""Generate load cheaply: keep-alive connections on bare sockets, each with one request under way.
 
-A connection sends its next request as soon as the answer to the last one is whole. About 30 µs a request, so that
+A connection sends its next request as soon as it has the whole answer to the last one. A request costs about 30 µs, so
 one process is enough and takes little of the machine from the servers that it measures.
 """
 
@@ -18,21 +18,21 @@ class Load:
     """The counts and times of one run of the generator."""
 
     latencies_s: list[float] = field(default_factory=list)
-    """Of the answers with the expected status."""
+    """Times of the answers with the expected status."""
     elapsed_s: float = 0.0
     refusals: list[str] = field(default_factory=list)
     """The other answers."""
 
     @property
     def per_s(self) -> float:
-        """Expected answers a second."""
+        """Expected answers per second."""
         return len(self.latencies_s) / self.elapsed_s
 
     def refuse_refusals(self) -> None:
-        """Insist on the expected answers.
+        """Make sure that all answers had the expected status.
 
         Raises:
-            RuntimeError: there were others; it shows one.
+            RuntimeError: there were other answers; the error shows one.
         """
         if self.refusals:
             raise RuntimeError(f"{len(self.refusals)} requests were refused, one of them with {self.refusals[0]}")

@@ -1,8 +1,8 @@
-"""How long a plan takes against its critical path, the shortest time possible. Real waits, free workers.
+"""Compare how long a plan takes with its critical path, the shortest time possible. Waits are real, and workers free.
 
-In both placements, for a plan that is posted and for one that a model's endpoint writes without latency. The wall time
-is the ledger's: from the plan's record to the moment when the last step has ended. Steps that began before the record
-count with what they shortened the critical path by. Beside it is the computed time of running level by level at best.
+Both placements are measured, with a plan that is posted and with one that an endpoint writes without latency. The wall
+time is the ledger's, from the record of the plan to the end of its last step. Steps that began before the record count
+by how much they shortened the critical path. For comparison there is the computed best time of running level by level.
 """
 
 import os
@@ -32,14 +32,14 @@ from planner.plan.graph import critical_path
 from workers.embedded import Stack
 
 CASES = "TURNLOOM_CASES"
-"""Names a folder of outside cases; its `workflows.jsonl` holds recorded workflows with the times of their tasks."""
+"""Variable that names a folder of outside cases. Its `workflows.jsonl` holds recorded workflows with task times."""
 
 _PLACEMENTS: Sequence[Placement] = ("spread", "dense")
 _SEEDS = range(1, 6)
 _SCALED_MS = 4_000
-"""The critical path of a workflow, whose tasks took minutes."""
+"""Milliseconds that a recorded workflow's critical path is scaled to; its tasks took minutes."""
 _WIDEST = 32
-"""No plan may have more steps ready than the stack has threads for tools."""
+"""Most steps that a plan may have ready at a time: the stack has no more threads for tools."""
 _WARM_UP_SCALE = 0.05
 _WARM_UP_ROUNDS, _WARM_UP_AT_ONCE = 2, 4
 _COMMITS = 30
@@ -53,16 +53,16 @@ class _Case(NamedTuple):
 
 
 class _Wall(NamedTuple):
-    """Times of one run of a plan, in milliseconds."""
+    """The times of one run of a plan, in milliseconds."""
 
     whole: float
-    """From its record to the record of its last end."""
+    """From the record of the plan to that of its last step's end."""
     steps: float
-    """From its first start after the record to its last end."""
+    """From the first start of a step after the record to the last end."""
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Run each plan several times, by turns."""
+    """Run each plan several times, alternately."""
     rounds = 1 if short else 3
     shapes = _shapes(short)
     measured: dict[_Case, list[_Wall]] = {}
@@ -95,7 +95,7 @@ def _round(of: Stack, shapes: Mapping[str, Shape], *, short: bool) -> Iterator[t
 
 
 def _warm_up(api: httpx2.Client, shapes: Mapping[str, Shape]) -> None:
-    """Run plans several at a time, because the first turns of a connection to Postgres cost many times as much."""
+    """Run several plans at a time, because the first turns on a connection to Postgres cost many times as much."""
     wishes = [{"plan": shape.plan} for shape in shapes.values()] + [{"message": _wish(name)} for name in shapes]
     with ThreadPoolExecutor(_WARM_UP_AT_ONCE) as threads:
         for _ in threads.map(lambda wish: _finished(api, **wish), wishes * _WARM_UP_ROUNDS):
@@ -127,7 +127,7 @@ def _shapes(short: bool) -> Mapping[str, Shape]:
 
 
 def recorded_workflows() -> dict[str, Shape]:
-    """Return the recorded workflows that are not too wide, scaled to seconds; none where no folder of them is named."""
+    """Return the recorded workflows that are not too wide, scaled to seconds; none if no folder is named."""
     if CASES not in os.environ:
         return {}
     lines = (Path(os.environ[CASES]) / "workflows.jsonl").read_bytes().splitlines()
@@ -142,15 +142,15 @@ def _in_seconds(workflow: Mapping[str, Any]) -> Shape:
 
 
 def _wall(api: httpx2.Client, shape: Shape, **request: Any) -> _Wall:
-    """Run a plan; return the time that it took."""
+    """Run a plan and return the time that it took."""
     return wall(_finished(api, **request), shape)
 
 
 def wall(turn: Mapping[str, Any], shape: Shape) -> _Wall:
     """Return the time that the plan of a finished turn took, as the API shows it.
 
-    The wait for the rest of a plan that is still being written is planning, so it does not count. What ran meanwhile
-    counts with what it shortened the critical path by: otherwise early starts would improve the ratio.
+    The wait for the rest of a plan that is still being written counts as planning, so it is left out. Steps that ran
+    meanwhile count by how much they shortened the critical path; otherwise early starts would improve the ratio.
     """
     timings = turn["timings"]
     planned_ms = timings["queued_ms"] + timings["planning_ms"]
@@ -165,7 +165,7 @@ def wall(turn: Mapping[str, Any], shape: Shape) -> _Wall:
 
 
 def _finished(api: httpx2.Client, **request: Any) -> Mapping[str, Any]:
-    """Run a plan to its end; return its turn."""
+    """Run a plan to its end and return its turn."""
     answer = api.post("/v1/turns", params={"wait": 30}, json={"message": "go", "agent": "generic", **request})
     turn: dict[str, Any] = answer.json()
     if answer.status_code != httpx2.codes.OK or turn["status"] != "succeeded":
@@ -174,7 +174,7 @@ def _finished(api: httpx2.Client, **request: Any) -> Mapping[str, Any]:
 
 
 def _commit_ms(of: Stack) -> float:
-    """Return the median time of one durable INSERT: what a step's record cannot be faster than."""
+    """Return the median time of one durable INSERT: the record of a step cannot be faster."""
     took = []
     with psycopg.connect(of.servers.owner_url, autocommit=True) as db:
         db.execute(TABLE)

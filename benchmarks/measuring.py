@@ -1,4 +1,4 @@
-"""Measure and print: spreads over rounds, tables, CPU by process group, the stack that is measured."""
+"""Measure and print spreads over rounds, tables and CPU by process group, and run the measured stack."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ Row = Mapping[str, str | int | Spread]
 
 @dataclass(frozen=True)
 class Table:
-    """The result of a benchmark: rows with the same columns, and what was to be reached."""
+    """The result of a benchmark: rows with the same columns, and its targets."""
 
     title: str
     rows: Sequence[Row]
@@ -61,17 +61,17 @@ class Table:
 
 
 def at_most(limit: float, what: str, measured: Spread) -> Row:
-    """Return the row of a target that is reached where the median is not above it."""
+    """Return the row of a target that is reached if the median is not above the limit."""
     return _target(f"≤ {limit:g}", what, measured, reached=measured.median <= limit)
 
 
 def at_least(limit: float, what: str, measured: Spread) -> Row:
-    """Return the row of a target that is reached where the median is not below it."""
+    """Return the row of a target that is reached if the median is not below the limit."""
     return _target(f"≥ {limit:g}", what, measured, reached=measured.median >= limit)
 
 
 def progress(text: str) -> None:
-    """Say on stderr how far we are."""
+    """Print progress on stderr."""
     print(f"{time.monotonic() - _BEGAN:6.1f} s  {text}", file=sys.stderr, flush=True)
 
 
@@ -85,9 +85,9 @@ _OFFLINE = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}
 
 @contextmanager
 def stack(settings: Mapping[str, str] = _OFFLINE) -> Iterator[Stack]:
-    """Run the embedded stack on a new data directory, removed at the end; with the offline model unless told otherwise.
+    """Run the embedded stack on a new data directory, which is removed at the end. By default it has the offline model.
 
-    A directory is given, because Postgres writes to disk at a commit only where its data is to be kept.
+    A directory is given because Postgres waits for the disk at a commit only if its data is to be kept.
     """
     progress("starting the stack")
     with (
@@ -99,7 +99,7 @@ def stack(settings: Mapping[str, str] = _OFFLINE) -> Iterator[Stack]:
 
 
 def refuse_failures(of: Stack) -> None:
-    """Make sure that what was measured is work that was done.
+    """Make sure that all measured turns succeeded.
 
     Raises:
         RuntimeError: a turn has failed.
@@ -111,7 +111,7 @@ def refuse_failures(of: Stack) -> None:
 
 
 def finished_turns(of: Stack) -> int:
-    """Wait until no turn is left to do; return how many have ever been done.
+    """Wait until all turns have finished, and return how many there are.
 
     Raises:
         RuntimeError: that takes too long.
@@ -129,7 +129,7 @@ def finished_turns(of: Stack) -> int:
 
 @contextmanager
 def paused(process: Process) -> Iterator[None]:
-    """Let a process stand still meanwhile: what is sent to it piles up."""
+    """Freeze a process while the block runs. Messages sent to it pile up."""
     assert process.pid, f"{process.name} does not run"
     process.is_watched = False
     os.kill(process.pid, signal.SIGSTOP)
@@ -145,22 +145,22 @@ class HasPid(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """The process id; None while it does not run."""
+        """The process id; None while the process does not run."""
 
 
 class CpuMeter:
-    """CPU time by process group, from its making on. Reads /proc, so Linux only."""
+    """A meter of CPU time by process group, counting from when it is made. It reads /proc, so it needs Linux."""
 
     def __init__(self, groups: Mapping[str, Sequence[HasPid]]) -> None:
         self._groups = groups
         self._before = self._total()
 
     def used_s(self) -> dict[str, float]:
-        """Return the seconds that each group has used since."""
+        """Return the seconds that each group has used since the meter was made."""
         return {group: after - self._before[group] for group, after in self._total().items()}
 
     def since_their_start_s(self) -> dict[str, float]:
-        """Return the seconds that each group has used since its processes began."""
+        """Return the seconds that each group has used since its processes started."""
         return self._total()
 
     def _total(self) -> dict[str, float]:
@@ -172,7 +172,7 @@ class CpuMeter:
 
 
 def stack_groups(of: Stack) -> dict[str, list[Process]]:
-    """Return the stack's processes by what they are for."""
+    """Return the stack's processes by their purpose."""
     tools = [process for name, process in of.processes.items() if name.startswith(("worker-io", "worker-cpu"))]
     return {
         "web": [of.processes["web"]],
@@ -185,7 +185,7 @@ def stack_groups(of: Stack) -> dict[str, list[Process]]:
 
 
 def _process_table() -> dict[int, tuple[int, float]]:
-    """Return for each process its parent and its CPU seconds, with those of its children that have ended."""
+    """Return each process's parent and its CPU seconds, including those of children that have ended."""
     table = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

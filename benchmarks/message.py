@@ -1,7 +1,7 @@
-"""What a step's message costs: published and consumed with our settings, against Celery's defaults on the same broker.
+"""Measure the CPU cost of a step's message with our settings, against Celery's defaults on the same broker.
 
-CPU of the publisher, the worker and Valkey. The defaults are the prefork pool, a stored result, emulated
-acknowledgements; ours are those of `workers.broker.app`, on the pool of the queue `tools.io`.
+CPU is that of the publisher, the worker and Valkey. The defaults are the prefork pool, stored results and emulated
+acknowledgements. Ours are the settings of `workers.broker.app`, on the pool of the queue `tools.io`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _WANTED = 0.4
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Measure both by turns."""
+    """Measure both alternately."""
     count, rounds = (300, 2) if short else (2000, 5)
     measured: dict[str, list[dict[str, float]]] = {"defaults": [], "ours": []}
     with ExitStack() as running:

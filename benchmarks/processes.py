@@ -1,4 +1,4 @@
-"""Further processes beside the stack, on its servers, and the databases that they use."""
+"""Run further processes beside the stack, on its servers, and prepare the databases that they use."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ _STOP_TIMEOUT_S = 20.0
 
 @contextmanager
 def bare_route(stack: Stack) -> Iterator[tuple[str, Process]]:
-    """Serve the bare route as our own door is served; yield its URL and its process."""
+    """Serve the bare route as our own API is served, and yield its URL and its process."""
     with psycopg.connect(stack.servers.owner_url) as db:
         db.execute(TABLE)
     port = free_port()
@@ -38,7 +38,7 @@ def bare_route(stack: Stack) -> Iterator[tuple[str, Process]]:
 def running(
     stack: Stack, commands: Mapping[str, Sequence[str]], environment: Mapping[str, str]
 ) -> Iterator[dict[str, Process]]:
-    """Run commands with the stack's settings and these."""
+    """Run commands with the stack's settings and the given ones."""
     home = stack.servers.home
     settings = {**stack.environment, **environment}
     processes = {
@@ -55,7 +55,7 @@ def running(
 
 @contextmanager
 def without_workers(stack: Stack) -> Iterator[None]:
-    """Let the stack's workers rest meanwhile; the others do the work."""
+    """Stop the stack's workers while the block runs, so that others do the work."""
     workers = [process for name, process in stack.processes.items() if name.startswith("worker-")]
     stop(workers)
     try:
@@ -66,7 +66,7 @@ def without_workers(stack: Stack) -> Iterator[None]:
 
 
 def stop(processes: Iterable[Process]) -> None:
-    """Let processes finish what they do, and end them."""
+    """Let processes finish their work, and end them."""
     ending = list(processes)
     for process in ending:
         process.ask_to_stop()
@@ -75,13 +75,13 @@ def stop(processes: Iterable[Process]) -> None:
 
 
 def analyze(stack: Stack, database: str) -> None:
-    """Gather the statistics of a database's tables, as autovacuum does after a while: plans without them read more."""
+    """Gather the statistics of a database's tables, as autovacuum does later. Without them, queries read more rows."""
     with psycopg.connect(superuser_url(stack, database), autocommit=True) as db:
         db.execute("ANALYZE")
 
 
 def superuser_url(stack: Stack, database: str = DATABASE) -> str:
-    """Return the superuser's URL of a database on the stack's Postgres."""
+    """Return the URL of a database on the stack's Postgres for the superuser."""
     return f"{stack.postgres.url.rpartition('/')[0]}/{database}"
 
 

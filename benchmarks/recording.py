@@ -1,4 +1,4 @@
-"""Keep the figures on record: in benchmarks/README.md, a place for each benchmark."""
+"""Record the figures in benchmarks/README.md, which has a place for each benchmark."""
 
 import os
 import re
@@ -12,7 +12,7 @@ _README = Path(__file__).with_name("README.md")
 
 
 def dated(table: Table, *, short: bool) -> Table:
-    """Add when and how it was measured, and what else the machine did at the end of it."""
+    """Add when and how the table was measured, and the machine's load at the end."""
     load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
     run = "A short run" if short else "A full run"
     stamp = f"{run} of {datetime.now(UTC):%d %B %Y, %H:%M} UTC; load average over 1, 5 and 15 minutes: {load}."
@@ -20,10 +20,10 @@ def dated(table: Table, *, short: bool) -> Table:
 
 
 def record(name: str, table: Table, page: Path = _README) -> None:
-    """Write a table where the page has a place for it.
+    """Write a table into its place on the page.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the page has no place for it.
     """
     place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     text, found = place.subn(lambda match: f"{match[1]}{table.markdown()}{match[2]}", page.read_text())

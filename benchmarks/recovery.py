@@ -1,6 +1,6 @@
-"""What a killed worker costs: kill -9 of one of the workers for tools while 100 turns are in flight.
+"""Measure how long recovery takes after kill -9 of one of the workers for tools, while 100 turns are in flight.
 
-From the kill to the moment when every step that it held has been started again by somebody, and to the last turn's end.
+The time runs from the kill until every step that the worker held has started again, and until all turns have ended.
 """
 
 import time
@@ -16,10 +16,10 @@ from workers.embedded import Stack
 
 _VICTIM = "worker-io-1"
 _TURNS = 100
-# The steps take long enough to be claimed: shorter reads are held by nobody.
+# The steps take long enough to be claimed; no worker holds shorter reads.
 _BODY = orjson.dumps({"message": "go", "agent": "generic", "plan": fan_out(4, [600]).plan})
 _HELD_AT_LEAST = 8
-"""Steps that it works on when it is killed; it has threads for twice as many."""
+"""Steps that the worker runs when it is killed; it has threads for twice as many."""
 _WANTED_S = 10
 _PATIENCE_S = 60.0
 _POLL_S = 0.05
@@ -32,7 +32,7 @@ _STILL_LOST = (
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Kill it in every round."""
+    """Kill the worker in every round."""
     rounds = [_measure(ours) for _ in range(1 if short else 3)]
     held, restarted, final = zip(*rounds, strict=True)
     row: Row = {
@@ -52,7 +52,7 @@ def _measure(of: Stack) -> tuple[float, float, float]:
         _wait(lambda: ledger.execute(_HELD, (victim,)).rowcount >= _HELD_AT_LEAST)
         of.processes[_VICTIM].kill()
         killed = time.monotonic()
-        # After the kill: nothing is recorded any more by the process that held them.
+        # This comes after the kill, when the process that held them records nothing any more.
         lost = [list(column) for column in zip(*ledger.execute(_HELD, (victim,)), strict=True)]
         _wait(lambda: ledger.execute(_STILL_LOST, lost).fetchone() is None)
         restarted_s = time.monotonic() - killed

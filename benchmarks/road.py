@@ -1,7 +1,7 @@
-"""What a whole turn costs as a client meets it, and how many go through, beside what one would use instead.
+"""Measure cost and throughput of whole turns over HTTP, beside systems that one could use instead.
 
-A message comes by HTTP, an endpoint of a language model answers without latency, tools take no time, the reply is
-heard by the event stream; ours also by `?wait` and by polling. All of it is durable on the same Postgres.
+A message comes by HTTP, a language-model endpoint answers without latency, tools take no time, and the client gets the
+reply by the event stream; ours also by `?wait` and by polling. Every system is durable on the same Postgres.
 """
 
 import os
@@ -23,18 +23,18 @@ from workers.embedded import Stack
 DENSE, SPREAD = "dense", "spread"
 FUNCTIONAL, SEND, DBOS, CELERY = "LangGraph functional", "LangGraph send", "DBOS", "hand-written Celery"
 PEERS_PYTHON = "TURNLOOM_BENCH_PEERS"
-"""Names the interpreter of the environment that has the peers; without it they are left out."""
+"""Variable that names the interpreter of the peers' environment; without it the peers are left out."""
 
 _PLANS = {"chat": [], "fan 4 + join": fan_out(4, [0]).plan["steps"], "mixed 12": mixed().plan["steps"]}
 _OURS = (DENSE, SPREAD)
 _LIBRARIES = {FUNCTIONAL: ["langgraph_turns", "functional"], SEND: ["langgraph_turns", "send"], DBOS: ["dbos_turns"]}
 _SECONDS = {1: 5.0, 32: 8.0, 256: 10.0}
-"""Turns at once -> seconds that are measured."""
+"""Turns at a time -> seconds to measure."""
 _SECONDS_SHORT = {1: 1.0, 32: 1.5}
 _WARM_UP_S = 4.0
 _MANY = 32
 _POLLS_PER_S = 256
-"""Of all clients together who poll."""
+"""Polls per second of all clients together."""
 _WAYS_OF_MANY = ("stream", "wait", "poll")
 _CPU = ("web", "workers", "beat", "Postgres", "Valkey")
 _COUNTED = {
@@ -51,7 +51,7 @@ _COUNTED = {
 
 
 class Case(NamedTuple):
-    """A plan, a number of clients at once, and the way in which they learn of the end."""
+    """A plan, a number of clients, and the way in which they learn of a turn's end."""
 
     plan: str
     at_once: int
@@ -60,7 +60,7 @@ class Case(NamedTuple):
 
 Figure = Callable[[Window], float]
 Rounds = Mapping[str, Sequence[Window]]
-"""What the rounds gave, by system."""
+"""The windows of all rounds, by system."""
 
 
 def run(ours: Stack, short: bool) -> Table:
@@ -128,7 +128,7 @@ def _wish(case: Case) -> Wish:
 
 
 def _targets(measured: Mapping[Case, Rounds]) -> Iterator[Row]:
-    """Yield what is to be reached, as far as its peers were there."""
+    """Yield the targets whose peers were measured."""
     for plan in _PLANS:
         alone, many = measured[Case(plan, 1, "stream")], measured[Case(plan, _MANY, "stream")]
         at_many = f"{plan}, {_MANY} at once"
@@ -196,7 +196,7 @@ def _per_s(window: Window) -> float:
 
 
 def _cost_ms(window: Window) -> float:
-    """CPU of all that a turn needs but its client and the language model."""
+    """Return the CPU of everything that a turn needs except its client and the language model."""
     return sum(window.used.get(_cpu(group), 0.0) for group in _CPU)
 
 

@@ -1,6 +1,6 @@
-"""What Postgres and Valkey count by themselves, so that a turn's cost can be read in numbers that no load changes.
+"""Read what Postgres and Valkey count by themselves: measures of a turn's cost that do not depend on the load.
 
-Postgres has its sessions report once a second. So read the counters while the same load goes on before and after.
+Sessions of Postgres report once a second. So read the counters while the same load goes on before and after.
 """
 
 from types import TracebackType
@@ -16,7 +16,7 @@ _DATABASE = (
     " FROM pg_stat_database WHERE datname = %s"
 )
 _SERVER = (
-    # Only a transaction that writes has a number of its own.
+    # Only a transaction that writes gets a number.
     "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS commits,"
     " (pg_current_wal_insert_lsn() - '0/0')::bigint / 1024.0 AS wal_kb,"
     " (SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal') AS fsyncs"
@@ -27,7 +27,7 @@ _PUBLISHED = ("publish", "spublish")
 
 
 class ServerCounters:
-    """Counters of both servers; those of Postgres are a database's where it keeps them apart."""
+    """The counters of both servers. Those of Postgres are of one database where Postgres counts by database."""
 
     def __init__(self, of: Stack, database: str) -> None:
         self._database = database
@@ -47,7 +47,7 @@ class ServerCounters:
         """Make sure that a commit waits for the disk.
 
         Raises:
-            RuntimeError: it does not.
+            RuntimeError: commits do not wait.
         """
         row = self._postgres.execute(_DURABLE).fetchone()
         if row != ("onon",):

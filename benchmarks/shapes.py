@@ -1,4 +1,4 @@
-"""The plans that are measured: what each step needs, and how long it takes."""
+"""Make the plans that are measured: which steps each step needs, and how long it takes."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ class Shape:
 
     @property
     def critical_path_ms(self) -> float:
-        """The shortest time in which it can be done."""
+        """The shortest time in which the plan can be done."""
         return critical_path(self.needs, self.ms)
 
     @property
     def waves_ms(self) -> float:
-        """The time that it takes level by level: each level as long as its slowest step."""
+        """The time when run level by level: each level takes as long as its slowest step."""
         return float(sum(max(self.ms[step] for step in level) for level in waves(self.needs)))
 
     @property
@@ -38,14 +38,14 @@ class Shape:
 
 
 def fan_out(width: int, ms: Sequence[int]) -> Shape:
-    """Return `width` steps side by side and one that needs them all; the durations repeat."""
+    """Return `width` steps side by side and one step that needs them all. The durations repeat."""
     names = [f"s{number}" for number in range(width)]
     needs: dict[str, list[str]] = {**{name: [] for name in names}, "join": names}
     return Shape(needs, {name: ms[number % len(ms)] for number, name in enumerate(needs)})
 
 
 def chain(length: int, ms: int) -> Shape:
-    """Return steps that each need the one before."""
+    """Return steps that each need the previous one."""
     needs = {f"s{number}": [f"s{number - 1}"] if number else [] for number in range(length)}
     return Shape(needs, dict.fromkeys(needs, ms))
 
@@ -75,7 +75,7 @@ def trip(scale: float = 1) -> Shape:
 
 
 def mixed() -> Shape:
-    """Return twelve steps without duration: a root, branches of unlike depth, steps that feed two joins, an answer."""
+    """Return twelve steps without duration: a root, branches of different depth, steps for two joins, an answer."""
     needs = {
         "root": [],
         "a1": ["root"],
@@ -94,7 +94,7 @@ def mixed() -> Shape:
 
 
 def random_plan(seed: int, steps: int, slowest_ms: int) -> Shape:
-    """Return a plan as language models write them: most steps need one of the last few, the answer all open ends."""
+    """Return a plan such as language models write: most steps need a recent one, and the answer needs all open ends."""
     rng = random.Random(seed)
     roots = rng.choice([1, 2, 3, 4])
     needs: dict[str, list[str]] = {}
@@ -108,5 +108,5 @@ def random_plan(seed: int, steps: int, slowest_ms: int) -> Shape:
 
 
 def scaled(shape: Shape, scale: float) -> Shape:
-    """Return the plan with durations that are so many times as long."""
+    """Return the plan with its durations multiplied by `scale`."""
     return Shape(shape.needs, {step: round(duration * scale) for step, duration in shape.ms.items()})

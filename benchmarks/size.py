@@ -1,6 +1,6 @@
-"""How large the messages of a plan of 200 steps are: every one that goes to a queue, as Valkey sees it.
+"""Measure the size of every message that a plan of 200 steps puts on a queue, as Valkey sees it.
 
-Read while the plan runs, not before: later fragments are published by the workers for tools.
+Messages are read while the plan runs, because the workers for tools publish the later fragments.
 """
 
 import codecs
@@ -62,7 +62,7 @@ def _row(of: Stack, system: systems.System, placement: str, name: str, shape: Sh
 
 @contextmanager
 def _published(of: Stack) -> Iterator[Iterator[int]]:
-    """Yield the sizes of the messages published from now to the moment when they are asked for."""
+    """Yield an iterator over the sizes of the messages published between now and the moment it is read."""
     with Redis.from_url(of.redis_url) as client, client.monitor() as monitor:
 
         def sizes() -> Iterator[int]:

@@ -1,6 +1,6 @@
-"""What a stack costs before it has anything to do: its start, and its rest.
+"""Measure the cost of a stack without work: of its start, and at rest.
 
-In every round another stack starts beside the first one, which rests, on a directory of its own. Then it rests, too.
+In every round another stack starts on its own directory, beside the first one, which rests. Then it rests, too.
 """
 
 import resource
@@ -14,13 +14,13 @@ _READY_S = 6
 _CPU_S = 11
 _AT_REST_PERCENT = 2
 _SETTLING_S = 5.0
-"""What follows the start of a process: its first looks, what it loads in the background."""
+"""Seconds for what follows a process's start: its first looks, and what it loads in the background."""
 _OURSELVES = "up"
 _ENDED = "initdb, migrate"
 
 
 def run(_: Stack, short: bool) -> Table:
-    """Start one in every round, and let it rest."""
+    """Start a stack in every round, and let it rest."""
     rounds = [_measure(15.0 if short else 30.0) for _ in range(1 if short else 3)]
     rows: list[Row] = [
         {
@@ -45,7 +45,7 @@ def run(_: Stack, short: bool) -> Table:
 
 
 def _measure(rest_s: float) -> tuple[float, dict[str, float], dict[str, float]]:
-    """Return the seconds until a stack is ready, and by kind of process its CPU seconds until then, and % at rest."""
+    """Return the seconds until a stack is ready, and by kind of process its CPU seconds until then and % at rest."""
     began, before, ended = time.monotonic(), time.process_time(), _ended_s()
     with stack() as started:
         ready_s = time.monotonic() - began
@@ -61,6 +61,6 @@ def _measure(rest_s: float) -> tuple[float, dict[str, float], dict[str, float]]:
 
 
 def _ended_s() -> float:
-    """Return the CPU seconds of our children that have ended."""
+    """Return the CPU seconds of our ended child processes."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     return ended.ru_utime + ended.ru_stime

@@ -1,8 +1,8 @@
-"""How early tools start while the language model still writes the plan: twenty reads, streamed by a slow model.
+"""Measure how early tools start while a slow language model still writes a plan of twenty reads.
 
-The model is a local server that writes one plan at a steady pace and notes how far it is. Beside the share that is
-written when the first tool starts: the wall time of the whole turn, against the time of the writing plus that of the
-same plan when it is posted, which is what planning without streaming would take.
+The model is a local server that writes one plan at a steady pace and notes how far it is. The figures are the share of
+the plan that is written when the first tool starts, and the wall time of the whole turn. The latter is compared with
+what planning without streaming would take: the time of writing, plus that of the same plan when it is posted.
 """
 
 import json
@@ -30,7 +30,7 @@ _WANTED = 0.15
 
 
 def run(_: Stack, short: bool) -> Table:
-    """Run the plan several times, streamed and posted by turns, on a stack that asks the slow model."""
+    """Run the plan several times, alternately streamed and posted, on a stack that uses the slow model."""
     writing_s, rounds = (2.0, 2) if short else (4.0, 5)
     shape = _shape()
     measured: list[tuple[float, float, float]] = []
@@ -52,7 +52,7 @@ def run(_: Stack, short: bool) -> Table:
 
 
 class _SlowModel:
-    """Writes one plan, steadily, to whoever asks for one, and has a word for everybody else."""
+    """A model that writes one plan steadily to requests for a plan, and a short reply to all others."""
 
     def __init__(self, plan: str, writing_s: float) -> None:
         self.url = ""
@@ -62,11 +62,11 @@ class _SlowModel:
 
     @property
     def writing_s(self) -> float:
-        """How long it wrote, the last time."""
+        """The seconds that the last writing took."""
         return self._written[-1] - self._written[0]
 
     def written_at(self, moment: datetime) -> float:
-        """Return the share of the plan that was written at this moment, the last time."""
+        """Return the share of the last plan that was written at this moment."""
         return bisect_right(self._written, moment.timestamp()) / len(self._pieces)
 
     def __call__(self, environ: Any, start_response: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Systems under test without HTTP, as running processes on the stack's servers: our workers, and message consumers."""
+"""Run the systems that are measured without HTTP, on the stack's servers: our workers, and message consumers."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ _MESSAGE_REDIS_DATABASES = {"ours": 2, "defaults": 3}
 
 
 class Driver:
-    """One program of `benchmarks.drivers`, told what to do on its stdin."""
+    """A program of `benchmarks.drivers`, which takes orders on its stdin."""
 
     def __init__(self, of: Stack, name: str, environment: Mapping[str, str]) -> None:
         self._log = (of.servers.home.logs / f"driver-{name}.log").open("ab")
@@ -44,18 +44,18 @@ class Driver:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._child.pid
 
     def run(self, order: Order) -> Report:
-        """Have an order carried out."""
+        """Send an order, and return the report of it."""
         assert self._child.stdin
         self._child.stdin.write(json.dumps(asdict(order)) + "\n")
         self._child.stdin.flush()
         return Report(**json.loads(self._line()))
 
     def close(self) -> None:
-        """End it."""
+        """End the program."""
         assert self._child.stdin
         self._child.stdin.close()
         self._child.wait(timeout=20)
@@ -71,16 +71,16 @@ class Driver:
 
 @dataclass(frozen=True)
 class System:
-    """One that carries out turns."""
+    """A running system that carries out turns."""
 
     driver: Driver
     groups: Mapping[str, Sequence[HasPid]]
-    """Its processes by what they are for, without the servers."""
+    """The system's processes by their purpose, without the servers."""
 
 
 @contextmanager
 def our_workers(of: Stack, settings: Mapping[str, str]) -> Iterator[dict[str, Process]]:
-    """Run our workers with other settings in place of the stack's own, which must stand still. Yields them ready."""
+    """Run our workers with other settings, and yield them when they are ready. Stop the stack's own workers first."""
     placement = cast("Placement", settings["TURNLOOM_PLACEMENT"])
     threads = queues_of_threads(1, of.options.tool_workers, placement)
     commands = {
@@ -102,13 +102,13 @@ def turnloom(of: Stack, settings: Mapping[str, str]) -> Iterator[System]:
 
 
 def default_worker(app: str) -> list[str]:
-    """Return the command line of a Celery worker as its documentation has it."""
+    """Return the command line of a Celery worker as Celery's documentation gives it."""
     return [sys.executable, "-m", "celery", "-A", app, "worker", "--loglevel", "WARNING"]
 
 
 @contextmanager
 def messages(of: Stack, kind: str, worker: Sequence[str]) -> Iterator[System]:
-    """Run a consumer and a publisher of no-op messages, in a Redis database of their own."""
+    """Run a consumer and a publisher of no-op messages, in their own Redis database."""
     url = f"{of.redis_url.rpartition('/')[0]}/{_MESSAGE_REDIS_DATABASES[kind]}"
     environment = {**of.environment, "REDIS_URL": url, "MESSAGES": kind}
     with (

@@ -1,17 +1,17 @@
-"""A plan level by level, as systems with a barrier after each level run it.
+"""Split a plan into levels, as systems with a barrier after each level run it.
 
-The standard library only: the peers use it, too.
+This uses only the standard library, because the peers use it, too.
 """
 
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
 Needs = Mapping[str, Sequence[str]]
-"""The plan of a turn: for each step the steps that it needs."""
+"""The plan of a turn: each step with the steps that it needs."""
 
 
 def waves(needs: Needs) -> list[list[str]]:
-    """Return the steps wave by wave: each wave needs only those before it."""
+    """Return the steps in waves. Each wave needs only earlier ones."""
     order = TopologicalSorter(needs)
     order.prepare()
     found = []

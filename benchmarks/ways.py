@@ -1,4 +1,4 @@
-"""The ways in which a client learns how its turn has ended: by the event stream, by `?wait`, by polling."""
+"""Wait for the end of a turn as clients do: by the event stream, by `?wait`, by polling."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,7 +9,7 @@ from models.contracts.turn import FINAL_TURN_STATUSES
 
 _WAIT_S = 30
 _COME_AGAIN_S = 2.0
-"""What `Retry-After` says."""
+"""Seconds that `Retry-After` gives."""
 _ENDS = {f"event: turn.{status}".encode(): status for status in FINAL_TURN_STATUSES}
 _STEP = b"event: step.finished"
 
@@ -17,21 +17,21 @@ Message = Mapping[str, object]
 
 
 class Refused(Exception):
-    """The API answered otherwise than with what was asked for."""
+    """The API did not answer with what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a turn, as its client learnt it."""
+    """The end of a turn as its client learned it."""
 
     status: str
     text: str
-    """The reply; from a stream, all that came."""
+    """The reply; from a stream, everything that came."""
     steps: int
 
 
 Way = Callable[[Client, Message], Awaitable[Ended]]
-"""Posts a message and waits until its turn has ended."""
+"""A function that posts a message and waits until its turn has ended."""
 
 
 async def by_stream(client: Client, message: Message) -> Ended:
@@ -44,7 +44,7 @@ async def by_stream(client: Client, message: Message) -> Ended:
 
 
 async def by_wait(client: Client, message: Message) -> Ended:
-    """Post the message again, under its id, until the answer is the finished turn."""
+    """Post the message again under its id until the answer is the finished turn."""
     while True:
         answer = await _post(client, f"/v1/turns?wait={_WAIT_S}", message)
         if answer.status not in (200, 202):
@@ -54,7 +54,7 @@ async def by_wait(client: Client, message: Message) -> Ended:
 
 
 def polling(every_s: float) -> Way:
-    """Return the way that asks for the turn at this interval."""
+    """Return the way that polls the turn at this interval."""
 
     async def by_poll(client: Client, message: Message) -> Ended:
         address = await accepted(client, message)
@@ -70,7 +70,7 @@ def polling(every_s: float) -> Way:
 
 
 async def accepted(client: Client, message: Message) -> str:
-    """Post a message; return the address of its turn."""
+    """Post a message and return the address of its turn."""
     answer = await _post(client, "/v1/turns", message)
     if answer.status != 202:
         raise Refused(str(answer.body))
@@ -83,7 +83,7 @@ def _ended(answer: Answer) -> Ended:
 
 
 async def _post(client: Client, path: str, message: Message) -> Answer:
-    """Post a message; where there are too many, again when it is said that one may."""
+    """Post a message. If the API is overloaded, post it again when the API says so."""
     while (answer := await client.post(path, message)).status == 503 and answer.body["code"] == "overloaded":
         client.told_to_come_again += 1
         await asyncio.sleep(_COME_AGAIN_S)

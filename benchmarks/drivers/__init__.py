@@ -1,4 +1,4 @@
-"""One program per system that is measured without HTTP: it has turns done, and reports the time of each.
+"""Programs that drive the systems measured without HTTP: they have turns done, and report the time of each.
 
-They speak the line protocol of `orders`.
+There is one per system. They speak the line protocol of `orders`.
 """

@@ -1,7 +1,7 @@
-"""One message per step, published and consumed, with the settings of MESSAGES: `ours`, or `defaults` for Celery's own.
+"""Publish and consume one message per step, with the settings that MESSAGES names: `ours`, or `defaults` for Celery's.
 
-`celery -A benchmarks.drivers.messages worker` consumes; this module as a program publishes, ours as the engine does. An
-order's turns are its messages. The last one says that all of them are through.
+`celery -A benchmarks.drivers.messages worker` consumes. This module as a program publishes; with `ours`, as the engine
+does. An order's turns are its messages. The last one tells that all of them have been consumed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _OURS = os.environ["MESSAGES"] == "ours"
 _QUEUE = "tools.io" if _OURS else "celery"
 _THROUGH = "messages:through"
 _ELSEWHERE = {"include", "beat_schedule", "broker_url", "result_backend", "deprecated_settings"}
-"""Settings that are not about messages."""
+"""Settings that do not concern messages."""
 
 app = Celery("messages", broker=_URL, backend=_URL, task_cls=RoadTask if _OURS else Task)
 if _OURS:
@@ -41,7 +41,7 @@ def noop(turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> N
 
 @app.task(name="last")
 def last() -> None:
-    """Say that the messages before this one are through."""
+    """Report that the messages before this one have been consumed."""
     _redis().lpush(_THROUGH, 1)
 
 

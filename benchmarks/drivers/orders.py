@@ -1,4 +1,4 @@
-"""The line protocol of the drivers: an order on stdin, the time of each of its turns on stdout, until stdin ends."""
+"""Speak the drivers' line protocol: an order on stdin, the time of each of its turns on stdout, until stdin ends."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ READY = "ready"
 
 @dataclass(frozen=True)
 class Order:
-    """The work that a driver is to do."""
+    """The work that a driver shall do."""
 
     needs: Needs
     turns: int
@@ -24,10 +24,10 @@ class Order:
 
 @dataclass(frozen=True)
 class Report:
-    """The times that the work took."""
+    """The times that an order took."""
 
     latencies_s: Sequence[float]
-    """Of each turn, from the call to its known end."""
+    """Seconds of each turn, from the call until its end is known."""
     elapsed_s: float
 
 
@@ -41,7 +41,7 @@ async def serve(drive: Callable[[Order], Awaitable[Sequence[float]]]) -> None:
 
 
 def one_by_one(order: Order, begin: Callable[[], str], ended: Iterator[str]) -> list[float]:
-    """Begin turns that others do, so that as many as wanted are under way; `ended` yields those that are done."""
+    """Begin turns so that the wanted number is always under way. `ended` yields the turns that have ended."""
     began_at: dict[str, float] = {}
     latencies_s: list[float] = []
     to_begin = order.turns

@@ -1,6 +1,6 @@
-"""Our own turns: opened in the ledger and dispatched as our door does, but without HTTP.
+"""Drive our own turns: open them in the ledger and dispatch them as the API does, but without HTTP.
 
-The other systems have no door either. That a turn has ended is heard from what the workers announce.
+The other systems have no API either. The driver learns of a turn's end from the workers' announcements.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ _POLL_S = 0.01
 
 
 def plan(needs: Needs) -> dict[str, object]:
-    """Return the plan as a caller posts it, of tools that take no time."""
+    """Return a plan of tools that take no time, as a caller posts it."""
     call = {"tool": "sim.wait", "args": {"ms": 0}}
     return {"steps": [{"id": step, **call, "needs": list(direct)} for step, direct in needs.items()]}
 
 
 def open_turn(tenant_id: UUID, request: TurnRequest) -> UUID:
-    """Accept a message, and send it to the planners."""
+    """Accept a message and send its turn to the planners."""
     new = NewTurn(
         id=new_id(),
         tenant_id=tenant_id,

@@ -1,4 +1,4 @@
-"""The systems that one would use instead, each behind an HTTP API with the same paths and the same turn.
+"""Systems that one could use instead of ours, each behind an HTTP API with the same paths and the same turn.
 
-They run without any dependency of ours.
+They run without any of our dependencies.
 """

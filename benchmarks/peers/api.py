@@ -1,7 +1,7 @@
-"""The HTTP API of a peer: a message is on record before it is accepted, and a stream tells the events of its turn.
+"""Serve the HTTP API of a peer: it records a message before it accepts it, and streams the events of its turn.
 
-`POST /v1/turns` and `GET /v1/turns/ID/events`, as far as a benchmark needs them, on bare asyncio: a framework would
-only make the peer slower. The stream of a turn is read once. The standard library only.
+It has `POST /v1/turns` and `GET /v1/turns/ID/events`, as far as a benchmark needs them, on bare asyncio: a framework
+would only make the peer slower. A turn's stream can be read once. This uses only the standard library.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import Protocol
 from uuid import uuid4
 
 Tell = Callable[[str, object], None]
-"""Tell the readers of a turn of an event: its kind and its data."""
+"""A function that sends an event, its kind and its data, to the readers of a turn."""
 
 _STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -20,21 +20,21 @@ class Engine(Protocol):
     """The system behind the API, which runs the turns."""
 
     async def accept(self, turn_id: str, message: str) -> None:
-        """Put a message on record."""
+        """Record a message."""
 
     async def run(self, turn_id: str, message: str, tell: Tell) -> str:
-        """Run its turn. Return the reply when that is on record."""
+        """Run the message's turn, and return the reply when it is recorded."""
 
 
 class _Api:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._events: dict[str, asyncio.Queue[bytes | None]] = {}
-        """The events of each turn that nobody has read yet; None ends them."""
+        """The unread events of each turn; None marks their end."""
         self._running: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of a connection, one after the other."""
+        """Answer a connection's requests one after the other."""
         try:
             while True:
                 await self._answer(reader, writer)

@@ -1,8 +1,8 @@
-"""A turn in hand-written Celery: a task that plans, a chord per wave, a task that answers and puts it on record.
+"""Run a turn in hand-written Celery: a task that plans, a chord per wave, a task that answers and records the reply.
 
-As its documentation leads to it: the default pool and serialisers, `acks_late` so that a killed worker's task comes
-back, results handed from wave to wave. `celery -A benchmarks.peers.celery_turns worker` runs the tasks; this module as
-a program is the API, which hears of events by Redis.
+It is written as Celery's documentation suggests: the default pool and serialisers, `acks_late` so that a killed
+worker's task comes back, results handed from wave to wave. `celery -A benchmarks.peers.celery_turns worker` runs the
+tasks. This module as a program is the API, which receives events by Redis.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ app.conf.task_acks_late = True
 
 @app.task(name="plan")
 def plan(turn_id: str, message: str) -> None:
-    """Ask for the plan, and begin its first wave."""
+    """Ask for the plan and begin its first wave."""
     drafted = _llm().plan(message)
     if drafted["steps"]:
         _begin(turn_id, message, waves(needs_of(drafted)), [])
@@ -120,7 +120,7 @@ class _Turns:
 
     def _hear(self, turn_id: str, kind: str, data: Any) -> None:
         reply = self._replies.get(turn_id)
-        if reply is None or reply.done():  # a task that came back has told it before
+        if reply is None or reply.done():  # a redelivered task has reported it before
             return
         if kind == "reply.done":
             reply.set_result(data)

@@ -1,7 +1,7 @@
-"""A turn in DBOS: a durable workflow, a durable step for the plan, for each tool and for the reply.
+"""Run a turn in DBOS: a durable workflow, with a durable step for the plan, for each tool and for the reply.
 
-Called directly and asynchronously, each tool as soon as those that it needs have ended: a queue would have each turn
-wait to be polled. DBOS puts the message on record itself.
+Steps are called directly and asynchronously, each tool as soon as those that it needs have ended. With a queue, each
+turn would wait to be polled. DBOS records the message itself.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from benchmarks.waves import waves
 
 _llm = Asking()
 _tell: dict[str, Tell] = {}
-"""Whom to tell of the tools of a turn."""
+"""The function that each turn sends its tools' events to."""
 
 
 @DBOS.step()

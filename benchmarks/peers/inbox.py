@@ -1,4 +1,4 @@
-"""The table of accepted messages, for peers that have none of their own."""
+"""Keep accepted messages in a table, for peers that have none."""
 
 import asyncio
 import os
@@ -11,13 +11,13 @@ _CONNECTIONS = 4
 
 
 class Inbox:
-    """Keeps messages, each with a commit of its own."""
+    """The table of messages. Each is stored with its own commit."""
 
     def __init__(self) -> None:
         self._idle: asyncio.LifoQueue[AsyncConnection] = asyncio.LifoQueue()
 
     async def open(self) -> None:
-        """Connect, and make the table where there is none."""
+        """Connect, and create the table if it does not exist."""
         connections = [
             await AsyncConnection.connect(os.environ["DATABASE_URL"], autocommit=True) for _ in range(_CONNECTIONS)
         ]
@@ -26,7 +26,7 @@ class Inbox:
             self._idle.put_nowait(connection)
 
     async def keep(self, turn_id: str, message: str) -> None:
-        """Put a message on record."""
+        """Record a message."""
         connection = await self._idle.get()
         try:
             await connection.execute(_INSERT, (turn_id, message), prepare=True)

@@ -1,9 +1,9 @@
-"""A turn in LangGraph with Postgres checkpoints, in either of its APIs: `langgraph_turns send|functional PORT`.
+"""Run a turn in LangGraph with Postgres checkpoints, in either of its APIs: `langgraph_turns send|functional PORT`.
 
-`send`: a superstep for each wave of tools, of which each is a `Send`, and one that looks which tools come next.
-`functional`: an entrypoint that starts each task as soon as the tasks that it needs have ended.
-Set up for speed: asynchronous, compiled once, and as many savers as connections, because a saver lets only one
-coroutine at a time use its connection (its lock).
+`send` has a superstep for each wave of tools, where each tool is a `Send`, and one that finds the next tools.
+`functional` is an entrypoint that starts each task as soon as the tasks that it needs have ended.
+Both are set up for speed: asynchronous, compiled once, and with as many savers as connections, because the lock of a
+saver lets only one coroutine at a time use its connection.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ _APIS: dict[str, tuple[Callable[[AsyncPostgresSaver], Any], str]] = {
     "send": (_send_graph, _TOOL),
     "functional": (_functional_graph, "_tool_task"),
 }
-"""How a graph is made, and the name under which it tells of a tool."""
+"""The function that makes a graph, and the name under which the graph reports a tool."""
 
 
 class _Turns:

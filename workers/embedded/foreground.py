@@ -1,4 +1,4 @@
-"""A stack that a terminal holds: what Ctrl-C, SIGTERM and a closed window do to it."""
+"""Run a stack from a terminal, and end it on Ctrl-C, SIGTERM or a closed window."""
 
 import signal
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def foreground(options: StackOptions, told: Told = tell_nobody) -> Iterator[Stack]:
-    """Run a stack while the block runs; `told` hears of each part that comes up. Call it from the main thread.
+    """Run a stack while the block runs. `told` is called for each part that comes up. Call this from the main thread.
 
-    The first SIGINT, SIGTERM or SIGHUP raises KeyboardInterrupt in the block, which ends the stack in an orderly way;
-    a further one kills what still finishes its work. Under `nohup` SIGHUP stays without effect.
+    The first SIGINT, SIGTERM or SIGHUP raises KeyboardInterrupt in the block, which ends the stack in an orderly way. A
+    further one kills processes that are still finishing their work. Under `nohup`, SIGHUP has no effect.
 
     Raises:
-        TurnloomError: a setting, or something that one names, is missing or broken.
+        TurnloomError: a setting, or something that a setting names, is missing or wrong.
     """
-    # What is missing or broken is told once, here, before five processes fail over it.
+    # Report what is missing or wrong once, here, before five processes fail because of it.
     check_parts()
     stack = Stack(options, told)
     interrupted = False

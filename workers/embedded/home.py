@@ -1,4 +1,4 @@
-"""Where a stack keeps what is its own: data, logs, records of its processes, passwords. One stack per directory."""
+"""Keep a stack's data, logs, process records and passwords in one directory. A directory serves one stack at a time."""
 
 import base64
 import fcntl
@@ -25,7 +25,7 @@ _ACCESS = "access.json"
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Made up at the first start, kept in the data directory for its owner's eyes only."""
+    """The secrets of a stack, generated at its first start. Only the owner of the data directory can read them."""
 
     superuser: str
     owner: str
@@ -48,7 +48,7 @@ class Access:
 class Home:
     """A data directory while a stack holds it.
 
-    A directory given is kept; without one a temporary directory is made, and removed at the end.
+    A given directory is kept. Without one, a temporary directory is made and removed at the end.
     """
 
     def __init__(self, data_dir: Path | None) -> None:
@@ -72,30 +72,30 @@ class Home:
             raise
 
     def release(self) -> None:
-        """Give the directory back; an ephemeral one is removed."""
+        """Release the directory; a temporary one is removed."""
         if self.ephemeral:
             shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
 
     def publish(self, access: Access, environment: Mapping[str, str]) -> None:
-        """Let commands of this machine's user find the running stack; `environment` is what a shell sources."""
+        """Let the user's other commands find the running stack. `environment` goes into a file for shells to source."""
         write_private(self.path / _ACCESS, json.dumps(asdict(access)))
         exports = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
         path = f'export PATH={shlex.quote(str(Path(sys.executable).parent))}:"$PATH"\n'
         write_private(self.environment_file, "".join([*exports, path]))
 
     def withdraw(self) -> None:
-        """Take back what `publish` has written."""
+        """Remove what `publish` has written."""
         for path in (self.path / _ACCESS, self.environment_file):
             path.unlink(missing_ok=True)
 
     def _take(self) -> IO[str]:
-        """Create the directories and hold the lock. The kernel frees it when we end, however we end.
+        """Create the directories and take the lock. The kernel frees the lock however this process ends.
 
         Raises:
-            Conflict: another stack holds it.
+            Conflict: another stack holds the lock.
         """
-        # Others may pass, not read: Postgres may have to run as another user than we do.
+        # Other users may pass through but not read: Postgres may have to run as another user.
         self.path.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o711)
         for folder in (self.logs, self.records):
@@ -120,19 +120,19 @@ class Home:
         kept = json.loads(path.read_text()) if path.exists() else {}
         made = {name: secrets.token_urlsafe(24) for name in Secrets.__slots__}
         made["dev_key"] = f"tl_dev_{made['dev_key']}"
-        # As `models.runtime.secrets.new_key` makes them, without loading a library for it.
+        # These are like the keys of `models.runtime.secrets.new_key`, but need no library.
         made["secret_key"] = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
-        if made.keys() - kept.keys():  # the first start, or the first of a version that knows one more
+        if made.keys() - kept.keys():  # the first start, or the first with a version that has another secret
             write_private(path, json.dumps(made | kept))
         return Secrets(**(made | kept))
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Say in one sentence that a folder cannot be written to: no right to it, no space left.
+    """Turn an error of writing to a folder (no permission, no space left) into one sentence.
 
     Raises:
-        Unavailable: so it is.
+        Unavailable: the folder cannot be written to.
     """
     try:
         yield
@@ -143,7 +143,7 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def published(data_dir: Path) -> Access | None:
-    """Return how to reach the stack that runs with its data there; None where none does."""
+    """Return how to reach the stack that runs in this directory; None if none does."""
     try:
         return Access(**json.loads((data_dir / _ACCESS).read_text()))
     except FileNotFoundError:
@@ -151,19 +151,19 @@ def published(data_dir: Path) -> Access | None:
 
 
 def _remove_abandoned() -> None:
-    """Remove the temporary directories of stacks that were killed, and what may still run in them."""
+    """Remove the temporary directories of stacks that were killed, and end processes that still run in them."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/lock"):
-        # An OSError: somebody holds it, or it is another user's.
+        # An OSError means that a stack holds the directory, or that it is another user's.
         with suppress(OSError), path.open("r+") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Without a holder's number it is being made at this moment.
+            # A directory without its holder's process id is just being made.
             if lock.read():
                 sweep(path.with_name(_RECORDS))
                 shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read, completely or not at all."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123 - Path.open cannot set the mode

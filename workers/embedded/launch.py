@@ -1,10 +1,10 @@
-"""Become another program, one that ends with its parent and does not run as root.
+"""Become another program that ends with its parent and does not run as root.
 
 In: `python -I -S launch.py SIGNAL PARENT_PID DIRECTORY PROGRAM ARG…`.  Out: PROGRAM, under the same process id.
 
-On Linux the kernel sends SIGNAL as soon as the thread that started us ends, even by kill -9. Where DIRECTORY is not
-empty and we are root, PROGRAM runs as an unprivileged user who owns DIRECTORY: Postgres refuses to run as root.
-The standard library only, so that it costs no time.
+On Linux the kernel sends SIGNAL as soon as the thread that started us ends, even by kill -9. If DIRECTORY is not an
+empty argument and we are root, PROGRAM runs as an unprivileged user who owns DIRECTORY: Postgres refuses to run as
+root. This module uses only the standard library, so that it starts quickly.
 """
 
 import ctypes
@@ -20,11 +20,11 @@ _EXISTING_USERS = ("postgres", "nobody")
 
 
 def main(death_signal: int, parent: int, directory: str, command: list[str]) -> None:
-    """Give up root where asked to, tie our life to the parent's, and become `command`."""
+    """Give up root if `directory` is given, tie our life to the parent's, and become `command`."""
     if directory and os.geteuid() == 0:
         _leave_root(Path(directory))
     if sys.platform == "linux":
-        # After the change of user, which would reset it.
+        # This comes after the change of user, which would reset it.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, death_signal)
         if os.getppid() != parent:
             sys.exit("the parent ended before its child had begun")
@@ -32,8 +32,8 @@ def main(death_signal: int, parent: int, directory: str, command: list[str]) -> 
 
 
 def _leave_root(directory: Path) -> None:
-    """Enter a user namespace where we have an ordinary id; where none is allowed, become an existing user."""
-    # First, while the owner of an earlier start has a number here.
+    """Enter a user namespace where we have an ordinary id; if none is allowed, become an existing user."""
+    # This comes first, while the owner of an earlier start still has an id here.
     _own(directory, 0, 0)
     if sys.platform == "linux" and ctypes.CDLL(None).unshare(_CLONE_NEWUSER) == 0:
         _map_ids()
@@ -46,7 +46,7 @@ def _leave_root(directory: Path) -> None:
 
 
 def _map_ids() -> None:
-    # Without this first line the kernel does not let anybody map a group.
+    # Without this first line the kernel allows nobody to map a group.
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{_INSIDE_ID} 0 1")
     Path("/proc/self/gid_map").write_text(f"{_INSIDE_ID} 0 1")
@@ -58,7 +58,7 @@ def _existing_user() -> pwd.struct_passwd:
             return pwd.getpwnam(name)
         except KeyError:
             continue
-    sys.exit(f"Postgres does not run as root, and there is none of the users {', '.join(_EXISTING_USERS)}")
+    sys.exit(f"Postgres does not run as root; create one of the users {', '.join(_EXISTING_USERS)}")
 
 
 def _own(directory: Path, uid: int, gid: int) -> None:

@@ -1,4 +1,4 @@
-"""One operating-system process that is kept alive: started again when it dies, ended with us, logged to a file."""
+"""Keep an operating-system process alive: start it again when it dies, end it with us, and log it to a file."""
 
 import os
 import signal
@@ -35,25 +35,25 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Added to our own environment."""
     stop_signal: signal.Signals = signal.SIGTERM
-    """Asks it to finish what it does and end."""
+    """Signal that asks the program to finish its work and end."""
     death_signal: signal.Signals = signal.SIGKILL
-    """Sent by the kernel when we are gone; must end its children too."""
+    """Signal that the kernel sends when we are gone. It must end the program's children, too."""
     unprivileged: Path | None = None
-    """Never run as root, but as the owner of this directory."""
+    """Directory whose owner the program runs as, so that it never runs as root."""
     is_watched: bool = False
-    """It says every few seconds that it lives; when it falls silent it is killed."""
+    """Whether the program reports every few seconds that it lives. If it stops reporting, it is killed."""
     files: Sequence[int] = ()
-    """Open files that it inherits, under these numbers."""
+    """Numbers of the open files that the program inherits."""
 
 
 class Process:
-    """Keeps one program running, from `start` to `stop`.
+    """A program that is kept running from `start` to `stop`.
 
-    A thread per process starts it and waits for it, and starts it again when it dies, with growing delays. The same
-    thread does both, because the parent-death signal of Linux follows the thread, not the process. Another one kills it
-    when it is silent: frozen, or caught in a loop that lets no other thread run.
+    One thread starts the program, waits for it, and starts it again with growing delays when it dies. The same thread
+    does all of it, because the parent-death signal of Linux follows the thread, not the process. Another thread kills
+    the program when it goes silent: it is frozen, or caught in a loop that lets no other thread run.
 
-    Attributes: `is_watched` may be set to False for as long as it is to stand still.
+    Attributes: set `is_watched` to False while the program is meant to stand still.
     """
 
     def __init__(self, program: Program, *, records: Path, logs: Path, silence_s: float = SILENCE_S) -> None:
@@ -63,7 +63,7 @@ class Process:
         self.restarts = 0
         self._program = program
         self._record = records / f"{program.name}.pid"
-        # Re-entrant: a second Ctrl-C kills from a signal handler, maybe while we hold it.
+        # The lock is re-entrant: a second Ctrl-C kills from a signal handler, perhaps while we hold the lock.
         self._lock = threading.RLock()
         self._stopping = threading.Event()
         self._delay_s = _FIRST_DELAY_S
@@ -75,12 +75,12 @@ class Process:
 
     @property
     def pid(self) -> int | None:
-        """The process id; None while it does not run."""
+        """The process id; None while the program does not run."""
         child = self._child
         return child.pid if child else None
 
     def start(self) -> None:
-        """Start the program and return at once; `wait_until` tells when it is ready."""
+        """Start the program and return at once. Use `wait_until` to wait until it is ready."""
         self._stopping.clear()
         self.restarts = 0
         self._delay_s = _FIRST_DELAY_S
@@ -93,7 +93,7 @@ class Process:
         """Wait until `check` no longer raises Unavailable.
 
         Raises:
-            Unavailable: it is not ready in time, or dies again and again; the end of its log is in the message.
+            Unavailable: the program is not ready in time, or keeps dying; the message has the end of its log.
         """
         deadline = time.monotonic() + timeout_s
         pause_s = _FIRST_PAUSE_S
@@ -103,22 +103,22 @@ class Process:
             except Unavailable as error:
                 if time.monotonic() > deadline or self.restarts >= _TRIES_AT_START:
                     raise Unavailable(f"{self.name} did not start: {error}\n{self._log_tail()}") from error
-                # Soon for what is quick, rarely for what is slow: the check itself takes its share of the machine.
+                # Check often at first, then rarely: the check itself uses the machine.
                 time.sleep(pause_s)
                 pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
             else:
                 return
 
     def ask_to_stop(self) -> None:
-        """Ask the program to finish, and start it no more. Returns at once."""
+        """Ask the program to finish, and do not start it again. Returns at once."""
         with self._lock:
             self._stopping.set()
             if self._child:
-                # Popen's own send_signal, so that a number that has been freed is never signalled.
+                # Popen's own send_signal never signals a process id that has been freed.
                 self._child.send_signal(self._program.stop_signal)
 
     def stop(self, timeout_s: float) -> None:
-        """Ask the program to finish and wait for its end; after `timeout_s` kill it."""
+        """Ask the program to finish and wait for its end. Kill it after `timeout_s`."""
         self.ask_to_stop()
         if self._keeper is None:
             return
@@ -131,13 +131,13 @@ class Process:
             self._watcher.stop(_REAPING_S)
 
     def kill(self) -> None:
-        """End the program and what it started, at once. It comes back, unless it has been asked to stop."""
+        """Kill the program and its children at once. It is started again unless it has been asked to stop."""
         with self._lock:
             if self._child:
                 signal_group(self._child.pid, signal.SIGKILL)
 
     def _end_when_silent(self) -> None:
-        """Kill the program whenever it falls silent, until it is to stop."""
+        """Kill the program whenever it goes silent, until it is asked to stop."""
         assert self._watch
         try:
             while not self._stopping.is_set():
@@ -149,7 +149,7 @@ class Process:
             self._watch.close()
 
     def _live_once(self) -> None:
-        """Run the program until it ends, and wait until it may be started again."""
+        """Run the program until it ends, then wait until it may be started again."""
         started = time.monotonic()
         end = self._run_once()
         if self._stopping.is_set():
@@ -161,10 +161,10 @@ class Process:
         self._stopping.wait(delay_s)
 
     def _run_once(self) -> str:
-        """Run the program until it ends; return how it ended."""
+        """Run the program until it ends, and return how it ended."""
         try:
             child = self._spawn()
-        except OSError as error:  # no process, no file, no space: try again, as after a death
+        except OSError as error:  # out of processes, files or space: try again, as after a death
             return str(error)
         if child is None:
             return "asked to stop"
@@ -173,7 +173,7 @@ class Process:
         return f"exit code {exit_code}"
 
     def _spawn(self) -> subprocess.Popen[bytes] | None:
-        """Start the program; None where it is to stop. Under the lock: a stop comes before it, or finds the child."""
+        """Start the program; None if it was asked to stop. With the lock, a stop comes first or finds the child."""
         program = self._program
         with self._lock, self.log_path.open("ab") as output:
             if self._stopping.is_set():
@@ -182,7 +182,7 @@ class Process:
                 self._watch.begin()
             child = subprocess.Popen(  # noqa: S603 - our own command
                 launch_command(program.command, program.death_signal, program.unprivileged),
-                # The children see our environment: their settings are the user's.
+                # The children inherit our environment, because the user's settings apply to them.
                 env={**os.environ, **program.environment, **(self._watch.environment if self._watch else {})},
                 pass_fds=program.files,
                 stdin=subprocess.DEVNULL,
@@ -201,7 +201,7 @@ class Process:
 
     def _forget(self, child: subprocess.Popen[bytes]) -> None:
         with self._lock:
-            # What a killed parent left behind in its group must not work beside its successor.
+            # Children that a killed parent left behind must not work beside its successor.
             signal_group(child.pid, signal.SIGKILL)
             self._child = None
             with suppress(FileNotFoundError):
@@ -216,6 +216,6 @@ class Process:
 def launch_command(
     command: Sequence[str], death_signal: signal.Signals = signal.SIGKILL, unprivileged: Path | None = None
 ) -> list[str]:
-    """Return the command line that runs `command` as long as we live, and not as root where `unprivileged` is given."""
+    """Return the command line that runs `command` while we live; with `unprivileged`, it does not run as root."""
     launcher = [sys.executable, "-I", "-S", str(_LAUNCH)]
     return [*launcher, str(int(death_signal)), str(os.getpid()), str(unprivileged or ""), *command]

@@ -1,20 +1,20 @@
-"""Progress of a start: what is up, and how long it took."""
+"""Report the progress of a start: which parts are up, and how long each took."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Told = Callable[[str, float], None]
-"""Is called with the name of a part that has come up, and the seconds it took."""
+"""A function that gets the name of a part that has come up and the seconds that it took."""
 
 
 def tell_nobody(_name: str, _seconds: float) -> None:
-    """Keep silent."""
+    """Report nothing."""
 
 
 @contextmanager
 def timed(tell: Told, name: str) -> Iterator[None]:
-    """Tell when the block has brought up a part; nothing where it fails."""
+    """Report the part that the block brings up; report nothing if the block fails."""
     began = time.monotonic()
     yield
     tell(name, time.monotonic() - began)

@@ -1,4 +1,4 @@
-"""Which processes of a stack are alive, in files: so that the next start finds what a kill -9 left behind."""
+"""Record a stack's living processes in files, so that the next start finds those that a kill -9 left behind."""
 
 import os
 import signal
@@ -11,21 +11,21 @@ from models.errors import Unavailable
 
 _PATIENCE_S = 5.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-"""Linux only; elsewhere `ps` knows when a process started."""
+"""This exists on Linux only; elsewhere `ps` tells when a process started."""
 
 
 def record(path: Path, pid: int, death_signal: int) -> None:
-    """Write down that `pid` is ours, and which signal ends it together with its children."""
+    """Record that `pid` is ours, and which signal ends it together with its children."""
     path.write_text(f"{pid} {int(death_signal)} {_identity(pid)}")
 
 
 def sweep(directory: Path) -> None:
-    """End every process that is recorded in `directory` and still alive, and forget all records.
+    """End every process that is recorded in `directory` and still alive, and delete all records.
 
-    A process counts as ours only if it started when the recorded one did: its number alone may be somebody else's now.
+    A process counts as ours only if it started when the recorded one did: its id may belong to another process by now.
 
     Raises:
-        Unavailable: one of them cannot be ended.
+        Unavailable: a process does not end.
     """
     for path in sorted(directory.glob("*.pid")):
         pid, death_signal, identity = _read(path)
@@ -35,7 +35,7 @@ def sweep(directory: Path) -> None:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Signal the process and what it started, if any of it is left. Each of our processes leads a group of its own."""
+    """Signal the process and its children, if any are left. Each of our processes leads its own process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
 
@@ -46,7 +46,7 @@ def _end(name: str, pid: int, death_signal: int, identity: str) -> None:
     if not _gone(pid, identity):
         signal_group(pid, signal.SIGKILL)
         if not _gone(pid, identity):
-            raise Unavailable(f"{name} (process {pid}) of an earlier start does not end; kill it and start again")
+            raise Unavailable(f"{name} (process {pid}) from an earlier start does not end; kill it and start again")
     signal_group(pid, signal.SIGKILL)
 
 
@@ -63,12 +63,12 @@ def _read(path: Path) -> tuple[int, int, str]:
     try:
         pid, death_signal, identity = path.read_text().split(" ", 2)
         return int(pid), int(death_signal), identity
-    except ValueError:  # the kill came while the record was written
+    except ValueError:  # we were killed while we wrote the record
         return 0, 0, ""
 
 
 def _identity(pid: int) -> str:
-    """Tell one process from every other that ever had its number: when it started. Empty where it has ended."""
+    """Return when a process started, which tells it from others with the same id. Empty if it has ended."""
     if _BOOT.exists():
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

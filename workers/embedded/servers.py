@@ -1,4 +1,4 @@
-"""A real Postgres and a real Valkey, as children of ours."""
+"""Run a real Postgres and a real Valkey as child processes."""
 
 import secrets
 import shutil
@@ -24,7 +24,7 @@ _BUILTIN_LOCALE_SINCE = 17
 
 
 class Server:
-    """A server program with the address it answers at."""
+    """A server program and its address."""
 
     def __init__(self, program: Program, home: Home, url: str, check: Callable[[str], object]) -> None:
         self.url = url
@@ -35,7 +35,7 @@ class Server:
         """Start the server and return when it answers.
 
         Raises:
-            Unavailable: it does not answer in time; the end of its log is in the message.
+            Unavailable: the server does not answer in time; the message has the end of its log.
         """
         self.process.start()
         self.process.wait_until(lambda: self._check(self.url), timeout_s=_START_TIMEOUT_S)
@@ -46,12 +46,12 @@ class Server:
 
 
 def postgres(home: Home) -> Server:
-    """Return this home's Postgres, its data directory made where there is none. `url` is the superuser's."""
+    """Return this home's Postgres, and make its data directory if there is none. `url` is the superuser's."""
     folder, data = postgres_folder(), home.path / "postgres"
     if not data.exists():
         _initdb(folder, data, home)
-    # Nobody holds it: we have the directory's lock, and ended what was left. Its process number may be somebody
-    # else's after a reboot, which Postgres would take for itself.
+    # No server uses it: we hold the directory's lock, and have ended what was left. After a reboot its process id may
+    # belong to another process, which Postgres would take for a running server.
     (data / "postmaster.pid").unlink(missing_ok=True)
     port = free_port()
     options = {
@@ -59,12 +59,12 @@ def postgres(home: Home) -> Server:
         "port": port,
         "unix_socket_directories": "",
         "max_connections": _MAX_CONNECTIONS,
-        # What else it logs of an error are rows and statements, with what users have written in them.
+        # At other levels it also logs the rows and statements of an error, which contain what users have written.
         "log_error_verbosity": "terse",
         "log_min_error_statement": "panic",
     }
     if home.ephemeral:
-        options["fsync"] = "off"  # survives kill -9; only a crash of the machine would need it
+        options["fsync"] = "off"  # data survives kill -9 without it; only a crash of the machine needs it
     else:
         # New tables have no statistics. Until autovacuum gathers them, a turn reads all turns of its tenant.
         options["autovacuum_naptime"] = "15s"
@@ -86,7 +86,7 @@ def redis(home: Home) -> Server:
     data, port = home.path / "redis", free_port()
     data.mkdir(mode=0o700, exist_ok=True)
     config = home.path / "redis.conf"
-    # In a file, because a command line is readable by everybody.
+    # The configuration is in a file, because everybody can read a command line.
     write_private(
         config,
         f"bind 127.0.0.1\nport {port}\nrequirepass {home.secrets.redis}\ndir {_quoted(data)}\n"
@@ -97,7 +97,7 @@ def redis(home: Home) -> Server:
 
 
 def free_port() -> int:
-    """Return a port of this machine that is free now, below those that outgoing connections get."""
+    """Return a port of this machine that is free now, below the range for outgoing connections."""
     while not is_free(port := _LOWEST_PORT + secrets.randbelow(_PORTS)):
         pass
     return port
@@ -106,7 +106,7 @@ def free_port() -> int:
 def is_free(port: int) -> bool:
     """Return whether a server could listen at this port now."""
     with socket.socket() as probe:
-        # As servers do: what a server that has ended left in TIME_WAIT is in nobody's way.
+        # Servers set this too, so that connections in TIME_WAIT of an ended server do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -116,7 +116,7 @@ def is_free(port: int) -> bool:
 
 
 def _initdb(folder: Path, data: Path, home: Home) -> None:
-    """Make a data directory, whole or not at all: it gets its name when it is ready."""
+    """Make a data directory, completely or not at all: it gets its name when it is ready."""
     nursery = home.path / "postgres.new"
     shutil.rmtree(nursery, ignore_errors=True)
     nursery.mkdir(mode=0o700)
@@ -134,7 +134,7 @@ def _initdb(folder: Path, data: Path, home: Home) -> None:
 
 
 def _locale(folder: Path) -> list[str]:
-    """Choose a locale that sorts alike on every machine; Postgres 17 brought one that also knows all letters."""
+    """Choose a locale that sorts the same on every machine. Postgres 17 added one that also knows all letters."""
     command = [str(folder / "postgres"), "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own
     if int(version.split()[2].split(".")[0]) < _BUILTIN_LOCALE_SINCE:

@@ -1,4 +1,4 @@
-"""Everything in one command: Postgres, Valkey, the API, the workers, beat; up together, down together."""
+"""Start and stop the whole service together: Postgres, Valkey, the API, the workers and beat."""
 
 import json
 import os
@@ -31,19 +31,18 @@ _FINISH_TIMEOUT_S = 30.0
 _PROBE_TIMEOUT_S = 3.0
 _BACKLOG = 2048
 """Connections that may wait for a web server."""
-# Flower's API refuses whoever has not logged in, unless told otherwise. Here it listens to this machine only, and
-# changes nothing.
+# By default Flower's API refuses requests without a login. Here it listens on this machine only, and changes nothing.
 _FLOWER_SETTINGS = {"TURNLOOM_TASK_EVENTS": "true", "FLOWER_UNAUTHENTICATED_API": "true"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackOptions:
-    """The parts of a stack."""
+    """The choice of a stack's parts."""
 
     data_dir: Path | None = Path(".turnloom")
-    """Where data is kept; None: in a temporary directory that is removed at the end."""
+    """Directory for the data; None means a temporary directory that is removed at the end."""
     port: int = 8000
-    """Where the API answers; 0 chooses a free one."""
+    """Port of the API; 0 chooses a free one."""
     webs: int = 1
     """Web servers, which share one socket."""
     planners: int = 1
@@ -51,13 +50,13 @@ class StackOptions:
     tool_workers: int = 2
     """Worker processes for `tools.io`."""
     flower_port: int | None = None
-    """Where Flower answers; 0 chooses a free port, None leaves Flower out."""
+    """Port of Flower; 0 chooses a free one, None leaves Flower out."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further environment variables for the processes."""
 
 
 class Servers:
-    """Postgres and Valkey with our database in it. A URL given takes the place of a server.
+    """Postgres with our database, and Valkey. A server whose URL is given is used as it is, and not started.
 
     Attributes: `home`; `postgres` and `redis`, None where a URL was given; `database_url` (the application's role),
     `owner_url` (the role that migrates), `redis_url`.
@@ -86,7 +85,7 @@ class Servers:
             raise
 
     def close(self) -> None:
-        """Stop the servers, Valkey first, and give the directory back."""
+        """Stop the servers, Valkey first, and release the directory."""
         for server in (self.redis, self.postgres):
             if server:
                 server.stop()
@@ -118,7 +117,7 @@ class Stack:
     """
 
     def __init__(self, options: StackOptions, told: Told = tell_nobody) -> None:
-        """`told` hears of each part that comes up."""
+        """`told` is called for each part that comes up."""
         self.options = options
         self._told = told
         self.processes: dict[str, Process] = {}
@@ -146,7 +145,7 @@ class Stack:
         self.close()
 
     def close(self) -> None:
-        """Let every process finish what it runs, then stop the servers. Leaves no process and no pid file."""
+        """Let every process finish its work, then stop the servers. Leaves no process and no pid file."""
         self.closing = True
         deadline = time.monotonic() + _FINISH_TIMEOUT_S
         for process in self.processes.values():
@@ -159,13 +158,13 @@ class Stack:
         self.servers.close()
 
     def hurry(self) -> None:
-        """While `close` waits: let nothing finish. May be called from a signal handler."""
+        """While `close` waits, kill the processes instead. May be called from a signal handler."""
         for process in self.processes.values():
             process.kill()
 
     @property
     def database_url(self) -> str:
-        """Postgres, as the application's role."""
+        """URL of Postgres for the application's role."""
         return self.servers.database_url
 
     @property
@@ -175,7 +174,7 @@ class Stack:
 
     @property
     def environment_file(self) -> Path:
-        """What a shell sources to let further commands use this stack."""
+        """The file that a shell sources so that its commands use this stack."""
         return self.servers.home.environment_file
 
     @property
@@ -212,7 +211,7 @@ class Stack:
         }
         with timed(self._told, "the database's tables"):
             self._migrate()
-        # It outlives every web server: whoever connects while none of them runs is answered by the next one.
+        # The socket outlives every web server: the next one answers clients that connect while none runs.
         self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
         for program in self._programs(self._socket.fileno(), flower_port):
             process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
@@ -226,12 +225,12 @@ class Stack:
         self.servers.home.publish(Access(self.url, self.dev_key), {**self.environment, **reached})
 
     def _wait_for(self, process: str, part: str, url: str) -> None:
-        # One client for all looks: it reads the authorities of the whole machine when it is made.
+        # One client serves all checks: making one reads all of the machine's certificate authorities.
         with timed(self._told, part), httpx2.Client(timeout=_PROBE_TIMEOUT_S) as http:
             self.processes[process].wait_until(partial(_check_ready, http, url), timeout_s=_READY_TIMEOUT_S)
 
     def _migrate(self) -> None:
-        """Bring the database up to date, in a process that has this stack's settings."""
+        """Bring the database up to date, in a process with this stack's settings."""
         done = subprocess.run(  # noqa: S603 - our own command
             launch_command([sys.executable, "-m", "workers.cli", "migrate", "--with-dev-key"]),
             env={**os.environ, **self.environment, "TURNLOOM_OWNER_DATABASE_URL": self.servers.owner_url},
@@ -243,7 +242,7 @@ class Stack:
             raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
 
     def _programs(self, listening: int, flower_port: int | None) -> list[Program]:
-        """Return what runs beside the servers; `listening` is the number of the socket of the API."""
+        """Return the programs that run beside the servers. `listening` is the file number of the API's socket."""
         placement = self.environment.get("TURNLOOM_PLACEMENT", settings().placement)
         threads = queues_of_threads(self.options.planners, self.options.tool_workers, cast("Placement", placement))
         commands = {

@@ -1,23 +1,23 @@
-"""Watch whether a program lives: it says so every few seconds, in the words of sd_notify(3), to a socket of its own."""
+"""Watch whether a program lives. It reports so every few seconds to its own socket, by the protocol of sd_notify(3)."""
 
 import secrets
 import socket
 import sys
 
 SILENCE_S = 15.0
-"""A program that has said nothing for so long no longer answers."""
+"""A program that has reported nothing for this long counts as silent."""
 _SLICE_S = 0.5
 
 
 class Watch:
-    """The socket that one program tells that it lives. Linux alone knows sockets without a path."""
+    """The socket that receives one program's reports. Only Linux has sockets without a path."""
 
     def __init__(self, name: str, silence_s: float) -> None:
         self.environment: dict[str, str] = {}
-        """Tells the program where to say it."""
+        """Variables that tell the program where to report."""
         self._slices = round(silence_s / _SLICE_S)
         self._silent: int | None = None
-        """Slices without a word since the last one; None before the first."""
+        """Slices of time without a report since the last one; None before the first report."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.settimeout(_SLICE_S)
         if sys.platform == "linux":
@@ -26,13 +26,13 @@ class Watch:
             self.environment = {"NOTIFY_SOCKET": f"@{address}"}
 
     def begin(self) -> None:
-        """Await the first word of a new process, however long its start takes."""
+        """Await the first report of a new process, however long its start takes."""
         self._silent = None
 
     def is_silent(self) -> bool:
-        """Wait for a moment; True where the program has spoken before and says nothing for too long.
+        """Wait for a moment. Return True if the program has reported before and is now silent for too long.
 
-        Only time that we wait counts: if we are frozen ourselves, its words lie in the socket.
+        Only time that we wait counts: if we are frozen ourselves, its reports wait in the socket.
         """
         try:
             self._socket.recv(256)
@@ -44,5 +44,5 @@ class Watch:
         return (self._silent or 0) >= self._slices
 
     def close(self) -> None:
-        """Hear no more."""
+        """Close the socket."""
         self._socket.close()
