@@ -14,7 +14,7 @@ from models.contracts.turn import Mode
 from models.errors import NotFound
 from models.runtime.settings import Placement, settings
 from planner.memory.slots import Slot, check_slots
-from planner.plan.validation import Limits
+from planner.plan.validation import PlanLimits
 from planner.profile_files import read_file
 
 
@@ -96,9 +96,9 @@ class AgentProfile(Contract):
         return f"agents/{self.name}@{self.version}{self._digest and '+'}{self._digest}"
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> PlanLimits:
         """The bounds of a plan for this agent: its own, and the deployment's limit on steps."""
-        return Limits(settings().plan_max_steps, self.max_depth, self.max_fan_out, self.slots)
+        return PlanLimits(settings().plan_max_steps, self.max_depth, self.max_fan_out, self.slots)
 
     @model_validator(mode="after")
     def mode_is_allowed(self) -> Self:

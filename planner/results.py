@@ -25,7 +25,7 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
+class RecalledResult:
     """A result from an earlier turn of the conversation that still holds."""
 
     tool: str

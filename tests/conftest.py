@@ -27,7 +27,7 @@ from models.runtime.settings import settings
 from models.schema.migration import upgrade
 from models.schema.roles import OWNER_ROLE
 from workers.broker.app import app
-from workers.embedded import Servers, Stack, StackOptions
+from workers.embedded import EmbeddedServers, Stack, StackOptions
 
 hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
 hypothesis.settings.load_profile("patient")
@@ -68,11 +68,11 @@ def clean_environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def servers(clean_environment: None) -> Iterator[Servers]:
+def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
     """One Postgres and one Valkey for the whole run; the database `turnloom` in it is the migrated template."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", _memory())
-        started = Servers(None)
+        started = EmbeddedServers(None)
     app.conf.update(broker_url=started.redis_url)
     try:
         upgrade(started.owner_url)
@@ -82,7 +82,7 @@ def servers(clean_environment: None) -> Iterator[Servers]:
 
 
 @pytest.fixture
-def database(servers: Servers, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def database(servers: EmbeddedServers, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A migrated, empty database of this test's own; the settings name it. Yields the application's URL."""
     with new_database(servers, monkeypatch) as url:
         yield url
@@ -95,7 +95,7 @@ _KEPT = 2
 
 
 @contextmanager
-def new_database(servers: Servers, patch: pytest.MonkeyPatch) -> Iterator[str]:
+def new_database(servers: EmbeddedServers, patch: pytest.MonkeyPatch) -> Iterator[str]:
     """Make a migrated, empty database, and let the settings name it while the block runs."""
     assert servers.postgres
     name = f"test_{uuid4().hex}"
@@ -113,7 +113,7 @@ def new_database(servers: Servers, patch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
-def redis_url(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def redis_url(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An empty Valkey; the settings name it."""
     with Redis.from_url(servers.redis_url) as client:
         client.flushall()

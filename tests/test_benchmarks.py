@@ -21,10 +21,10 @@ from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, perc
 from benchmarks.recording import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
 from benchmarks.waves import waves
-from planner.plan.validation import Limits, validate
+from planner.plan.validation import PlanLimits, validate
 from tests.factories import running_turn, step
 from tools.registry import load_registry
-from workers.embedded import Servers
+from workers.embedded import EmbeddedServers
 
 SHAPES = {
     "N": n_shape(),
@@ -67,7 +67,7 @@ def door(status: int, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_every_measured_plan_is_one_that_the_door_takes(shape: Shape):
     """A shape is a valid plan, its waves hold each step once, and they are never shorter than the critical path."""
-    plan = validate(shape.plan, load_registry(["sim"]), Limits(200, None, None))
+    plan = validate(shape.plan, load_registry(["sim"]), PlanLimits(200, None, None))
 
     assert len(plan.steps) == len(shape.needs)
     assert sorted(step for wave in waves(shape.needs) for step in wave) == sorted(shape.needs)
@@ -232,7 +232,7 @@ def test_a_feeder_begins_a_turn_for_each_that_has_ended():
     assert (len(open_turns), most, len(latencies_s)) == (10, 3, 10)
 
 
-def test_a_filled_ledger_holds_copies_of_a_turn(servers: Servers, database: str):
+def test_a_filled_ledger_holds_copies_of_a_turn(servers: EmbeddedServers, database: str):
     """Each copy is a turn of its own conversation, with the plan, steps and events of the turn that was done."""
     turn = running_turn(step("a"), step("b", "a"))
     assert servers.postgres

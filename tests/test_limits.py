@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -82,6 +83,17 @@ def test_a_class_docstring_names_the_thing():
     ]
 
     assert [place for place, word in classes if word in QUESTION_WORDS] == []
+
+
+def test_no_two_public_classes_share_a_name():
+    """A name says which class is meant, without its module."""
+    modules = defaultdict(list)
+    for path in _modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules[node.name].append(str(path.relative_to(ROOT)))
+
+    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
 
 
 def test_no_module_is_a_drawer():

@@ -20,9 +20,9 @@ from benchmarks.server_counters import ServerCounters
 from benchmarks.ways import by_stream
 from models.runtime.settings import Settings
 from planner.llm.openai import OpenAIModel, connect
-from planner.llm.protocol import Message
+from planner.llm.protocol import PromptMessage
 from tests.facts import wait_for
-from workers.embedded import Servers
+from workers.embedded import EmbeddedServers
 from workers.embedded.servers import free_port, is_free
 
 
@@ -126,7 +126,7 @@ def endpoint() -> Iterator[OpenAIModel]:
 @pytest.mark.parametrize("plan", ["chat", "one"])
 def test_the_endpoint_writes_the_plan_that_is_named(endpoint: OpenAIModel, plan: str):
     """Streamed or not, the text is the same; the pieces of a stream are the whole of it, and tokens are counted."""
-    messages: list[Message] = [{"role": "user", "content": f'"Please do {plan} as abc"'}]
+    messages: list[PromptMessage] = [{"role": "user", "content": f'"Please do {plan} as abc"'}]
     schema = {"type": "object", "properties": {"steps": {"type": "array"}}}
     pieces: list[str] = []
 
@@ -153,7 +153,7 @@ def test_the_peers_need_nothing_of_ours():
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
-def test_servers_count_what_a_turn_costs_them(servers: Servers, database: str):
+def test_servers_count_what_a_turn_costs_them(servers: EmbeddedServers, database: str):
     """A commit that writes is told from a transaction that reads, and each command of Valkey is counted."""
     assert servers.postgres
     assert servers.redis

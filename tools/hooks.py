@@ -49,7 +49,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class HookRecord:
     """A record of a hook that vetoed or failed."""
 
     hook: str
@@ -59,7 +59,7 @@ class Note:
     """The reason of the veto, or the name of the exception."""
 
 
-OnNote = Callable[[Note], None]
+OnNote = Callable[[HookRecord], None]
 """Called with each note to record."""
 
 
@@ -116,7 +116,7 @@ def consult(
 
 def _ask(
     hook: Hook, point: Point, told: tuple[object, ...], accept: Callable[[Any], Subject | Veto]
-) -> tuple[Subject | Veto | None, Note | None]:
+) -> tuple[Subject | Veto | None, HookRecord | None]:
     try:
         said = hook.function(*told)
         accepted = None if said is None else accept(said)
@@ -126,14 +126,14 @@ def _ask(
         # Log the frames only: the text of a foreign exception may contain the conversation.
         frames = "".join(traceback.format_tb(error.__traceback__))
         log.error("hook.failed", hook=hook.name, point=point, error=type(error).__name__, frames=frames)
-        return None, Note(hook.name, point, "failed", type(error).__name__)
+        return None, HookRecord(hook.name, point, "failed", type(error).__name__)
     if not isinstance(accepted, Veto):
         return accepted, None
     log.info("hook.vetoed", hook=hook.name, point=point)
-    return accepted, Note(hook.name, point, "vetoed", accepted.reason)
+    return accepted, HookRecord(hook.name, point, "vetoed", accepted.reason)
 
 
-def _tell(on_note: OnNote, note: Note) -> None:
+def _tell(on_note: OnNote, note: HookRecord) -> None:
     try:
         on_note(note)
     except Exception:  # noqa: BLE001 - the call may have taken effect: it must not seem to have failed

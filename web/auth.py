@@ -12,7 +12,7 @@ from models.contracts.turn import Scope
 from models.errors import PolicyDenied, Unauthorized
 from models.ledger import keys
 from models.ledger.keys import Caller
-from models.runtime.ttl_cache import Remembered
+from models.runtime.ttl_cache import TtlCache
 from web import gate
 
 P = ParamSpec("P")
@@ -27,9 +27,7 @@ class KnownKeys:
     """The keys seen lately. A revoked key works for five more seconds at most. Unknown keys are not cached."""
 
     def __init__(self) -> None:
-        self._callers: Remembered[bytes, Caller] = Remembered(
-            _ask, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED
-        )
+        self._callers: TtlCache[bytes, Caller] = TtlCache(_ask, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
 
     def recognise(self, plain: str) -> Caller | None:
         """Return the caller that a key stands for; None for an unknown or revoked key."""

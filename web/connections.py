@@ -26,7 +26,7 @@ _TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """The limits for clients. The times say how long a client may keep us waiting."""
 
     header_s: float
@@ -41,10 +41,10 @@ class Limits:
     """Addresses that may have any number of connections."""
 
 
-class Connection:
+class ClientConnection:
     """A client's socket, which closes when the client keeps us waiting for too long."""
 
-    def __init__(self, client: socket.socket, limits: Limits) -> None:
+    def __init__(self, client: socket.socket, limits: ConnectionLimits) -> None:
         self._client = client
         self._limits = limits
         self._phase: Literal["idle", "header", "body", "late"] = "idle"
@@ -151,7 +151,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
     def run(self) -> None:
         """Serve until gunicorn stops this worker."""
         self._limits = _read_limits()
-        self._silent: dict[Connection, None] = {}
+        self._silent: dict[ClientConnection, None] = {}
         """Connections that we await a request from, the longest wait first."""
         self._held: Counter[str] = Counter()
         places: int = self.cfg.worker_connections
@@ -180,7 +180,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no annotations
             oldest = next(iter(self._silent))
             del self._silent[oldest]
             oldest.hang_up()
-        connection = Connection(client, self._limits)
+        connection = ClientConnection(client, self._limits)
         self._held[address] += 1
         self._silent[connection] = None
         try:
@@ -223,11 +223,11 @@ def _address(peer: Any) -> str:
     return "::1" if host.is_loopback else str(ip_network((host, 64), strict=False))
 
 
-def _read_limits() -> Limits:
+def _read_limits() -> ConnectionLimits:
     from models.runtime.settings import settings  # noqa: PLC0415 - the main process imports nothing of ours
 
     ours = settings()
-    return Limits(
+    return ConnectionLimits(
         header_s=ours.api_header_timeout_s,
         body_s=ours.api_body_timeout_s,
         idle_s=ours.api_idle_timeout_s,

@@ -23,7 +23,7 @@ from models.errors import Invalid, PolicyDenied
 from models.ledger import integrations
 from models.ledger import users as ledger
 from models.ledger.integrations import Account
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 from models.runtime.logging import log
 from tools.http.addresses import check_url
 from web.auth import caller, requires
@@ -158,7 +158,7 @@ def _load(db: Transaction, user_id: str) -> UserView:
     return _view(found, integrations.accounts_of(db, caller().tenant_id, user_id))
 
 
-def _view(found: User, accounts: list[Account]) -> UserView:
+def _view(found: DirectoryUser, accounts: list[Account]) -> UserView:
     return UserView.model_validate(
         {
             "id": found.id,

@@ -17,7 +17,7 @@ from models.runtime.batching import Gatherer
 from models.runtime.crash_points import reach
 from models.runtime.logging import log
 from workers.broker.app import QUEUES
-from workers.broker.messages import Message, write
+from workers.broker.messages import TaskMessage, write
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
 """What publishing fails with when the broker is out."""
@@ -73,25 +73,25 @@ def send(task: str, turn_id: UUID, *arguments: int | str, queue: str) -> None:
 
 
 @lru_cache
-def _dispatcher() -> Gatherer[Message]:
+def _dispatcher() -> Gatherer[TaskMessage]:
     return Gatherer("dispatcher", _send_all)
 
 
 os.register_at_fork(after_in_child=_dispatcher.cache_clear)
 
 
-def _send_all(messages: Sequence[Message]) -> None:
+def _send_all(messages: Sequence[TaskMessage]) -> None:
     try:
         publish(messages)
     except PUBLISH_ERRORS as error:
         log.warning("dispatch.failed", messages=len(messages), task=messages[0].task, error=type(error).__name__)
 
 
-def _message(task: str, turn_id: UUID, *arguments: int | str, queue: str) -> Message:
-    return Message(task, (str(turn_id), *arguments), queue, argsrepr=str(turn_id))
+def _message(task: str, turn_id: UUID, *arguments: int | str, queue: str) -> TaskMessage:
+    return TaskMessage(task, (str(turn_id), *arguments), queue, argsrepr=str(turn_id))
 
 
-def publish(messages: Sequence[Message]) -> None:
+def publish(messages: Sequence[TaskMessage]) -> None:
     """Send messages, in one command for each queue.
 
     Raises:

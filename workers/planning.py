@@ -24,7 +24,7 @@ from models.runtime.logging import configure_logging, log
 from models.runtime.settings import Placement
 from planner.agents import AgentProfile
 from planner.draft.context import PlanningContext
-from planner.draft.drafting import Draft, draft
+from planner.draft.drafting import PlanDraft, draft
 from planner.llm.metering import Meter
 from planner.memory.slot_state import shown
 from planner.plan.expansion import StandIn, stand_in
@@ -44,7 +44,7 @@ from workers.turns.direct_replies import answer_at_once
 from workers.turns.early_reads import EarlyReads
 from workers.turns.early_steps import EarlySteps, HeldSteps
 from workers.turns.llm_slots import Claiming, llm_slots
-from workers.turns.new_plans import Origin, new_plan, placement_of
+from workers.turns.new_plans import PlanOrigin, new_plan, placement_of
 from workers.turns.planning_context import recall
 from workers.turns.postponement import postpone
 from workers.turns.process_parts import registry, tailored, warm_up
@@ -139,7 +139,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
     tools = registry().allowed(agent.tools)
     if turn.submitted_plan is not None:
         plan = validate(turn.submitted_plan, tools, agent.limits)
-        return _go_on(turn, agent, meter, plan, Origin("caller", {"agent": agent.source}))
+        return _go_on(turn, agent, meter, plan, PlanOrigin("caller", {"agent": agent.source}))
     offered = offer(turn, tools)
     recalled = recall(turn, agent, offered.tools)
     context = know(turn, replace(recalled, unavailable=offered.unavailable), meter)
@@ -150,7 +150,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
         if isinstance(drafted, _Failure):
             return _go_without(turn, context, meter, drafted, early)
         plan, trace = drafted
-        return _go_on(turn, agent, meter, plan, Origin("llm", trace), early)
+        return _go_on(turn, agent, meter, plan, PlanOrigin("llm", trace), early)
 
 
 def _early(turn: ClaimedTurn, context: PlanningContext) -> AbstractContextManager[Early]:
@@ -211,7 +211,7 @@ def _go_without(
         used = [*failure.trace.get("prompts", ()), standing.source]
         trace = {**failure.trace, "prompts": used, "failure": reason_of(failure.error)}
         plan = standing.plan
-        return _go_on(turn, context.agent, meter, plan, Origin("playbook", trace), early)
+        return _go_on(turn, context.agent, meter, plan, PlanOrigin("playbook", trace), early)
     if isinstance(early, EarlyReads):
         early.keep()
     if isinstance(failure.error, Unavailable) and postpone(turn.id, turn.attempt, failure.error):
@@ -233,7 +233,7 @@ def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
 
 
 def _go_on(
-    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: Origin, early: Early | None = None
+    turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: PlanOrigin, early: Early | None = None
 ) -> _Own | None:
     """Record the plan over what has started; then send what is ready, or answer where no step is open."""
     placement = placement_of(agent)
@@ -271,7 +271,7 @@ def _wanted(placement: Placement) -> Wanted:
     return Wanted([], queue, take, mixed=False)
 
 
-def _trace(context: PlanningContext, drafted: Draft) -> dict[str, Any]:
+def _trace(context: PlanningContext, drafted: PlanDraft) -> dict[str, Any]:
     prompts, lesson = list(drafted.prompts), context.lesson
     trace = {"agent": context.agent.source, "llm": drafted.model, "prompts": prompts, "repaired": drafted.repaired}
     return trace | ({"lesson": lesson.model_dump(mode="json")} if lesson else {})

@@ -23,7 +23,7 @@ from models.connections.database import Transaction, statement, transaction
 from models.connections.redis import announce, queue_lengths
 from models.errors import Unavailable
 from models.ledger import approvals, control, recovery, workers
-from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, OpenStep
+from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, UnfinishedStep
 from models.runtime.crash_points import reach
 from models.runtime.daemon import Daemon
 from models.runtime.logging import log
@@ -151,7 +151,7 @@ def _apart(turn_id: UUID) -> Iterator[None]:
         log.exception("turn.not_recovered", turn_id=str(turn_id))
 
 
-def _nodes(steps: Iterable[OpenStep]) -> list[Node]:
+def _nodes(steps: Iterable[UnfinishedStep]) -> list[Node]:
     return [Node(s.id, () if s.is_pinned else s.needs, s.queue, s.tool, s.effect, s.inline, s.limit_ms) for s in steps]
 
 

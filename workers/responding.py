@@ -31,7 +31,7 @@ from planner.reply.aggregation import STEP, aggregated, aggregation
 from planner.reply.apologies import apology
 from planner.reply.reply_input import Outcome
 from planner.reply.responder import asks_llm, compose
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 from tools.context import ToolContext
 from tools.runner import run
 from workers.broker.app import app
@@ -216,7 +216,7 @@ def _outcome(
         bound=bound,
         steps=steps,
         slots=slots,
-        remembered=[Remembered(**entry) for entry in material.memory],
+        remembered=[RecalledResult(**entry) for entry in material.memory],
         history=[Exchange(**exchange) for exchange in material.history],
         tools=registry(),
         user=material.person,

@@ -18,7 +18,7 @@ from benchmarks.drivers.orders import Order, serve
 from workers import dispatch
 from workers.broker.app import RoadTask
 from workers.broker.app import app as engine
-from workers.broker.messages import Message
+from workers.broker.messages import TaskMessage
 
 _URL = os.environ["REDIS_URL"]
 _OURS = os.environ["MESSAGES"] == "ours"
@@ -62,7 +62,7 @@ async def _drive(order: Order) -> list[float]:
 
 def _publish(turn_id: str) -> None:
     if _OURS:
-        dispatch.publish([Message("noop", (turn_id, [["step"]], 1, 1), _QUEUE, f"{turn_id} step")])
+        dispatch.publish([TaskMessage("noop", (turn_id, [["step"]], 1, 1), _QUEUE, f"{turn_id} step")])
     else:
         noop.si(turn_id, [["step"]], 1, 1).apply_async(queue=_QUEUE)
 

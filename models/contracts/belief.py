@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from models.contracts.knowledge import TRUST, Fact, Item, Rule, Value
+from models.contracts.knowledge import TRUST, AttributeFact, Item, Rule, Value
 
 _NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
 _CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")
@@ -22,7 +22,7 @@ class Belief:
     subject: str
     attribute: str
     rule: Rule
-    facts: tuple[Fact, ...]
+    facts: tuple[AttributeFact, ...]
     """Every source, those of the believed value first."""
 
     @property
@@ -31,13 +31,13 @@ class Belief:
         return None if self.rule == "unresolved" else self.facts[0].value
 
 
-def believe(facts: Iterable[Fact]) -> Belief:
+def believe(facts: Iterable[AttributeFact]) -> Belief:
     """Decide between the values that sources give one attribute.
 
     The first of these criteria that differs decides: the number of independent origins, the trust of the best of them,
     the date of the newest. An origin's date is the one that it gives, otherwise the time when we learned of it.
     """
-    sides: dict[str, list[Fact]] = defaultdict(list)
+    sides: dict[str, list[AttributeFact]] = defaultdict(list)
     for fact in sorted(facts, key=later, reverse=True):
         sides[comparable(fact.value)].append(fact)
     ranked = sorted(sides.items(), key=lambda side: (_weight(side[1]), side[0]), reverse=True)
@@ -68,7 +68,7 @@ def later(item: Item) -> tuple[Any, ...]:
     return source.at, TRUST.index(source.trust), source.turn, source.step, text
 
 
-def _weight(side: Iterable[Fact]) -> tuple[Any, ...]:
+def _weight(side: Iterable[AttributeFact]) -> tuple[Any, ...]:
     """Return the weight of one side of a contradiction, in the order of `_CRITERIA`."""
     sources = [fact.source for fact in side]
     origins = {source.origin for source in sources}

@@ -43,7 +43,7 @@ class OpenStep:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldTurn:
     """A queued turn that is first in its conversation and is not yet handed to the planners."""
 
     due_at: datetime
@@ -79,7 +79,7 @@ class Facts:
     """The longest time that a lease lasts after a living holder has renewed it."""
     earlier: tuple[UUID, TurnStatus] | None
     """The conversation's active turn, if this one waits for it."""
-    held: Held | None
+    held: HeldTurn | None
     """None: it is not held."""
     postponed: Postponed | None
     """None: it is not postponed."""

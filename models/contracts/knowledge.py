@@ -28,7 +28,7 @@ Value = Annotated[str, Field(max_length=1_000)] | bool | int | FiniteFloat
 Confidence = Annotated[float, Field(ge=0, le=1)]
 
 
-class Link(Contract):
+class EntityLink(Contract):
     """A relationship from the thing that a finding is about to another one."""
 
     kind: Word
@@ -49,7 +49,7 @@ class Finding(Contract):
     """What people call it. The same type and name, whatever the case and the accents, is the same entity."""
     attributes: dict[Word, Value] = Field(default_factory=dict, max_length=30)
     """One value each."""
-    links: list[Link] = Field(default_factory=list, max_length=50)
+    links: list[EntityLink] = Field(default_factory=list, max_length=50)
     path: str = Field("", max_length=200)
     """Where in the result this stands, such as `days[0]`; empty for the whole."""
     origin: str | None = Field(None, max_length=200)
@@ -60,7 +60,7 @@ class Finding(Contract):
     confidence: Confidence = 1.0
 
 
-class Source(Contract):
+class Provenance(Contract):
     """The origin of an item."""
 
     turn: str
@@ -83,11 +83,11 @@ class Entity(Contract):
     """Made of type and name, such as `city:kyoto`."""
     type: str
     name: str
-    source: Source
+    source: Provenance
     """Its last mention."""
 
 
-class Fact(Contract):
+class AttributeFact(Contract):
     """One value of an attribute, as one source says it."""
 
     subject: str
@@ -95,7 +95,7 @@ class Fact(Contract):
     attribute: str
     value: Value
     confidence: Confidence
-    source: Source
+    source: Provenance
 
 
 class Relationship(Contract):
@@ -106,7 +106,7 @@ class Relationship(Contract):
     end: str
     attributes: dict[str, Value]
     confidence: Confidence
-    source: Source
+    source: Provenance
 
 
 class Hypothesis(Contract):
@@ -119,7 +119,7 @@ class Hypothesis(Contract):
     """Ids of the entities that speak for it."""
     contradicts: list[str]
     """Ids of the entities that speak against it."""
-    source: Source
+    source: Provenance
 
 
 class Lesson(Contract):
@@ -135,7 +135,7 @@ class Lesson(Contract):
     """Language model, prompts, and the faults of its answer."""
 
 
-Item = Entity | Fact | Relationship | Hypothesis
+Item = Entity | AttributeFact | Relationship | Hypothesis
 
 
 class ItemKey(NamedTuple):
@@ -150,7 +150,7 @@ class FactView(Contract):
 
     value: Value
     confidence: Confidence
-    source: Source
+    source: Provenance
 
 
 class AttributeView(Contract):
@@ -174,7 +174,7 @@ class RelationshipView(Contract):
     attributes: dict[str, Value]
     confidence: Confidence
     score: float
-    source: Source
+    source: Provenance
 
 
 class EntityView(Contract):
@@ -185,7 +185,7 @@ class EntityView(Contract):
     name: str
     score: float
     """Relevance to the last message times recency, from 0 to 1."""
-    source: Source
+    source: Provenance
     """Its last mention."""
     attributes: list[AttributeView]
     relationships: list[RelationshipView]

@@ -20,7 +20,7 @@ from models.tables.steps import IS_WAITING, StepRow
 
 
 @dataclass(frozen=True)
-class Request:
+class ApprovalRequest:
     """A call that needs a person's approval."""
 
     step_id: str
@@ -32,7 +32,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApprovalAnswer:
     """The ledger's answer to a request for approval."""
 
     verdict: Literal["approved", "asked", "closed", "fenced"]
@@ -53,7 +53,7 @@ class Decided:
     events: list[Event]
 
 
-def ask(db: psycopg.Connection, turn_id: UUID, request: Request, timeout: timedelta) -> Answer:
+def ask(db: psycopg.Connection, turn_id: UUID, request: ApprovalRequest, timeout: timedelta) -> ApprovalAnswer:
     """Ask whether a call is approved with these arguments; if it is not, park its step under its fence."""
     row = db.execute(
         "SELECT hot.ask_approval(%s, %s, %s, %s, %s, %s, %s)",
@@ -68,7 +68,7 @@ def ask(db: psycopg.Connection, turn_id: UUID, request: Request, timeout: timede
         ),
     ).fetchone()
     assert row is not None
-    return Answer(row[0]["verdict"], read_events(row[0]["events"]))
+    return ApprovalAnswer(row[0]["verdict"], read_events(row[0]["events"]))
 
 
 def delay(

@@ -29,7 +29,7 @@ class Interval(NamedTuple):
         return self.starts < other.ends and other.starts < self.ends
 
 
-class Event(NamedTuple):
+class CalendarEvent(NamedTuple):
     """An event in a calendar."""
 
     uid: str
@@ -57,7 +57,7 @@ def busy(db: Session, tenant_id: UUID, user_id: str, window: Interval, but: str 
     return [Interval(starts, ends) for starts, ends in db.execute(query)]
 
 
-def put_event(db: Session, tenant_id: UUID, user_id: str, event: Event, status: str = "confirmed") -> None:
+def put_event(db: Session, tenant_id: UUID, user_id: str, event: CalendarEvent, status: str = "confirmed") -> None:
     """Put an event into a user's calendar. It replaces the event with the same uid."""
     values = {"starts": event.at.starts, "ends": event.at.ends, "title": event.title, "status": status}
     new = insert(CalendarEventRow).values(tenant_id=tenant_id, id=new_id(), user_id=user_id, uid=event.uid, **values)

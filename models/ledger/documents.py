@@ -47,7 +47,7 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class PassageHit:
     """A passage as a search finds it."""
 
     document: str
@@ -138,16 +138,16 @@ def check_language(db: Session, language: str) -> None:
         raise Invalid(f"there is no language {language!r}; there are: {', '.join(known)}")
 
 
-def search(db: Session, tenant_id: UUID, query: str, limit: int) -> list[Passage]:
+def search(db: Session, tenant_id: UUID, query: str, limit: int) -> list[PassageHit]:
     """Return the passages that match the query best, the best first."""
     owner = owner_of(db, tenant_id)
     languages = db.scalars(select(DocumentRow.language).where(DocumentRow.tenant_id == owner).distinct())
-    found: list[Passage] = []
+    found: list[PassageHit] = []
     for language in sorted(languages):
         terms = list(db.scalars(_TERMS, {"language": language, "query": query}))
         if terms:
             best = _best(owner, language, terms).limit(limit).cte("best")
-            found += [Passage(**row) for row in db.execute(_shown(owner, best)).mappings()]
+            found += [PassageHit(**row) for row in db.execute(_shown(owner, best)).mappings()]
     return sorted(found, key=lambda passage: -passage.score)[:limit]
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models.contracts.cause import Facts, Held, OpenStep, Postponed
+from models.contracts.cause import Facts, HeldTurn, OpenStep, Postponed
 from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import TurnStatus
 from models.ledger import backlog, workers
@@ -84,11 +84,11 @@ def _earlier(db: Session, turn: TurnRow) -> tuple[UUID, TurnStatus] | None:
     return (found.id, cast("TurnStatus", found.status)) if found else None
 
 
-def _held(db: Session, turn: TurnRow) -> Held | None:
+def _held(db: Session, turn: TurnRow) -> HeldTurn | None:
     if turn.due_at is None or turn.sent_at is not None:
         return None
     window = settings().tenant_window
-    return Held(turn.due_at, turn.settles_at, backlog.count_handed_out(db, turn.tenant_id), window)
+    return HeldTurn(turn.due_at, turn.settles_at, backlog.count_handed_out(db, turn.tenant_id), window)
 
 
 def _at_work(db: Session, turn: TurnRow) -> int:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from models.ledger.inventory import Guest, Hotel, Quote, Stay, free_rooms
+from models.ledger.inventory import Guest, Quote, StayRequest, TenantHotel, free_rooms
 from models.tables.hotel import HoldRow
 
 VALID_MINUTES = 30
@@ -28,7 +28,7 @@ class Hold:
     expires_at: datetime
 
 
-def take(db: Session, guest: Guest, hotel: Hotel, stay: Stay, quote: Quote, key: str) -> Hold | None:
+def take(db: Session, guest: Guest, hotel: TenantHotel, stay: StayRequest, quote: Quote, key: str) -> Hold | None:
     """Hold a room, or renew the hold, under the call's idempotency key. None: it is sold out, and nothing changes.
 
     A second call for the same hotel waits until the first has committed or rolled back, and only then counts. So the
@@ -61,18 +61,18 @@ def take(db: Session, guest: Guest, hotel: Hotel, stay: Stay, quote: Quote, key:
     return _hold(db.scalars(put, execution_options={"populate_existing": True}).one())
 
 
-def find(db: Session, guest: Guest, hotel: Hotel, key: str) -> Hold | None:
+def find(db: Session, guest: Guest, hotel: TenantHotel, key: str) -> Hold | None:
     """Return a conversation's hold at a hotel, if the call with this key made it and it has not expired."""
     query = select(HoldRow).where(*_at(guest, hotel), HoldRow.conversation_id == guest.conversation_id)
     row = db.scalar(query.where(HoldRow.key == key, HoldRow.expires_at > _NOW))
     return None if row is None else _hold(row)
 
 
-def _at(guest: Guest, hotel: Hotel) -> tuple[ColumnElement[bool], ...]:
+def _at(guest: Guest, hotel: TenantHotel) -> tuple[ColumnElement[bool], ...]:
     return HoldRow.tenant_id == guest.tenant_id, HoldRow.hotel_id == hotel.id
 
 
-def _hotel_lock(guest: Guest, hotel: Hotel) -> ColumnElement[int]:
+def _hotel_lock(guest: Guest, hotel: TenantHotel) -> ColumnElement[int]:
     return func.hashtextextended(f"hold|{guest.tenant_id}|{hotel.id}", 0)
 
 

@@ -46,7 +46,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class UserAccess:
     """A user's permissions and accounts, as tools see them."""
 
     scopes: frozenset[str]
@@ -65,11 +65,11 @@ class Rotated:
     """Accounts whose secret none of the keys can decrypt: their users must connect them again."""
 
 
-NO_ACCESS = Access(scopes=frozenset(), accounts={})
+NO_ACCESS = UserAccess(scopes=frozenset(), accounts={})
 """The access of users who are not in the directory."""
 
 
-def access_of(db: Session, tenant_id: UUID, user_id: str) -> Access:
+def access_of(db: Session, tenant_id: UUID, user_id: str) -> UserAccess:
     """Return what a user allows tools to do; nothing if the tenant has no such user."""
     query = (
         select(UserRow.scopes, AccountRow)
@@ -81,7 +81,7 @@ def access_of(db: Session, tenant_id: UUID, user_id: str) -> Access:
     if not rows:
         return NO_ACCESS
     accounts = {row.integration: _account(row) for _, row in rows if row is not None}
-    return Access(scopes=frozenset(rows[0][0]), accounts=accounts)
+    return UserAccess(scopes=frozenset(rows[0][0]), accounts=accounts)
 
 
 def accounts_of(db: Session, tenant_id: UUID, user_id: str) -> list[Account]:

@@ -23,7 +23,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Catalogue:
+class HotelCatalogue:
     """A hotel's rooms, boards and rates, as rows."""
 
     hotel: Record
@@ -35,7 +35,7 @@ class Catalogue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hotel:
+class TenantHotel:
     """A hotel as a tenant sees it."""
 
     owner: UUID
@@ -70,13 +70,13 @@ class RoomType:
         """Codes of its amenities and kinds of beds."""
         return frozenset([*self.amenities, *(bed["kind"] for bed in self.beds)])
 
-    def sleeps_all(self, stay: "Stay") -> bool:
+    def sleeps_all(self, stay: "StayRequest") -> bool:
         """Whether there is a bed for everybody."""
         return self.sleeps is None or self.sleeps >= stay.adults + stay.children
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stay:
+class StayRequest:
     """The guests and dates of a requested stay."""
 
     check_in: date
@@ -163,7 +163,7 @@ _QUOTES = text(f"""
 _FREE_ROOMS = text(f"WITH {_FREE} SELECT rooms FROM free WHERE code = :room_type")  # noqa: S608 - the same
 
 
-def hotels_of(db: Session, tenant_id: UUID) -> list[Hotel]:
+def hotels_of(db: Session, tenant_id: UUID) -> list[TenantHotel]:
     """Return a tenant's hotels by id; if it has none, those of everyone."""
     rate = select(RateRow.rate_code, RateRow.currency).distinct()
     rate = rate.where(RateRow.tenant_id == HotelRow.tenant_id, RateRow.hotel_id == HotelRow.id)
@@ -180,7 +180,7 @@ def hotels_of(db: Session, tenant_id: UUID) -> list[Hotel]:
     return [hotel for hotel in found if hotel.owner == tenant_id] or found
 
 
-def room_types(db: Session, hotel: Hotel) -> list[RoomType]:
+def room_types(db: Session, hotel: TenantHotel) -> list[RoomType]:
     """Return a hotel's room types by code."""
     query = select(RoomTypeRow).where(RoomTypeRow.tenant_id == hotel.owner, RoomTypeRow.hotel_id == hotel.id)
     return [
@@ -196,19 +196,19 @@ def room_types(db: Session, hotel: Hotel) -> list[RoomType]:
     ]
 
 
-def quotes(db: Session, guest: Guest, hotel: Hotel, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
+def quotes(db: Session, guest: Guest, hotel: TenantHotel, stay: StayRequest, rate_codes: Sequence[str]) -> list[Quote]:
     """Return the quotes for a stay at these rates, the lowest price first, whether or not a room is free."""
     given = {"adults": stay.adults, "children": stay.children, "rate_codes": list(rate_codes)}
     rows = db.execute(_QUOTES, _place(guest, hotel, stay) | given)
     return [Quote(**row) for row in rows.mappings()]
 
 
-def free_rooms(db: Session, guest: Guest, hotel: Hotel, stay: Stay, room_type: str) -> int:
+def free_rooms(db: Session, guest: Guest, hotel: TenantHotel, stay: StayRequest, room_type: str) -> int:
     """Return how many rooms of a type are free in every night of a stay; 0 or less: sold out."""
     return db.scalar(_FREE_ROOMS, _place(guest, hotel, stay) | {"room_type": room_type}) or 0
 
 
-def load(db: Session, tenant_id: UUID | None, catalogue: Catalogue) -> bool:
+def load(db: Session, tenant_id: UUID | None, catalogue: HotelCatalogue) -> bool:
     """Replace a hotel's catalogue; False if it is the same. Holds stay.
 
     Without a tenant it is everyone's. The hotel's own row is written first: another load of the same hotel waits for
@@ -238,8 +238,8 @@ def load(db: Session, tenant_id: UUID | None, catalogue: Catalogue) -> bool:
     return True
 
 
-def _hotel(row: HotelRow, rates: Mapping[str, str] | None) -> Hotel:
-    return Hotel(
+def _hotel(row: HotelRow, rates: Mapping[str, str] | None) -> TenantHotel:
+    return TenantHotel(
         owner=row.tenant_id,
         id=row.id,
         name=row.name,
@@ -253,6 +253,6 @@ def _hotel(row: HotelRow, rates: Mapping[str, str] | None) -> Hotel:
     )
 
 
-def _place(guest: Guest, hotel: Hotel, stay: Stay) -> dict[str, Any]:
+def _place(guest: Guest, hotel: TenantHotel, stay: StayRequest) -> dict[str, Any]:
     asks = {"tenant": guest.tenant_id, "conversation": guest.conversation_id}
     return asks | {"owner": hotel.owner, "hotel": hotel.id, "check_in": stay.check_in, "check_out": stay.check_out}

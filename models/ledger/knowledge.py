@@ -9,14 +9,14 @@ from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.contracts.knowledge import Entity, Fact, Hypothesis, Item, ItemKey, Lesson, Relationship
+from models.contracts.knowledge import AttributeFact, Entity, Hypothesis, Item, ItemKey, Lesson, Relationship
 from models.ledger.turns import ClaimedTurn
 from models.tables.knowledge import KnowledgeRow
 from models.tables.turns import TurnRow
 
 _SHAPES: dict[str, type[Item]] = {
     "entity": Entity,
-    "fact": Fact,
+    "fact": AttributeFact,
     "relationship": Relationship,
     "hypothesis": Hypothesis,
 }

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from models.errors import Conflict, NotFound
 from models.ledger import calendars
-from models.ledger.calendars import Event, Interval
+from models.ledger.calendars import CalendarEvent, Interval
 from models.runtime.ids import new_id
 from models.tables.meetings import MeetingSessionRow
 
@@ -152,7 +152,7 @@ def hold(
         if calendars.busy(db, session.tenant_id, user_id, chosen, but=session.uid):
             raise Conflict("that time has been taken meanwhile")
     for user_id in session.users:
-        calendars.put_event(db, session.tenant_id, user_id, Event(session.uid, chosen, title), status="held")
+        calendars.put_event(db, session.tenant_id, user_id, CalendarEvent(session.uid, chosen, title), status="held")
     row = _locked(db, session.tenant_id, session.id)
     row.status, row.confirm_key, row.fence = "confirming", key, row.fence + 1
     row.starts, row.ends = chosen

@@ -10,7 +10,7 @@ from models.tables.documents import NoteRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class StoredNote:
     """A note and its source."""
 
     text: str
@@ -19,14 +19,14 @@ class Note:
     """A document or a URL."""
 
 
-def take(db: Session, tenant_id: UUID, conversation_id: str, key: str, note: Note) -> None:
+def take(db: Session, tenant_id: UUID, conversation_id: str, key: str, note: StoredNote) -> None:
     """Store a note, unless the key has one."""
     row = {"text": note.text, "about": note.about, "source": note.source}
     new = insert(NoteRow).values(tenant_id=tenant_id, conversation_id=conversation_id, key=key, **row)
     db.execute(new.on_conflict_do_nothing())
 
 
-def find(db: Session, tenant_id: UUID, key: str) -> Note | None:
+def find(db: Session, tenant_id: UUID, key: str) -> StoredNote | None:
     """Return the note under a key; None if there is none."""
     row = db.get(NoteRow, (tenant_id, key))
-    return None if row is None else Note(text=row.text, about=row.about, source=row.source)
+    return None if row is None else StoredNote(text=row.text, about=row.about, source=row.source)

@@ -16,7 +16,7 @@ from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Over
 from models.ledger import overrides
 from models.runtime.logging import log
 from models.runtime.settings import settings
-from models.runtime.ttl_cache import Remembered
+from models.runtime.ttl_cache import TtlCache
 
 _FRESH_S, _KEPT_S = 2.0, 4.0
 _REMEMBERED = 1_000
@@ -63,7 +63,7 @@ def _look(tenant_id: UUID, before: _Known | None) -> _Known:
     return before if before and before.stand == stand else _Known(stand, _read(tenant_id, stand))
 
 
-_known: Remembered[UUID, _Known] = Remembered(_look, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
+_known: TtlCache[UUID, _Known] = TtlCache(_look, fresh_s=_FRESH_S, kept_s=_KEPT_S, at_most=_REMEMBERED)
 
 
 def _stand(tenant_id: UUID) -> _Stand:

@@ -33,7 +33,7 @@ class LostTurn:
 
 
 @dataclass(frozen=True)
-class OpenStep:
+class UnfinishedStep:
     """A step that is not final."""
 
     id: str
@@ -57,7 +57,7 @@ class Reclaimed:
     placement: str
     max_parallel: int | None
     """Steps that may run at the same time."""
-    steps: list[OpenStep]
+    steps: list[UnfinishedStep]
     respond: int | None
     """The turn's fence for the reply, if no step is left to run."""
     events: list[Event]
@@ -140,7 +140,7 @@ def reclaim(
     found = cast("dict[str, Any] | None", db.scalar(query, arguments))
     if found is None:
         return None
-    steps = [OpenStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
+    steps = [UnfinishedStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
     return Reclaimed(
         generation=found["generation"],
         placement=found["placement"],

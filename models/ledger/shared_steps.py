@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from models.ledger.steps import Advance, Claim, FinishedStep, Holder, Wanted, read_advance, read_claim
+from models.ledger.steps import Advance, FinishedStep, Holder, StepClaim, Wanted, read_advance, read_claim
 
 
 class Looking(NamedTuple):
@@ -28,7 +28,7 @@ class Advancing(NamedTuple):
     holder: Holder
 
 
-def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[Claim | None]:
+def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[StepClaim | None]:
     """Look at the lanes of several messages."""
     wanted = [{"turn": str(each.turn_id), "lanes": each.lanes, "generation": each.generation} for each in asked]
     rows = db.execute(

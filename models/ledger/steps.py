@@ -70,7 +70,7 @@ class ClaimedLane:
 
 
 @dataclass(frozen=True)
-class Claim:
+class StepClaim:
     """The result of claiming the next step of each lane of a message."""
 
     verdict: Verdict
@@ -175,7 +175,7 @@ class Wanted:
 
 def claim(
     db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder
-) -> Claim:
+) -> StepClaim:
     """Claim the next step of each lane."""
     row = db.execute(
         "SELECT hot.claim_lanes(%s, %s, %s, %s, %s)",
@@ -186,7 +186,7 @@ def claim(
     return read_claim(row[0])
 
 
-def look(db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
+def look(db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> StepClaim | None:
     """Look at the next steps of lanes without claiming them, if they are reads that allow this; None: claim them."""
     query = "SELECT hot.look(%s, %s, %s)"
     row = db.execute(query, (turn_id, Jsonb(lanes), generation), prepare=True).fetchone()
@@ -253,14 +253,14 @@ def read_lanes(entries: list[dict[str, Any]]) -> list[ClaimedLane]:
     ]
 
 
-def read_claim(found: dict[str, Any]) -> Claim:
+def read_claim(found: dict[str, Any]) -> StepClaim:
     """Read the result of `hot.claim_lanes` or `hot.look`."""
     if found["verdict"] != "claimed":
-        return Claim(found["verdict"], [], None, 0.0, [])
+        return StepClaim(found["verdict"], [], None, 0.0, [])
     turn = found["turn"]
     facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
     events = read_events(found["events"]) if "events" in found else []
-    return Claim("claimed", read_lanes(found["claimed"]), facts, found["at"], events)
+    return StepClaim("claimed", read_lanes(found["claimed"]), facts, found["at"], events)
 
 
 def of_turn(db: Session, turn_id: UUID) -> list[StepRow]:

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\s,;()<>\"]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class DirectoryUser:
     """A user of a tenant's directory."""
 
     id: str
@@ -38,7 +38,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class UserConnection:
     """Two users who know each other."""
 
     id: UUID
@@ -51,7 +51,7 @@ class Connection:
 class Contact:
     """A user whom another user knows."""
 
-    user: User
+    user: DirectoryUser
     connection_id: UUID
     is_active: bool
 
@@ -63,13 +63,13 @@ def put_user(db: Session, tenant_id: UUID, user_id: str, profile: Profile) -> No
     db.execute(new.on_conflict_do_update(index_elements=[UserRow.tenant_id, UserRow.id], set_=values))
 
 
-def find_user(db: Session, tenant_id: UUID, user_id: str) -> User | None:
+def find_user(db: Session, tenant_id: UUID, user_id: str) -> DirectoryUser | None:
     """Return a user; None if the tenant has no user with that id."""
     row = db.scalar(_of(tenant_id, user_id))
     return None if row is None else _user(row)
 
 
-def get_user(db: Session, tenant_id: UUID, user_id: str) -> User:
+def get_user(db: Session, tenant_id: UUID, user_id: str) -> DirectoryUser:
     """Return a user.
 
     Raises:
@@ -81,7 +81,7 @@ def get_user(db: Session, tenant_id: UUID, user_id: str) -> User:
     return found
 
 
-def listed(db: Session, tenant_id: UUID, after: str, limit: int) -> list[User]:
+def listed(db: Session, tenant_id: UUID, after: str, limit: int) -> list[DirectoryUser]:
     """Return users by id, those after `after`; the empty text comes before all."""
     place = collate(UserRow.id, "C")
     query = select(UserRow).where(UserRow.tenant_id == tenant_id, place > after).order_by(place).limit(limit)
@@ -106,7 +106,7 @@ def revoke(db: Session, tenant_id: UUID, user_id: str, scopes: Iterable[str]) ->
     return _regrant(db, tenant_id, user_id, lambda held: held - set(scopes))
 
 
-def connect(db: Session, tenant_id: UUID, one: str, other: str, status: ConnectionStatus = "active") -> Connection:
+def connect(db: Session, tenant_id: UUID, one: str, other: str, status: ConnectionStatus = "active") -> UserConnection:
     """Connect two users, or make their connection inactive. The connection keeps its id.
 
     Raises:
@@ -121,7 +121,7 @@ def connect(db: Session, tenant_id: UUID, one: str, other: str, status: Connecti
     new = insert(ConnectionRow).values(tenant_id=tenant_id, id=new_id(), a_id=a_id, b_id=b_id, status=status)
     pair = [ConnectionRow.tenant_id, ConnectionRow.a_id, ConnectionRow.b_id]
     put = new.on_conflict_do_update(index_elements=pair, set_={"status": status}).returning(ConnectionRow.id)
-    return Connection(id=db.scalars(put).one(), users=(a_id, b_id), is_active=status == "active")
+    return UserConnection(id=db.scalars(put).one(), users=(a_id, b_id), is_active=status == "active")
 
 
 def connections_of(db: Session, tenant_id: UUID, user_id: str) -> list[Contact]:
@@ -195,8 +195,8 @@ def _other(user_id: str) -> ColumnElement[str]:
     return case((ConnectionRow.a_id == user_id, ConnectionRow.b_id), else_=ConnectionRow.a_id)
 
 
-def _user(row: UserRow) -> User:
-    return User(
+def _user(row: UserRow) -> DirectoryUser:
+    return DirectoryUser(
         id=row.id,
         name=row.name,
         email=row.email,

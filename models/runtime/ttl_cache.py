@@ -16,7 +16,7 @@ class _Kept(NamedTuple, Generic[Value]):
     value: Value
 
 
-class Remembered(Generic[Key, Value]):
+class TtlCache(Generic[Key, Value]):
     """Recently seen values, by key, for any number of threads: one thread looks a value up for all that want it.
 
     After `fresh_s` a value is looked up again. Meanwhile the other threads get the old one until it is `kept_s` old.

@@ -10,11 +10,11 @@ from models.contracts.plan import Plan, Step
 from models.contracts.turn import Again, Mode
 from planner.agents import AgentProfile
 from planner.draft.prompts import Prompts, Rendered, shipped
-from planner.llm.protocol import Message
+from planner.llm.protocol import PromptMessage
 from planner.memory.slot_state import shown
 from planner.plan.phases import kept
 from planner.plan.playbooks import NO_PLAYBOOKS, Playbooks
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 from tools.registry import Registry
 
 
@@ -53,7 +53,7 @@ class PlanningContext:
     """A summary of the turns before `history`."""
     slots: Mapping[str, Any] = field(default_factory=dict)
     """Slots that the conversation has settled so far."""
-    memory: Sequence[Remembered] = ()
+    memory: Sequence[RecalledResult] = ()
     """Results of earlier turns that still hold, newest first."""
     knowledge: Mapping[str, Any] = field(default_factory=dict)
     """The part of the knowledge graph that matters for the message, in mode `adaptive`."""
@@ -106,9 +106,9 @@ def _standing(context: PlanningContext) -> list[Step]:
     return kept(context.last, ran, context.contradicted) if context.last else []
 
 
-def history_messages(history: Sequence[Exchange], prompts: Prompts) -> list[Message]:
+def history_messages(history: Sequence[Exchange], prompts: Prompts) -> list[PromptMessage]:
     """Return earlier turns as messages of a prompt."""
-    messages: list[Message] = []
+    messages: list[PromptMessage] = []
     for exchange in history:
         messages.append({"role": "user", "content": prompts.render("planning/past", message=exchange.message).text})
         messages.append({"role": "assistant", "content": exchange.reply})

@@ -21,13 +21,13 @@ from planner.draft.packing import packed
 from planner.draft.prompts import Prompts, Rendered
 from planner.draft.written_steps import OnStep, PlanReader
 from planner.llm.decoding import decode
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from planner.llm.schema import json_text_arguments, plan_schema
 from planner.memory.slot_state import slot_schemas
 from planner.plan.expansion import Expansion, expand
 from planner.plan.phases import with_kept
 from planner.plan.revision import effects_again, steps_before, without_repeats
-from planner.plan.validation import Limits, validate
+from planner.plan.validation import PlanLimits, validate
 from planner.reply.sentence_stream import direct_sentences
 from planner.results import StepOutcome
 from planner.voice import voice
@@ -35,7 +35,7 @@ from tools.registry import Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PlanDraft:
     """The result of planning."""
 
     plan: Plan | None
@@ -71,7 +71,7 @@ def draft(
     on_step: OnStep | None = None,
     on_refused: Callable[[], None] | None = None,
     on_delta: OnDelta | None = None,
-) -> Draft:
+) -> PlanDraft:
     """Ask for a plan and check it. If it has faults, show them all and ask once more.
 
     `on_step` gets each step of the first answer while the model writes. `on_refused` is called if that answer is
@@ -91,7 +91,7 @@ def draft(
     if on_refused is not None:
         on_refused()
     repair = context.prompts.render("planning/repair", faults=first.faults)
-    again: list[Message] = [
+    again: list[PromptMessage] = [
         *messages,
         {"role": "assistant", "content": first.generation.text or "(nothing)"},
         {"role": "user", "content": repair.text},
@@ -101,7 +101,7 @@ def draft(
     return _drafted(second, usage, (*prompts, repair.source), repaired=True)
 
 
-def planning_messages(context: PlanningContext) -> tuple[list[Message], tuple[str, ...]]:
+def planning_messages(context: PlanningContext) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a planning call, and `name@version` of its parts.
 
     The parts that change least come first, so that a provider's prompt cache serves them. The same context gives the
@@ -150,7 +150,7 @@ def _planning_rules(rules: _Rules) -> Sequence[Rendered]:
     return text, *parts
 
 
-def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta | None) -> Draft:
+def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta | None) -> PlanDraft:
     spoken, parts = voice(context.agent, context.prompts, context.user)
     messages, prompts = _messages(context, [context.prompts.render("system/direct", **spoken), *parts])
     sentences = direct_sentences(context, on_delta or (lambda _: None))
@@ -164,14 +164,14 @@ def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta
     return _drafted(_Judged(generation, plan, faults), generation.usage, prompts, repaired=False)
 
 
-def _messages(context: PlanningContext, system: Sequence[Rendered]) -> tuple[list[Message], tuple[str, ...]]:
+def _messages(context: PlanningContext, system: Sequence[Rendered]) -> tuple[list[PromptMessage], tuple[str, ...]]:
     context = packed(context)
     past = history_messages(context.history, context.prompts)
     asked = context.prompts.render(
         "planning/message", message=context.message, user=context.user, now=context.now, mode=context.mode
     )
     parts = [*system, *known(context), asked, *_revision(context)]
-    messages: list[Message] = [
+    messages: list[PromptMessage] = [
         {"role": "system", "content": system[0].text},
         *past,
         {"role": "user", "content": "\n".join(part.text for part in parts[len(system) :])},
@@ -215,7 +215,7 @@ def _describe(tool: Tool, result_of: str) -> dict[str, Any]:
 def _ask(
     context: PlanningContext,
     llm: LanguageModel,
-    messages: list[Message],
+    messages: list[PromptMessage],
     purpose: Purpose,
     end: float,
     on_step: OnStep | None,
@@ -230,7 +230,7 @@ def _ask(
     return llm.stream(messages, reader, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
 
 
-def _limits(context: PlanningContext) -> Limits:
+def _limits(context: PlanningContext) -> PlanLimits:
     limits = context.agent.limits
     return replace(limits, max_steps=1) if context.mode == "react" else limits
 
@@ -265,8 +265,8 @@ def _plan_in(generation: Generation, context: PlanningContext, expansion: Expans
     return plan
 
 
-def _drafted(judged: _Judged, usage: Usage, prompts: tuple[str, ...], *, repaired: bool) -> Draft:
-    return Draft(
+def _drafted(judged: _Judged, usage: Usage, prompts: tuple[str, ...], *, repaired: bool) -> PlanDraft:
+    return PlanDraft(
         plan=judged.plan,
         faults=judged.faults,
         text=judged.generation.text,

@@ -16,7 +16,7 @@ from typing import Any
 
 from planner.agents import AgentProfile
 from planner.draft.context import Exchange, PlanningContext
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 
 VERBATIM = 16
 """If there are more exchanges than this, older ones are summarised, and at most half as many are kept word for word."""
@@ -114,7 +114,7 @@ def _exchanges(context: PlanningContext) -> Iterator[_Candidate]:
         yield _Candidate("history", place, history_tokens([exchange]), score)
 
 
-def _entries(memory: Sequence[Remembered], wanted: frozenset[str]) -> Iterator[_Candidate]:
+def _entries(memory: Sequence[RecalledResult], wanted: frozenset[str]) -> Iterator[_Candidate]:
     for place, entry in enumerate(memory):
         shown = entry.shown()
         relevance = _overlap(wanted, json.dumps(shown, ensure_ascii=False, default=str))

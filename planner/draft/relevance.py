@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from models.contracts.knowledge import Entity, Fact, Hypothesis, Item, ItemKey, Relationship, Source
+from models.contracts.knowledge import AttributeFact, Entity, Hypothesis, Item, ItemKey, Provenance, Relationship
 from planner.memory.knowledge import Knowledge, key_of, word
 
 HALF_LIFE = timedelta(hours=24)
@@ -56,7 +56,7 @@ def score(knowledge: Knowledge, goal: str, now: datetime) -> Scores:
     return Scores({key: (FLOOR + (1 - FLOOR) * relevance[key]) * decay(source, now) for key, source in items})
 
 
-def decay(source: Source, now: datetime) -> float:
+def decay(source: Provenance, now: datetime) -> float:
     """Return the share of a score that age leaves: half after each half-life."""
     return float(0.5 ** (max(now - source.at, timedelta()) / HALF_LIFE))
 
@@ -156,7 +156,7 @@ def _split(text: str) -> list[str]:
     return [one[:-1] if len(one) > 3 and one.endswith("s") else one for one in found]
 
 
-def _facts(knowledge: Knowledge) -> dict[str, list[Fact]]:
+def _facts(knowledge: Knowledge) -> dict[str, list[AttributeFact]]:
     return {
         subject: [fact for belief in attributes.values() for fact in belief.facts]
         for subject, attributes in knowledge.beliefs.items()

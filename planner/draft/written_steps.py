@@ -17,7 +17,7 @@ from models.errors import InvalidPlan
 from planner.llm.decoding import check_storable, decode_step
 from planner.plan.expansion import Expansion
 from planner.plan.phases import is_later
-from planner.plan.validation import Limits, validate_next
+from planner.plan.validation import PlanLimits, validate_next
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class PlanReader:
     """Takes the pieces of an answer, and tells of each step that is complete."""
 
     def __init__(
-        self, on_step: OnStep, expansion: Expansion, limits: Limits, done: Mapping[str, Step] | None = None
+        self, on_step: OnStep, expansion: Expansion, limits: PlanLimits, done: Mapping[str, Step] | None = None
     ) -> None:
         """`expansion`: that of the plan. `done`: the steps of earlier revisions, which never run again."""
         self._on_step = on_step

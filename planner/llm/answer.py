@@ -9,7 +9,7 @@ from models.contracts.turn import Usage
 from planner.llm.protocol import FinishReason, Generation
 
 
-class Answer:
+class Completion:
     """One answer of a language model while it arrives."""
 
     def __init__(self, model: str, cost: float | None) -> None:

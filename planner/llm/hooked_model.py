@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from models.contracts.turn import Usage
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from planner.llm.wrapper import Wrapping
 from tools.hooks import OnNote, Veto, consult, hooks, storable
 
@@ -16,7 +16,7 @@ class ModelCall:
     """A call of a language model. A hook may change all but what it is for."""
 
     purpose: Purpose
-    messages: tuple[Message, ...]
+    messages: tuple[PromptMessage, ...]
     model: str | None
     """None: the default language model."""
     schema: dict[str, Any] | None
@@ -41,7 +41,7 @@ class HookedModel(Wrapping):
 
     def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         *,
         purpose: Purpose,
         model: str | None = None,
@@ -54,7 +54,7 @@ class HookedModel(Wrapping):
 
     def stream(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         on_delta: OnDelta,
         *,
         purpose: Purpose,

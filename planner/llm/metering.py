@@ -8,7 +8,7 @@ from typing import Any
 from models.contracts.usage import Allowance, LlmCall
 from models.errors import Unavailable
 from planner.llm.prices import cost_of
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from planner.llm.wrapper import Wrapping
 
 _MEANT = {"day": "the budget of the day", "conversation": "the conversation's budget", "turn": "the message's budget"}
@@ -32,7 +32,7 @@ class Meter(Wrapping):
 
     def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         *,
         purpose: Purpose,
         model: str | None = None,
@@ -52,7 +52,7 @@ class Meter(Wrapping):
 
     def stream(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         on_delta: OnDelta,
         *,
         purpose: Purpose,

@@ -23,10 +23,10 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from models.errors import Unavailable
 from models.runtime.settings import Settings
-from planner.llm.answer import Answer
+from planner.llm.answer import Completion
 from planner.llm.errors import status_error, unavailable
 from planner.llm.forms import Form, Forms, next_form, request_fields
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta, Purpose
+from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from planner.llm.transport import KeptConnections
 
 _CONNECT_S = 5.0
@@ -94,7 +94,7 @@ class OpenAIModel:
 
     def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         *,
         purpose: Purpose,  # noqa: ARG002 - for those who count, or look on
         model: str | None = None,
@@ -106,7 +106,7 @@ class OpenAIModel:
 
     def stream(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         on_delta: OnDelta,
         *,
         purpose: Purpose,  # noqa: ARG002 - for those who count, or look on
@@ -151,7 +151,7 @@ class OpenAIModel:
         return self._try(request, end)
 
     def _whole(self, body: dict[str, Any], until: float) -> Generation:
-        answer = Answer(body["model"], self._cost)
+        answer = Completion(body["model"], self._cost)
         try:
             with closing(self._send(body, until)) as response:
                 response.read()
@@ -161,7 +161,7 @@ class OpenAIModel:
         return answer.finished()
 
     def _pieces(self, on_delta: OnDelta, body: dict[str, Any], until: float) -> Generation:
-        answer = Answer(body["model"], self._cost)
+        answer = Completion(body["model"], self._cost)
         for chunk in self._chunks(body, until, answer):
             if piece := answer.take(chunk):
                 on_delta(piece)
@@ -170,7 +170,7 @@ class OpenAIModel:
             raise httpx2.RemoteProtocolError("the stream ended before it began")
         return generation
 
-    def _chunks(self, body: dict[str, Any], until: float, answer: Answer) -> Iterator[object]:
+    def _chunks(self, body: dict[str, Any], until: float, answer: Completion) -> Iterator[object]:
         """Yield the chunks of a stream. One that breaks after the first words ends early; before them it raises."""
         try:
             response = self._send(body, until)
@@ -201,7 +201,7 @@ class OpenAIModel:
             raise status_error(response)
         return response
 
-    def _body(self, messages: Sequence[Message], model: str | None) -> dict[str, Any]:
+    def _body(self, messages: Sequence[PromptMessage], model: str | None) -> dict[str, Any]:
         return {
             "model": model or self._config.llm_model,
             "messages": list(messages),

@@ -18,7 +18,7 @@ _VERSION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _MILLION = 1_000_000
 
 
-class Price(Contract):
+class LlmPrice(Contract):
     """The price of a language model, in US dollars per million tokens."""
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
@@ -27,7 +27,7 @@ class Price(Contract):
     completion: float = Field(ge=0, allow_inf_nan=False)
 
 
-_PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price])
+_PRICES: TypeAdapter[dict[str, LlmPrice]] = TypeAdapter(dict[str, LlmPrice])
 
 
 def cost_of(model: str, usage: Usage) -> float | None:
@@ -41,7 +41,7 @@ def cost_of(model: str, usage: Usage) -> float | None:
     return spent / _MILLION
 
 
-def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
+def find_price(model: str, prices: Mapping[str, LlmPrice]) -> LlmPrice | None:
     """Return the price under a model's name, or its name without a version, or the longest beginning of it."""
     beginnings = (name for name in prices if name.endswith("*") and model.startswith(name[:-1]))
     names = (model, _VERSION.sub("", model), max(beginnings, key=len, default=""))
@@ -49,7 +49,7 @@ def find_price(model: str, prices: Mapping[str, Price]) -> Price | None:
 
 
 @lru_cache
-def _prices(given: str | None) -> Mapping[str, Price]:
+def _prices(given: str | None) -> Mapping[str, LlmPrice]:
     """Return the prices; the shipped ones where others cannot be read: no turn fails for that."""
     try:
         return load_prices(given)
@@ -58,7 +58,7 @@ def _prices(given: str | None) -> Mapping[str, Price]:
         return load_prices(None)
 
 
-def load_prices(given: str | None) -> Mapping[str, Price]:
+def load_prices(given: str | None) -> Mapping[str, LlmPrice]:
     """Return the shipped prices with others over them: a JSON object, or the path of a file, YAML or JSON.
 
     Raises:
@@ -71,7 +71,7 @@ def load_prices(given: str | None) -> Mapping[str, Price]:
     return prices | _read(given if given.lstrip().startswith("{") else Path(given).read_text("utf-8"))
 
 
-def _read(text: str) -> dict[str, Price]:
+def _read(text: str) -> dict[str, LlmPrice]:
     try:
         return _PRICES.validate_python(yaml.safe_load(text))
     except yaml.YAMLError as error:

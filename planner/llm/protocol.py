@@ -17,7 +17,7 @@ OnDelta = Callable[[str], None]
 """Takes the next piece of a text as it is written."""
 
 
-class Message(TypedDict):
+class PromptMessage(TypedDict):
     """One message of a prompt."""
 
     role: Literal["system", "user", "assistant"]
@@ -57,7 +57,7 @@ class LanguageModel(Protocol):
 
     def generate(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         *,
         purpose: Purpose,
         model: str | None = None,
@@ -68,7 +68,7 @@ class LanguageModel(Protocol):
 
     def stream(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PromptMessage],
         on_delta: OnDelta,
         *,
         purpose: Purpose,

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from models.contracts.base import Contract
-from models.contracts.knowledge import Confidence, Finding, Link, Name, Value, Word
+from models.contracts.knowledge import Confidence, EntityLink, Finding, Name, Value, Word
 from models.errors import InvalidPlan
 from planner.llm.decoding import decode
 from planner.llm.schema import strict_schema
@@ -56,7 +56,7 @@ class ConcludedEntity(Contract):
             type=self.type,
             name=self.name,
             attributes={attribute.name: attribute.value for attribute in self.attributes},
-            links=[Link(kind=link.kind, type=link.type, name=link.name) for link in self.links],
+            links=[EntityLink(kind=link.kind, type=link.type, name=link.name) for link in self.links],
             confidence=self.confidence,
         )
 

@@ -14,9 +14,19 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from models.contracts.belief import Belief, believe, later
-from models.contracts.knowledge import TRUST, Entity, Fact, Finding, Hypothesis, Item, ItemKey, Relationship, Source
+from models.contracts.knowledge import (
+    TRUST,
+    AttributeFact,
+    Entity,
+    Finding,
+    Hypothesis,
+    Item,
+    ItemKey,
+    Provenance,
+    Relationship,
+)
 
-Kind = TypeVar("Kind", Entity, Fact, Relationship, Hypothesis)
+Kind = TypeVar("Kind", Entity, AttributeFact, Relationship, Hypothesis)
 
 _FACTS_PER_ATTRIBUTE = 8
 """Most sources kept of one attribute: the most trusted, then the newest."""
@@ -47,8 +57,8 @@ class Knowledge:
     @cached_property
     def beliefs(self) -> dict[str, dict[str, Belief]]:
         """The beliefs: entity -> attribute -> belief."""
-        facts: dict[tuple[str, str], list[Fact]] = defaultdict(list)
-        for fact in self._of(Fact):
+        facts: dict[tuple[str, str], list[AttributeFact]] = defaultdict(list)
+        for fact in self._of(AttributeFact):
             facts[fact.subject, fact.attribute].append(fact)
         found: dict[str, dict[str, Belief]] = defaultdict(dict)
         for (subject, attribute), said in facts.items():
@@ -106,12 +116,14 @@ def recalled(items: Iterable[Item], undone: Container[str] = ()) -> Knowledge:
     return Knowledge({key: item for key, item in kept.items() if _stands(item, entities)})
 
 
-def items_of(finding: Finding, source: Source) -> Iterator[Item]:
+def items_of(finding: Finding, source: Provenance) -> Iterator[Item]:
     """Yield a finding as items of the graph: its entity, a fact for each attribute, and its links."""
     subject = entity_id(finding.type, finding.name)
     yield Entity(id=subject, type=word(finding.type), name=finding.name, source=source)
     for name, value in finding.attributes.items():
-        yield Fact(subject=subject, attribute=word(name), value=value, confidence=finding.confidence, source=source)
+        yield AttributeFact(
+            subject=subject, attribute=word(name), value=value, confidence=finding.confidence, source=source
+        )
     for link in finding.links:
         end = entity_id(link.type, link.name)
         yield Entity(id=end, type=word(link.type), name=link.name, source=source)
@@ -145,7 +157,7 @@ def key_of(item: Item) -> ItemKey:
     match item:
         case Entity():
             return ItemKey("entity", item.id)
-        case Fact(source=source):
+        case AttributeFact(source=source):
             said_by = f"{source.turn} {source.step} {source.trust} {source.origin}"
             return ItemKey("fact", f"{item.subject} {item.attribute} {said_by}")
         case Relationship():
@@ -157,7 +169,7 @@ def key_of(item: Item) -> ItemKey:
 def _about(item: Item) -> tuple[str, ...]:
     """Return the entities that an item is about."""
     match item:
-        case Fact():
+        case AttributeFact():
             return (item.subject,)
         case Relationship():
             return (item.start, item.end)
@@ -171,7 +183,7 @@ def _stands(item: Item, entities: Container[str]) -> bool:
 def _bounded(items: dict[ItemKey, Item]) -> dict[ItemKey, Item]:
     facts: dict[tuple[str, str], list[tuple[Any, ItemKey]]] = defaultdict(list)
     for key, item in items.items():
-        if isinstance(item, Fact):
+        if isinstance(item, AttributeFact):
             rank = (TRUST.index(item.source.trust), later(item))
             facts[item.subject, item.attribute].append((rank, key))
     for ranked in facts.values():

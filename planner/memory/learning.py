@@ -13,14 +13,14 @@ from itertools import islice
 from typing import Any
 
 from models.contracts.belief import comparable
-from models.contracts.knowledge import Fact, Hypothesis, Item, Lesson, Source
+from models.contracts.knowledge import AttributeFact, Hypothesis, Item, Lesson, Provenance
 from models.contracts.plan import Assumption
 from models.errors import InvalidPlan, Unavailable
 from models.runtime.logging import log
 from planner.draft.context import PlanningContext
 from planner.draft.packing import cut
 from planner.draft.relevance import prune, score, snapshot
-from planner.llm.protocol import LanguageModel, Message
+from planner.llm.protocol import LanguageModel, PromptMessage
 from planner.memory.extraction import NOTHING, Conclusion, conclusion_schema, read_conclusion
 from planner.memory.knowledge import Knowledge, items_of, update_context, word
 from planner.plan.phases import contradicted
@@ -80,7 +80,7 @@ def shown(knowledge: Knowledge, context: PlanningContext) -> dict[str, Any]:
 
 def context_messages(
     known: Knowledge, round_: Round, context: PlanningContext
-) -> tuple[list[Message], tuple[str, ...]]:
+) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a context update, and the sources of its parts."""
     render = context.prompts.render
     safety = render("fragments/safety")
@@ -97,7 +97,7 @@ def context_messages(
             for one in round_.observations
         ],
     )
-    messages: list[Message] = [
+    messages: list[PromptMessage] = [
         {"role": "system", "content": system.text},
         {"role": "user", "content": update.text},
     ]
@@ -119,7 +119,7 @@ def _said_by(tool: Tool, observation: Observation, round_: Round) -> list[Item]:
         log.warning("facts.failed", tool=tool.name, step_id=observation.step, exc_info=True)
         return []
     sources = [
-        Source(
+        Provenance(
             turn=round_.turn,
             step=observation.step,
             path=finding.path,
@@ -178,8 +178,8 @@ def _concluded(conclusion: Conclusion, known: Knowledge, round_: Round) -> Itera
             )
 
 
-def _concluded_from(observation: Observation, round_: Round) -> Source:
-    return Source(
+def _concluded_from(observation: Observation, round_: Round) -> Provenance:
+    return Provenance(
         turn=round_.turn,
         step=observation.step,
         path="",
@@ -197,7 +197,7 @@ def _is_of(assumption: str, step: str, round_: Round) -> bool:
 
 
 def _said(knowledge: Knowledge) -> set[tuple[str, str, str]]:
-    facts = (item for item in knowledge.items.values() if isinstance(item, Fact))
+    facts = (item for item in knowledge.items.values() if isinstance(item, AttributeFact))
     return {(fact.subject, fact.attribute, comparable(fact.value)) for fact in facts}
 
 

@@ -15,7 +15,7 @@ from models.errors import InvalidPlan
 from models.runtime.logging import log
 from planner.plan.playbooks import PREFIX, VARIABLE, Playbooks, called_name
 from planner.plan.references import resolve
-from planner.plan.validation import Limits, faults_of_arguments, validate
+from planner.plan.validation import PlanLimits, faults_of_arguments, validate
 from tools.registry import Registry
 
 _PASSED_ON = ("reason", "critical", "assumes", "parallel_group", "phase", "purpose", "timeout_ms")
@@ -148,7 +148,7 @@ class StandIn:
     """`name@version` of the playbook."""
 
 
-def stand_in(playbooks: Playbooks, known: Mapping[str, Any], tools: Registry, limits: Limits) -> StandIn | None:
+def stand_in(playbooks: Playbooks, known: Mapping[str, Any], tools: Registry, limits: PlanLimits) -> StandIn | None:
     """Return a plan from the first playbook whose inputs are known and that only reads; None if there is none.
 
     Nobody has understood the message, so nothing may have an effect. `known`: slots, and what is known of the user.

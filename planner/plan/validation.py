@@ -29,7 +29,7 @@ from tools.registry import Registry, Tool
 
 
 @dataclass(frozen=True)
-class Limits:
+class PlanLimits:
     """The bounds of a plan. None means no bound."""
 
     max_steps: int = 200
@@ -44,7 +44,7 @@ class Limits:
 def validate(
     data: Any,
     tools: Registry,
-    limits: Limits | None = None,
+    limits: PlanLimits | None = None,
     before: Mapping[str, Step] | None = None,
     more: Iterable[Fault] = (),
 ) -> Plan:
@@ -55,7 +55,7 @@ def validate(
     Raises:
         InvalidPlan: the data has faults; the error lists all of them.
     """
-    limits, before = limits or Limits(), before or {}
+    limits, before = limits or PlanLimits(), before or {}
     if not isinstance(data, Mapping) or not isinstance(data.get("steps"), list):
         message = "a plan must be an object with a list `steps`"
         raise _invalid([Fault(step=None, code="bad_shape", message=message, path="steps")])
@@ -83,7 +83,7 @@ def validate(
 
 
 def validate_next(
-    raw: Any, before: Mapping[str, Step], tools: Registry, limits: Limits, done: Mapping[str, Step]
+    raw: Any, before: Mapping[str, Step], tools: Registry, limits: PlanLimits, done: Mapping[str, Step]
 ) -> Step:
     """Return the next step of a plan that is still being written. `done`: steps of earlier revisions.
 
@@ -128,7 +128,7 @@ def _shape_faults(raw: Any, model: type[Plan | Step], step: str | None, prefix: 
             yield Fault(step=step, code=code, message=f"{prefix}{where}: {found['msg']}", path=prefix + where)
 
 
-def _faults_of_ids(raw_steps: list[Any], limits: Limits, before: Iterable[str]) -> Iterator[Fault]:
+def _faults_of_ids(raw_steps: list[Any], limits: PlanLimits, before: Iterable[str]) -> Iterator[Fault]:
     yield from _faults_of_length(len(raw_steps), limits)
     seen = set(before)
     for index, raw in enumerate(raw_steps):
@@ -138,7 +138,7 @@ def _faults_of_ids(raw_steps: list[Any], limits: Limits, before: Iterable[str]) 
             seen.add(name)
 
 
-def _faults_of_length(length: int, limits: Limits) -> Iterator[Fault]:
+def _faults_of_length(length: int, limits: PlanLimits) -> Iterator[Fault]:
     if length > limits.max_steps:
         message = f"{length} steps are more than the limit of {limits.max_steps}"
         yield Fault(step=None, code="too_many_steps", message=message, path="steps")
@@ -249,7 +249,7 @@ def _faults_of_reference(
         yield Fault(step=step.id, code=code, message=message, path=where)
 
 
-def _faults_of_shape(by_id: Mapping[str, Step], limits: Limits) -> Iterator[Fault]:
+def _faults_of_shape(by_id: Mapping[str, Step], limits: PlanLimits) -> Iterator[Fault]:
     needs = {
         name: [need for need in implied_needs(step) if need in by_id and need != name] for name, step in by_id.items()
     }

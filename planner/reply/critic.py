@@ -17,7 +17,7 @@ from models.errors import InvalidPlan, Unavailable
 from models.runtime.logging import log
 from models.runtime.settings import settings
 from planner.llm.decoding import decode
-from planner.llm.protocol import LanguageModel, Message
+from planner.llm.protocol import LanguageModel, PromptMessage
 from planner.llm.schema import strict_schema
 from planner.reply.reply_input import Outcome
 from planner.reply.reply_prompts import shown
@@ -92,7 +92,7 @@ def criticise(outcome: Outcome, text: str, llm: LanguageModel, timeout_s: float)
     return Criticism(judgement=judgement, usage=generation.usage, duration_ms=duration_ms, prompts=prompts)
 
 
-def critic_messages(outcome: Outcome, text: str) -> tuple[list[Message], tuple[str, ...]]:
+def critic_messages(outcome: Outcome, text: str) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a critic's call, and `name@version` of its parts."""
     render = outcome.prompts.render
     safety = render("fragments/safety")
@@ -105,7 +105,7 @@ def critic_messages(outcome: Outcome, text: str) -> tuple[list[Message], tuple[s
         steps=[shown(step) for step in outcome.steps],
         text=text,
     )
-    messages: list[Message] = [
+    messages: list[PromptMessage] = [
         {"role": "system", "content": system.text},
         {"role": "user", "content": asked.text},
     ]

@@ -9,7 +9,7 @@ from models.contracts.turn import Bound, Question, Stop
 from planner.agents import AgentProfile
 from planner.draft.context import Exchange
 from planner.draft.prompts import Prompts, shipped
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 from tools.registry import Registry
 
 
@@ -46,7 +46,7 @@ class Outcome:
     history: Sequence[Exchange] = ()
     slots: Mapping[str, Any] = field(default_factory=dict)
     """Slots that the conversation has settled."""
-    remembered: Sequence[Remembered] = ()
+    remembered: Sequence[RecalledResult] = ()
     """Results of earlier turns that still hold."""
 
     @property

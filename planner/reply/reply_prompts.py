@@ -7,7 +7,7 @@ from typing import Any
 from models.contracts.artifact import Artifact
 from models.contracts.turn import Usage
 from planner.draft.context import history_messages
-from planner.llm.protocol import Message
+from planner.llm.protocol import PromptMessage
 from planner.reply.grounding import Violation
 from planner.reply.reply_input import Outcome
 from planner.results import StepOutcome
@@ -19,7 +19,7 @@ LAST_RESORT = "responding/results"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class ReplyDraft:
     """A text that may become the reply."""
 
     text: str
@@ -51,7 +51,7 @@ def template_for(outcome: Outcome) -> str | None:
     return LAST_RESORT if outcome.submitted or nothing or outcome.agent.responder == "template" else None
 
 
-def fill_template(outcome: Outcome, template: str, artifacts: Sequence[Artifact]) -> Draft:
+def fill_template(outcome: Outcome, template: str, artifacts: Sequence[Artifact]) -> ReplyDraft:
     """Write the reply from a template."""
     render = outcome.prompts.render
     went_wrong = [_problem(step) for step in outcome.steps if _went_wrong(step)]
@@ -69,10 +69,10 @@ def fill_template(outcome: Outcome, template: str, artifacts: Sequence[Artifact]
         artifacts=[{"kind": artifact.kind, "title": artifact.title} for artifact in artifacts],
         locale=outcome.user.get("locale"),
     )
-    return Draft(text=text.text, written_by=f"template:{text.source}", prompts=(text.source, problems.source))
+    return ReplyDraft(text=text.text, written_by=f"template:{text.source}", prompts=(text.source, problems.source))
 
 
-def responding_messages(outcome: Outcome) -> tuple[list[Message], tuple[str, ...]]:
+def responding_messages(outcome: Outcome) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a responding call, and `name@version` of its parts."""
     render = outcome.prompts.render
     inputs, spoken = voice(outcome.agent, outcome.prompts, outcome.user)
@@ -81,7 +81,7 @@ def responding_messages(outcome: Outcome) -> tuple[list[Message], tuple[str, ...
     results = render(
         "fragments/results", message=outcome.message, action=outcome.action, steps=steps, bound=outcome.bound
     )
-    messages: list[Message] = [
+    messages: list[PromptMessage] = [
         {"role": "system", "content": system.text},
         *history_messages(outcome.history, outcome.prompts),
         {"role": "user", "content": results.text},
@@ -90,8 +90,8 @@ def responding_messages(outcome: Outcome) -> tuple[list[Message], tuple[str, ...
 
 
 def rewriting_messages(
-    outcome: Outcome, draft: Draft, violations: Sequence[Violation]
-) -> tuple[list[Message], tuple[str, ...]]:
+    outcome: Outcome, draft: ReplyDraft, violations: Sequence[Violation]
+) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a second try: the first prompt, the draft, and the violations in it."""
     messages, prompts = responding_messages(outcome)
     named = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in violations]
@@ -101,8 +101,8 @@ def rewriting_messages(
 
 
 def revising_messages(
-    outcome: Outcome, draft: Draft, judgement: Mapping[str, Any]
-) -> tuple[list[Message], tuple[str, ...]]:
+    outcome: Outcome, draft: ReplyDraft, judgement: Mapping[str, Any]
+) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a second try: the first prompt, the draft, and a critic's judgement of it."""
     messages, prompts = responding_messages(outcome)
     revise = outcome.prompts.render("responding/revise", **judgement)
@@ -110,7 +110,7 @@ def revising_messages(
     return messages, (*prompts, revise.source)
 
 
-def authored(outcome: Outcome, draft: Draft) -> str:
+def authored(outcome: Outcome, draft: ReplyDraft) -> str:
     """Return the template's own words if a template wrote the draft. They may state what no result holds."""
     if not draft.is_templated:
         return ""

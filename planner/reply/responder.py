@@ -18,7 +18,7 @@ from models.contracts.artifact import Artifact
 from models.contracts.turn import Reply, Usage
 from models.errors import Unavailable
 from models.runtime.logging import log
-from planner.llm.protocol import Generation, LanguageModel, Message, OnDelta
+from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
 from planner.reply.artifacts import artifacts_of
 from planner.reply.critic import Criticism, criticise, is_due
 from planner.reply.grounding import Grounding, Violation, check, gather, withhold
@@ -26,7 +26,7 @@ from planner.reply.reply_input import Outcome
 from planner.reply.reply_prompts import (
     LAST_RESORT,
     NO_USAGE,
-    Draft,
+    ReplyDraft,
     authored,
     fill_template,
     responding_messages,
@@ -133,13 +133,13 @@ class _Writing:
         self._evidence = gather(outcome, outcome.steps, outcome.remembered)
         self._end = time.monotonic() + outcome.timeout_s
 
-    def drafts(self) -> list[tuple[Draft, Grounding]]:
+    def drafts(self) -> list[tuple[ReplyDraft, Grounding]]:
         """Write until a text has no violations.
 
         A text from a template is the last one, whatever it holds.
         """
-        tried: list[tuple[Draft, Grounding]] = []
-        writers: tuple[Callable[[list[tuple[Draft, Grounding]]], Draft | None], ...] = (
+        tried: list[tuple[ReplyDraft, Grounding]] = []
+        writers: tuple[Callable[[list[tuple[ReplyDraft, Grounding]]], ReplyDraft | None], ...] = (
             self._first,
             self._again,
             self._last,
@@ -153,7 +153,7 @@ class _Writing:
                 break
         return tried
 
-    def criticised(self, tried: list[tuple[Draft, Grounding]]) -> Criticism | None:
+    def criticised(self, tried: list[tuple[ReplyDraft, Grounding]]) -> Criticism | None:
         """Let a critic judge the text that is about to stand. If it objects, add a rewritten text.
 
         The rewritten text stands if it has no violations.
@@ -171,7 +171,7 @@ class _Writing:
             tried.insert(len(tried) - bool(grounding.violations), (anew, grounding))
         return criticism
 
-    def is_unchecked(self, draft: Draft) -> bool:
+    def is_unchecked(self, draft: ReplyDraft) -> bool:
         """Return whether a text is a direct answer of a planner whose own answers need no source."""
         return draft.written_by == "planner" and self._outcome.is_direct and self._outcome.agent.grounding == "results"
 
@@ -181,16 +181,16 @@ class _Writing:
         then = now - timedelta(seconds=age_s)
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
-    def _check(self, draft: Draft) -> Grounding:
+    def _check(self, draft: ReplyDraft) -> Grounding:
         if self.is_unchecked(draft):
             return Grounding((), ())
         self._evidence.add_authored(authored(self._outcome, draft), "template")
         return check(draft.text, self._evidence)
 
-    def _first(self, _tried: list[tuple[Draft, Grounding]]) -> Draft | None:
+    def _first(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
         outcome = self._outcome
         if outcome.reply and not outcome.stop:
-            return Draft(text=outcome.reply[:LONGEST_REPLY], written_by="planner")
+            return ReplyDraft(text=outcome.reply[:LONGEST_REPLY], written_by="planner")
         template = template_for(outcome)
         if template is not None:
             return self._fill(template)
@@ -200,17 +200,17 @@ class _Writing:
             sentences.finish()
         return draft
 
-    def _again(self, tried: list[tuple[Draft, Grounding]]) -> Draft | None:
+    def _again(self, tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
         if not tried or self._outcome.submitted:
             return None
         draft, grounding = tried[-1]
         return self._generate(*rewriting_messages(self._outcome, draft, grounding.violations), lambda _: None)
 
-    def _last(self, _tried: list[tuple[Draft, Grounding]]) -> Draft:
+    def _last(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft:
         template = _UNSURE if self._outcome.reply and self._outcome.is_direct else LAST_RESORT
         return self._fill(template)
 
-    def _fill(self, template: str) -> Draft:
+    def _fill(self, template: str) -> ReplyDraft:
         try:
             return self._filled(template)
         except Exception:  # a template is data, and results may have another shape than it was written for
@@ -219,11 +219,13 @@ class _Writing:
             log.warning("template.failed", template=template, exc_info=True)
         return self._filled(LAST_RESORT)
 
-    def _filled(self, template: str) -> Draft:
+    def _filled(self, template: str) -> ReplyDraft:
         draft = fill_template(self._outcome, template, self.artifacts)
         return replace(draft, text=draft.text[:LONGEST_REPLY])
 
-    def _generate(self, messages: list[Message], prompts: tuple[str, ...], on_delta: OnDelta) -> Draft | None:
+    def _generate(
+        self, messages: list[PromptMessage], prompts: tuple[str, ...], on_delta: OnDelta
+    ) -> ReplyDraft | None:
         """Let the language model write. Return None if it is unavailable or its text cannot be sent."""
         left_s = self._end - time.monotonic()
         try:
@@ -240,7 +242,7 @@ class _Writing:
                 self.missed = Unavailable("the reply broke off", code="llm_unreachable", passes=True)
             return None
         text = generation.text.strip()
-        return Draft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)
+        return ReplyDraft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)
 
 
 def _framed(text: str, outcome: Outcome, stale_at: str | None) -> tuple[str, list[str]]:

@@ -21,7 +21,7 @@ from models.schema.roles import APPLICATION_ROLE
 from tests.chaos.drills import LONG, Disturbance, Ground
 from tests.facts import wait_for
 from workers.broker.app import QUEUES
-from workers.embedded.servers import Server
+from workers.embedded.servers import EmbeddedServer
 
 AWAY_S = 10.0 if LONG else 2.0
 """How long what is taken away stays away."""
@@ -185,7 +185,7 @@ def _workers(ground: Ground) -> list[str]:
     return [name for name in ground.stack.processes if name.startswith("worker")]
 
 
-def _take_away(server: Server) -> None:
+def _take_away(server: EmbeddedServer) -> None:
     server.stop()
     threading.Event().wait(AWAY_S)
     server.start()

@@ -15,7 +15,7 @@ from tests.chaos.disturbances import once
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
 from workers.embedded.home import Home
-from workers.embedded.servers import Server, free_port
+from workers.embedded.servers import EmbeddedServer, free_port
 from workers.embedded.servers import redis as valkey
 
 WITHIN_S = 60 + TURNS
@@ -67,7 +67,7 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Server]:
+def running(folder: Path) -> Iterator[EmbeddedServer]:
     """Run a Valkey."""
     home = Home(folder)
     server = valkey(home)

@@ -14,7 +14,7 @@ from tests.journeys.stacks import client_of, client_of_stack
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
 from tools.mcp.lockfile import save_pinned
-from tools.mcp.servers import Terms
+from tools.mcp.servers import ToolTerms
 from workers.embedded import Stack, StackOptions
 
 CAP = 3
@@ -67,7 +67,7 @@ def prompts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mcp(tmp_path_factory: pytest.TempPathFactory) -> Program:
     """An MCP server whose tools have been imported."""
     folder = tmp_path_factory.mktemp("mcp")
-    program = Program(folder, "echo", "note", "die", tools={"echo": Terms(effect="read"), "*": Terms()})
+    program = Program(folder, "echo", "note", "die", tools={"echo": ToolTerms(effect="read"), "*": ToolTerms()})
     server = program.server.model_dump(exclude_defaults=True, mode="json")
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"bad": server}}))
     save_pinned(folder / "mcp.json", {"bad": program.definitions()})

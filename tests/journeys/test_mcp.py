@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
 from tests.tools.mcp.serving import Program
-from workers.cli.mcp_server import Terms, make_http_app
+from workers.cli.mcp_server import ServedAgent, make_http_app
 
 
 def step(name: str, tool: str, **args: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_the_imported_tools_are_in_the_catalogue(asking: httpx2.Client) -> None:
 @pytest.fixture
 def address(asking: httpx2.Client) -> Iterator[str]:
     """Where our tools are served over HTTP."""
-    app = make_http_app(Terms(str(asking.base_url), "generic", None))
+    app = make_http_app(ServedAgent(str(asking.base_url), "generic", None))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         running = uvicorn.Server(uvicorn.Config(app, log_level="error", ws="none"))

@@ -14,13 +14,13 @@ from tests.chaos.drills import PLAN
 from tests.conftest import new_database
 from tests.journeys.following import finished, kinds, post
 from tests.pooler import SERVER_CONNECTIONS, pooled
-from workers.embedded import Servers, Stack, StackOptions
+from workers.embedded import EmbeddedServers, Stack, StackOptions
 
 TURNS = 24
 
 
 @pytest.fixture(scope="module")
-def behind(servers: Servers, prompts: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def behind(servers: EmbeddedServers, prompts: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A stack whose database is reached through PgBouncer."""
     folder = tmp_path_factory.mktemp("pooled")
     own = {"TURNLOOM_PROMPTS_DIR": str(prompts), "TURNLOOM_DATABASE_POOLED": "true"}
@@ -43,7 +43,7 @@ def client(behind: Stack) -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.parametrize("placement", ["spread", "dense"])
-def test_turns_run_as_ever(behind: Stack, client: httpx2.Client, servers: Servers, placement: str) -> None:
+def test_turns_run_as_ever(behind: Stack, client: httpx2.Client, servers: EmbeddedServers, placement: str) -> None:
     """Plans of several steps and answers of the language model, many at once, and no process has an error to tell."""
     requests = [{"message": "What day is it today?"}, {"plan": {"steps": PLAN}}] * (TURNS // 2)
 
@@ -58,7 +58,7 @@ def test_turns_run_as_ever(behind: Stack, client: httpx2.Client, servers: Server
     assert _errors(behind) == []
 
 
-def _server_connections(stack: Stack, servers: Servers) -> int:
+def _server_connections(stack: Stack, servers: EmbeddedServers) -> int:
     """Count what the application's role holds of this database."""
     assert servers.postgres
     with psycopg.connect(servers.postgres.url) as db:

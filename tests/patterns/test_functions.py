@@ -12,7 +12,7 @@ from planner.llm.offline.intent import understand
 from planner.llm.offline.rules import load_rules
 from planner.memory.knowledge import word
 from planner.memory.slots import Slot, read_value
-from planner.reply.grounding import Evidence, Origin, check
+from planner.reply.grounding import Evidence, ResultOrigin, check
 from planner.reply.grounding.scan import figures
 from planner.reply.sentence_stream import Sentences
 from tests.patterns.attacks import cpu_s
@@ -34,12 +34,12 @@ PIECES = [
 
 def _held_back(text: str) -> None:
     private = Evidence(NOW)
-    private.add_result({"guest_name": text, "note": [text[:40]] * 40}, Origin("s"))
+    private.add_result({"guest_name": text, "note": [text[:40]] * 40}, ResultOrigin("s"))
     check(text, private)
 
 
 def _as_evidence(text: str) -> None:
-    Evidence(NOW).add_result({"url": "https://a.example.com/b", "text": text, text[:40]: 1}, Origin("s"))
+    Evidence(NOW).add_result({"url": "https://a.example.com/b", "text": text, text[:40]: 1}, ResultOrigin("s"))
 
 
 def _spoken(text: str) -> None:

@@ -14,7 +14,7 @@ from planner.draft.drafting import draft, planning_messages
 from planner.draft.written_steps import WrittenStep
 from planner.llm.openai import OpenAIModel
 from planner.llm.schema import plan_schema
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 from tests.planner.injections import OURS, outside
 from tests.planner.llm.scripted import Script, says
 from tools.registry import Registry
@@ -37,7 +37,7 @@ def looked(text: str) -> StepOutcome:
 
 def told(context: Context, mode: Mode, text: str) -> PlanningContext:
     """What planning is told after that step, and of an earlier turn that brought the same."""
-    remembered = Remembered(tool="sim.echo", args={}, result={"value": text}, turn="t", step="s", age_s=9)
+    remembered = RecalledResult(tool="sim.echo", args={}, result={"value": text}, turn="t", step="s", age_s=9)
     return context("Rome?", mode=mode, again="observe", revision=1, done=[looked(text)], memory=[remembered])
 
 

@@ -13,7 +13,7 @@ from models.contracts.envelope import Envelope, ToolError
 from models.errors import NotFound, ToolFailed
 from models.runtime.settings import settings
 from tools.context import ToolContext
-from tools.hooks import Hook, Hooks, Note, Point, ToolCall, Veto, hooks
+from tools.hooks import Hook, HookRecord, Hooks, Point, ToolCall, Veto, hooks
 from tools.registry import Tool
 from tools.runner import reconcile, run
 
@@ -54,13 +54,13 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 @pytest.fixture
-def notes() -> list[Note]:
+def notes() -> list[HookRecord]:
     """What hooks had noted of them."""
     return []
 
 
 @pytest.fixture
-def act(make_context: MakeContext, notes: list[Note]) -> Callable[..., Envelope]:
+def act(make_context: MakeContext, notes: list[HookRecord]) -> Callable[..., Envelope]:
     """Call a tool with a number."""
 
     def act(number: Any, tool: Tool | None = None) -> Envelope:
@@ -88,7 +88,7 @@ def test_a_hook_may_change_the_arguments(act: Callable[..., Envelope], install: 
     assert act(1).data == {"doubled": 6}
 
 
-def test_a_veto_is_a_rejection(act: Callable[..., Envelope], install: Install, notes: list[Note]) -> None:
+def test_a_veto_is_a_rejection(act: Callable[..., Envelope], install: Install, notes: list[HookRecord]) -> None:
     """A vetoed call is not made: it fails with REJECTED, the reason in its message; hooks after it are not asked."""
     install(before_tool=[no_sevens, broken])
 
@@ -97,7 +97,7 @@ def test_a_veto_is_a_rejection(act: Callable[..., Envelope], install: Install, n
     assert envelope.error is not None
     assert envelope.error.code == "REJECTED"
     assert "seven is not for sale" in envelope.error.message
-    assert notes == [Note("no_sevens", "before_tool", "vetoed", "seven is not for sale")]
+    assert notes == [HookRecord("no_sevens", "before_tool", "vetoed", "seven is not for sale")]
 
 
 @pytest.mark.parametrize("point", ["before_tool", "after_tool"])
@@ -112,7 +112,7 @@ def test_a_veto_is_a_rejection(act: Callable[..., Envelope], install: Install, n
     ids=["raises", "nonsense", "exits", "signature"],
 )
 def test_a_broken_hook_is_noted_and_passed_over(
-    act: Callable[..., Envelope], install: Install, notes: list[Note], point: Point, hook: Any, reason: str
+    act: Callable[..., Envelope], install: Install, notes: list[HookRecord], point: Point, hook: Any, reason: str
 ) -> None:
     """Whatever goes wrong in a hook, the call is made as if it were not there, and nothing of its words is kept."""
     install(**{point: [hook]})
@@ -124,7 +124,7 @@ def test_a_broken_hook_is_noted_and_passed_over(
 
 
 def test_changed_arguments_are_checked_like_others(
-    act: Callable[..., Envelope], install: Install, notes: list[Note]
+    act: Callable[..., Envelope], install: Install, notes: list[HookRecord]
 ) -> None:
     """Arguments that the tool refuses are a fault of the hook, not of the call."""
     install(before_tool=[lambda call: replace(call, args={"number": -1})])
@@ -134,7 +134,7 @@ def test_changed_arguments_are_checked_like_others(
 
 
 def test_what_is_refused_anyway_reaches_no_hook(
-    act: Callable[..., Envelope], install: Install, notes: list[Note]
+    act: Callable[..., Envelope], install: Install, notes: list[HookRecord]
 ) -> None:
     """Arguments are validated before any hook is asked."""
     install(before_tool=[broken])
@@ -178,7 +178,7 @@ def test_a_hook_sees_failures_too(act: Callable[..., Envelope], install: Install
 
 
 def test_a_changed_result_is_checked_like_others(
-    act: Callable[..., Envelope], install: Install, notes: list[Note]
+    act: Callable[..., Envelope], install: Install, notes: list[HookRecord]
 ) -> None:
     """A result that the output model refuses does not get past, from a hook either."""
     install(after_tool=[lambda *_: Envelope(ok=True, data={"halved": 1})])
@@ -202,7 +202,7 @@ def test_the_result_of_a_read_may_be_withheld(act: Callable[..., Envelope], inst
     "said", [Veto("undo it"), Envelope(ok=False, error=ToolError(code="CONFLICT", message="not so"))]
 )
 def test_what_has_happened_cannot_be_vetoed(
-    act: Callable[..., Envelope], install: Install, notes: list[Note], said: Any
+    act: Callable[..., Envelope], install: Install, notes: list[HookRecord], said: Any
 ) -> None:
     """A call with an effect has taken place: no hook makes a failure of it, but the data may be changed."""
     install(after_tool=[lambda *_: said, lambda *_: Envelope(ok=True, data={"doubled": 0})])
@@ -217,7 +217,7 @@ def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContex
     """A call that has taken effect has succeeded, also where the note on a hook cannot be kept."""
     install(after_tool=[broken])
 
-    def full(_note: Note) -> None:
+    def full(_note: HookRecord) -> None:
         raise OSError("no space left")
 
     envelope = run(make_tool(effect="write"), {"number": 1}, make_context(), on_note=full)
@@ -227,7 +227,7 @@ def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContex
 
 @pytest.mark.parametrize(("reason", "kept"), [("nul \0 and \ud800 half", "nul  and ? half"), (3, "AttributeError")])
 def test_a_vetos_reason_can_be_stored(
-    act: Callable[..., Envelope], install: Install, notes: list[Note], reason: Any, kept: str
+    act: Callable[..., Envelope], install: Install, notes: list[HookRecord], reason: Any, kept: str
 ) -> None:
     """What Postgres would refuse is not in it; a veto without words is a broken hook."""
     install(before_tool=[lambda _: Veto(reason)])

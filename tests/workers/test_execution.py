@@ -13,7 +13,7 @@ from celery.exceptions import Ignore
 from models.connections.database import statement
 from models.errors import Unavailable
 from models.ledger import steps
-from models.ledger.steps import Claim, Holder
+from models.ledger.steps import Holder, StepClaim
 from tests.factories import queue_length, running_turn, step
 from tests.facts import wait_for
 from tests.journeys.following import wait_step
@@ -30,7 +30,7 @@ HOLDER = Holder("worker/1", 6_000)
 LATER = step("late", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30}, timeout_ms=5_000)
 
 
-def claimed(turn_id: UUID, *lanes: list[str], generation: int = 1) -> Claim:
+def claimed(turn_id: UUID, *lanes: list[str], generation: int = 1) -> StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, lanes, generation, HOLDER)
 
@@ -104,7 +104,7 @@ def test_a_ledger_that_is_out_is_waited_for_before_a_write(monkeypatch: pytest.M
     """The write is claimed when it is back, and made."""
     claim, failures = steps.claim, [Unavailable("Postgres does not answer")] * 2
 
-    def out_for_a_while(db: psycopg.Connection, turn_id: UUID, lanes: Any, *rest: Any) -> Claim:
+    def out_for_a_while(db: psycopg.Connection, turn_id: UUID, lanes: Any, *rest: Any) -> StepClaim:
         if lanes == [["w"]] and failures:
             raise failures.pop()
         return claim(db, turn_id, lanes, *rest)

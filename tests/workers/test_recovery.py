@@ -25,7 +25,7 @@ HOLDER = Holder("worker/1", 6_000)
 WRITE = step("w", tool="sim.write", args={"value": 7})
 
 
-def claim(turn_id: UUID, *lane: str, generation: int = 1) -> steps.Claim:
+def claim(turn_id: UUID, *lane: str, generation: int = 1) -> steps.StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, [lane], generation, HOLDER)
 

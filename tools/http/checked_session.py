@@ -12,7 +12,7 @@ from niquests.adapters import BaseAdapter
 from niquests.structures import CaseInsensitiveDict
 
 from models.errors import ToolFailed
-from tools.http.upstream import Request, exchange
+from tools.http.upstream import UpstreamRequest, exchange
 
 _MAX_REDIRECTS = 5
 _SET_BY_THE_CLIENT = frozenset({"accept-encoding", "connection", "content-length", "host", "user-agent"})
@@ -49,7 +49,7 @@ class _CheckedAdapter(BaseAdapter):
         body = request.body.encode() if isinstance(request.body, str) else request.body
         assert body is None or isinstance(body, bytes), "the body must be text or bytes"
         answer = exchange(
-            Request(
+            UpstreamRequest(
                 url=str(request.url),
                 method=str(request.method),
                 headers={name: text for name, text in given.items() if name.lower() not in _SET_BY_THE_CLIENT},

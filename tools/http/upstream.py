@@ -51,7 +51,7 @@ AnyShape = TypeVar("AnyShape", bound=Shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class UpstreamRequest:
     """A request to send."""
 
     url: str
@@ -69,7 +69,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class UpstreamResponse:
     """The answer to a request."""
 
     host: str
@@ -108,28 +108,28 @@ class Answer:
 class Refused(ToolFailed):
     """The service refuses the request (HTTP 4xx, or a redirect where none is followed). `answer` may say why."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: UpstreamResponse) -> None:
         code = "UNAUTHORIZED" if answer.status == 401 else "UPSTREAM_4XX"
         super().__init__(f"{answer.host} refuses the request with HTTP {answer.status}", code=code)
         self.answer = answer
 
 
 def get_shape(shape: type[AnyShape], url: str, params: Params, context: ToolContext) -> AnyShape:
-    """Get JSON of a shape from a service. Fails as `send` and `Answer.shaped` do."""
-    return _final(send(Request(url=url, params=params, headers=_JSON), context)).shaped(shape)
+    """Get JSON of a shape from a service. Fails as `send` and `UpstreamResponse.shaped` do."""
+    return _final(send(UpstreamRequest(url=url, params=params, headers=_JSON), context)).shaped(shape)
 
 
 def get_json(url: str, params: Params | None, context: ToolContext) -> Any:
     """Get JSON from a service. Fails as `send` does."""
-    return _final(send(Request(url=url, params=params, headers=_JSON), context)).json()
+    return _final(send(UpstreamRequest(url=url, params=params, headers=_JSON), context)).json()
 
 
-def post(request: Request, context: ToolContext) -> Answer:
+def post(request: UpstreamRequest, context: ToolContext) -> UpstreamResponse:
     """Post a request's form or content to a service. Fails as `send` does."""
     return _final(send(replace(request, method="POST"), context))
 
 
-def send(request: Request, context: ToolContext) -> Answer:
+def send(request: UpstreamRequest, context: ToolContext) -> UpstreamResponse:
     """Send a request once and return its answer, which has a status below 400.
 
     Redirects are returned, not followed, since only the caller knows where it may send the request.
@@ -149,7 +149,7 @@ def send(request: Request, context: ToolContext) -> Answer:
     return _accepted(answer, request.max_bytes)
 
 
-def exchange(request: Request, until: float) -> Answer:
+def exchange(request: UpstreamRequest, until: float) -> UpstreamResponse:
     """Send a request once and return its answer, whatever its status. `until` is on this process's monotonic clock.
 
     An answer that is too large is cut off one byte after `max_bytes`. The caller checks the length.
@@ -181,7 +181,7 @@ def user_agent() -> str:
     return f"Turnloom ({contact})" if contact else "Turnloom"
 
 
-def _exchange(request: Request, host: str, until: float) -> Answer:
+def _exchange(request: UpstreamRequest, host: str, until: float) -> UpstreamResponse:
     import httpx2  # noqa: PLC0415 - see `exchange`
 
     left_s = max(until - time.monotonic(), 0.001)
@@ -195,7 +195,7 @@ def _exchange(request: Request, host: str, until: float) -> Answer:
         timeout=httpx2.Timeout(left_s, connect=min(left_s, _CONNECT_S)),
     ) as response:
         body = _body(response, request.max_bytes, until)
-        return Answer(host, response.status_code, dict(response.headers), body)
+        return UpstreamResponse(host, response.status_code, dict(response.headers), body)
 
 
 def _body(response: "httpx2.Response", max_bytes: int, until: float) -> bytes:
@@ -223,7 +223,7 @@ def _is_packed(response: "httpx2.Response") -> bool:
     raise ToolFailed("the answer has a content encoding that nobody asked for", code="UPSTREAM_5XX")
 
 
-def _accepted(answer: Answer, max_bytes: int) -> Answer:
+def _accepted(answer: UpstreamResponse, max_bytes: int) -> UpstreamResponse:
     if answer.status == 429:
         message = f"{answer.host} limits our requests (HTTP 429)"
         raise Unavailable(message, code="RATE_LIMITED", retry_after_s=_retry_after_s(answer))
@@ -237,13 +237,13 @@ def _accepted(answer: Answer, max_bytes: int) -> Answer:
     return answer
 
 
-def _final(answer: Answer) -> Answer:
+def _final(answer: UpstreamResponse) -> UpstreamResponse:
     if answer.status >= 300:
         raise Refused(answer)
     return answer
 
 
-def _retry_after_s(answer: Answer) -> float | None:
+def _retry_after_s(answer: UpstreamResponse) -> float | None:
     """Return Retry-After in seconds. The header has seconds or an HTTP date (RFC 9110, section 10.2.3); else None."""
     value = answer.headers.get("retry-after", "").strip()
     if value.isdecimal():
@@ -262,7 +262,7 @@ def _host(url: str) -> str:
         raise PolicyDenied(_NO_URL) from None
 
 
-def _client_for(request: Request) -> "httpx2.Client":
+def _client_for(request: UpstreamRequest) -> "httpx2.Client":
     if not request.is_named_by_others:
         return _client()
     from tools.http.checked_client import client  # noqa: PLC0415 - it imports httpx2, see `exchange`

@@ -4,15 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import ConfigDict
+
 from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.mcp.definitions import Definition
 from tools.mcp.foreign import Foreign
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 
 
-class Answer(Contract):
+class TextResult(Contract):
     """The result of a tool whose server declares no schema for it."""
+
+    model_config = ConfigDict(title="Answer")
 
     text: str
     """The text of the result. Pictures, sounds and files appear as names in brackets."""
@@ -26,7 +30,7 @@ class Target:
 
     name: str
     """Name of the server."""
-    server: Server
+    server: McpServer
     definition: Definition
     may_repeat: bool
     """Whether a call may be made again after its answer was lost."""
@@ -34,10 +38,10 @@ class Target:
     """Whether the tool has a schema for its results."""
 
 
-def caller(target: Target) -> Callable[[Foreign, ToolContext], Answer | Foreign]:
+def caller(target: Target) -> Callable[[Foreign, ToolContext], TextResult | Foreign]:
     """Return the function that calls a tool."""
 
-    def call(query: Foreign, context: ToolContext) -> Answer | Foreign:
+    def call(query: Foreign, context: ToolContext) -> TextResult | Foreign:
         # The import takes 1.5 s and 60 MB, and only processes that call a server need it.
         from tools.mcp.client.calls import call_tool  # noqa: PLC0415 - heavy, see above
 

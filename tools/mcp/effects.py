@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.contracts.plan import Effect
-from tools.mcp.servers import Terms
+from tools.mcp.servers import ToolTerms
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Treatment:
     """Whether a call may be made again if its outcome is unknown."""
 
 
-def treat(hints: Mapping[str, Any], terms: Terms, *, trusted: bool) -> Treatment:
+def treat(hints: Mapping[str, Any], terms: ToolTerms, *, trusted: bool) -> Treatment:
     """Decide how a tool is treated: by the operator's terms, else by trusted annotations, else by safe defaults.
 
     By default the tool writes, a person approves each call, and no call is repeated. For the annotations and their

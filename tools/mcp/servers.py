@@ -16,7 +16,7 @@ from tools.registry import RATE, Rate
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]|_(?!_)){0,23}")
 
 
-class Terms(Contract):
+class ToolTerms(Contract):
     """The treatment of a server's tools. Absent fields come from the server's terms, or from the tool's annotations."""
 
     effect: Effect | None = None
@@ -37,7 +37,7 @@ class Terms(Contract):
         return rate
 
 
-class Server(Terms):
+class McpServer(ToolTerms):
     """A server: a program that we start, or a URL. `${NAME}` in its values stands for an environment variable."""
 
     command: str | None = None
@@ -49,7 +49,7 @@ class Server(Terms):
     headers: dict[str, str] = Field(default_factory=dict)
     trusted: bool = False
     """Whether we believe its annotations, which say which tools only read, destroy nothing or may be repeated."""
-    tools: dict[str, Terms] = Field(default_factory=lambda: {"*": Terms()})
+    tools: dict[str, ToolTerms] = Field(default_factory=lambda: {"*": ToolTerms()})
     """The tools that may be called, with terms that differ from the server's. `*` stands for all tools not named."""
 
     @model_validator(mode="after")
@@ -61,23 +61,23 @@ class Server(Terms):
             raise ValueError("the `url` must begin with https:// or http://")
         return self
 
-    def terms_of(self, tool: str) -> Terms | None:
+    def terms_of(self, tool: str) -> ToolTerms | None:
         """Return the terms of a tool; None if it may not be called."""
         own = self.tools.get(tool, self.tools.get("*"))
         if own is None:
             return None
-        stated = {name: getattr(self, name) for name in Terms.model_fields}
-        return Terms(**stated | own.model_dump(exclude_none=True))
+        stated = {name: getattr(self, name) for name in ToolTerms.model_fields}
+        return ToolTerms(**stated | own.model_dump(exclude_none=True))
 
 
-class Servers(Contract):
+class McpServerFile(Contract):
     """The whole file."""
 
-    servers: dict[str, Server] = Field(alias="mcpServers")
+    servers: dict[str, McpServer] = Field(alias="mcpServers")
 
     @field_validator("servers")
     @classmethod
-    def named_well(cls, servers: dict[str, Server]) -> dict[str, Server]:
+    def named_well(cls, servers: dict[str, McpServer]) -> dict[str, McpServer]:
         """Refuse server names that cannot be part of a tool's name."""
         for name in servers:
             if not _NAME.fullmatch(name):
@@ -85,7 +85,7 @@ class Servers(Contract):
         return servers
 
 
-def load_servers(path: Path) -> Mapping[str, Server]:
+def load_servers(path: Path) -> Mapping[str, McpServer]:
     """Read the file, YAML or JSON.
 
     Raises:
@@ -94,7 +94,7 @@ def load_servers(path: Path) -> Mapping[str, Server]:
     """
     try:
         data: Any = yaml.safe_load(path.read_text("utf-8"))
-        return Servers.model_validate(data).servers
+        return McpServerFile.model_validate(data).servers
     except OSError as error:
         raise NotFound(f"TURNLOOM_MCP_SERVERS: {path} cannot be read: {error.strerror}") from error
     except ValidationError as error:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.errors import Invalid
-from tools.mcp.call_function import Answer, Target, caller, repeatable
+from tools.mcp.call_function import Target, TextResult, caller, repeatable
 from tools.mcp.definitions import Definition, read_definition
 from tools.mcp.effects import treat
 from tools.mcp.foreign import model_of
 from tools.mcp.schemas import Translation, translate
-from tools.mcp.servers import Server, Terms
+from tools.mcp.servers import McpServer, ToolTerms
 from tools.mcp.texts import clean
 from tools.mcp.type_names import Schema
 from tools.registry import Tool
@@ -40,7 +40,7 @@ class Verdict:
     """Words of the schemas that only the server checks."""
 
 
-def judge(server: str, terms: Server, raw: Iterable[Any]) -> list[Verdict]:
+def judge(server: str, terms: McpServer, raw: Iterable[Any]) -> list[Verdict]:
     """Judge the definitions of a server, in their order. If several have the same name, the first one counts."""
     taken: set[str] = set()
     verdicts = []
@@ -55,7 +55,7 @@ def judge(server: str, terms: Server, raw: Iterable[Any]) -> list[Verdict]:
     return verdicts
 
 
-def _tool_of(server: str, terms: Server, definition: Definition, taken: set[str]) -> Verdict:
+def _tool_of(server: str, terms: McpServer, definition: Definition, taken: set[str]) -> Verdict:
     name = _checked_name(server, definition.name, taken)
     own = terms.terms_of(definition.name)
     if own is None:
@@ -69,7 +69,9 @@ def _tool_of(server: str, terms: Server, definition: Definition, taken: set[str]
     return Verdict(definition.name, tool, left_out=left_out)
 
 
-def _made(name: str, definition: Definition, own: Terms, server: Server, shapes: tuple[Schema, Schema, str]) -> Tool:
+def _made(
+    name: str, definition: Definition, own: ToolTerms, server: McpServer, shapes: tuple[Schema, Schema, str]
+) -> Tool:
     arguments, result, title = shapes
     treatment = treat(definition.hints, own, trusted=server.trusted)
     target = Target(name.split(".")[1], server, definition, treatment.may_repeat, is_structured=bool(result))
@@ -77,7 +79,7 @@ def _made(name: str, definition: Definition, own: Terms, server: Server, shapes:
         name=name,
         description=_description(definition),
         input=model_of(f"{title}Arguments", arguments),
-        output=model_of(f"{title}Result", result) if result else Answer,
+        output=model_of(f"{title}Result", result) if result else TextResult,
         call=caller(target),
         effect=treatment.effect,
         requires_approval=treatment.requires_approval,

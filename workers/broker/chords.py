@@ -19,7 +19,7 @@ from models.connections.redis import run_script
 from models.errors import Unavailable
 from models.runtime.crash_points import reach
 from models.runtime.logging import log
-from workers.broker.messages import Message
+from workers.broker.messages import TaskMessage
 from workers.dispatch import PUBLISH_ERRORS, publish
 
 _CHORD_S = 86_400
@@ -51,7 +51,7 @@ class Fork(chord):
         _send([*beginning(self, self.options | ({"chain": chain} if chain else {}))])
 
 
-def beginning(canvas: Signature, follows: Mapping[str, Any] | None = None) -> Iterator[Message]:
+def beginning(canvas: Signature, follows: Mapping[str, Any] | None = None) -> Iterator[TaskMessage]:
     """Yield the messages with which a canvas begins; `follows` says, as in a message, what comes after its end."""
     follows = follows or {}
     if isinstance(canvas, Fork):
@@ -64,10 +64,10 @@ def beginning(canvas: Signature, follows: Mapping[str, Any] | None = None) -> It
         yield message(canvas, follows)
 
 
-def message(task: Mapping[str, Any], follows: Mapping[str, Any]) -> Message:
+def message(task: Mapping[str, Any], follows: Mapping[str, Any]) -> TaskMessage:
     """Return the message of a plain task."""
     options = {**task["options"], **follows}
-    return Message(
+    return TaskMessage(
         task=task["task"],
         args=task["args"],
         queue=options["queue"],
@@ -78,7 +78,7 @@ def message(task: Mapping[str, Any], follows: Mapping[str, Any]) -> Message:
     )
 
 
-def _branches(fork: Fork, follows: Mapping[str, Any]) -> Iterator[Message]:
+def _branches(fork: Fork, follows: Mapping[str, Any]) -> Iterator[TaskMessage]:
     body, branches = fork.body, fork.tasks
     if fork.is_open:
         for branch in branches:
@@ -109,7 +109,7 @@ class Backend(DisabledBackend):
             _send([message(body, {})])
 
 
-def _send(messages: Sequence[Message]) -> None:
+def _send(messages: Sequence[TaskMessage]) -> None:
     try:
         publish(messages)
     except PUBLISH_ERRORS as error:

@@ -18,7 +18,7 @@ _PERSISTENT = 2
 
 
 @dataclass(frozen=True)
-class Message:
+class TaskMessage:
     """A task to send. Its result is never asked for."""
 
     task: str
@@ -37,7 +37,7 @@ class Message:
     """
 
 
-def write(message: Message) -> bytes:
+def write(message: TaskMessage) -> bytes:
     """Return a message as it stands in its queue, with an id of its own."""
     headers, properties, body, _ = app.amqp.as_task_v2(
         uuid(),

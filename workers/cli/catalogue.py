@@ -11,7 +11,7 @@ from models.contracts.turn import Mode
 from models.runtime.settings import settings
 from planner.agents import AgentProfile
 from planner.draft.context import PlanningContext
-from planner.draft.drafting import Draft, draft
+from planner.draft.drafting import PlanDraft, draft
 from planner.llm.hooked_model import with_hooks
 from planner.plan.expressions import dump_expression
 from planner.tenant_texts import Tailored
@@ -75,7 +75,7 @@ def plan(message: str, agent: str | None, mode: Mode | None, tenant_name: str | 
         console.print_json(data=fragment)
 
 
-def _draft(profile: AgentProfile, tailored: Tailored, message: str, mode: Mode | None) -> Draft:
+def _draft(profile: AgentProfile, tailored: Tailored, message: str, mode: Mode | None) -> PlanDraft:
     tools = registry().allowed(profile.tools)
     context = PlanningContext(
         agent=profile,
@@ -90,7 +90,7 @@ def _draft(profile: AgentProfile, tailored: Tailored, message: str, mode: Mode |
     return draft(context, with_hooks(llm(), lambda _: None))
 
 
-def _with_needs(drafted: Draft) -> list[Step]:
+def _with_needs(drafted: PlanDraft) -> list[Step]:
     """Return the steps with the needs that references imply."""
     assert drafted.plan is not None
     return [step.model_copy(update={"needs": implied_needs(step)}) for step in drafted.plan.steps]

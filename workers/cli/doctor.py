@@ -39,7 +39,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The result of a check."""
 
     check: str
@@ -61,27 +61,27 @@ def doctor(context: click.Context, as_json: bool) -> None:
     context.exit(1 if any(finding.status == "failed" for finding in findings) else 0)
 
 
-def examine(checks: Sequence[Check]) -> list[Finding]:
+def examine(checks: Sequence[Check]) -> list[CheckResult]:
     """Make the checks in order. A check is skipped if it needs one that failed."""
-    found: dict[str, Finding] = {}
+    found: dict[str, CheckResult] = {}
     for check in checks:
         if check.needs and found[check.needs].status != "ok":
-            found[check.name] = Finding(check.name, "skipped", f"not checked, because this failed: {check.needs}")
+            found[check.name] = CheckResult(check.name, "skipped", f"not checked, because this failed: {check.needs}")
         else:
             found[check.name] = _finding(check)
     return list(found.values())
 
 
-def _finding(check: Check) -> Finding:
+def _finding(check: Check) -> CheckResult:
     try:
-        return Finding(check.name, "ok", check.look())
+        return CheckResult(check.name, "ok", check.look())
     except TurnloomError as error:
-        return Finding(check.name, "warning" if check.optional else "failed", str(error), check.mend)
+        return CheckResult(check.name, "warning" if check.optional else "failed", str(error), check.mend)
     except Exception as error:  # noqa: BLE001 - whatever a check meets, the others are made
-        return Finding(check.name, "failed", f"the check itself raised {type(error).__name__}", check.mend)
+        return CheckResult(check.name, "failed", f"the check itself raised {type(error).__name__}", check.mend)
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[CheckResult]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for finding in findings:
         console.print(f"{_SIGNS[finding.status]}[/]", end=" ")

@@ -17,7 +17,7 @@ from workers.cli.client import Api
 from workers.cli.output import json_option, print_json
 from workers.embedded import StackOptions, foreground
 from workers.evals.conversations import Golden, load_golden
-from workers.evals.runner import Held, hold
+from workers.evals.runner import GoldenResult, hold
 
 
 @click.command("eval")
@@ -65,7 +65,7 @@ def _api(url: str | None, key: str | None, base_url: str | None) -> Iterator[Api
         yield api
 
 
-def _hold_all(api: Api, conversations: Sequence[Golden], *, quiet: bool) -> Iterator[Held]:
+def _hold_all(api: Api, conversations: Sequence[Golden], *, quiet: bool) -> Iterator[GoldenResult]:
     console = Console(stderr=quiet, soft_wrap=True)
     for golden in track(conversations, "holding", console=console, transient=True, disable=not console.is_terminal):
         held = hold(api, golden)
@@ -76,7 +76,7 @@ def _hold_all(api: Api, conversations: Sequence[Golden], *, quiet: bool) -> Iter
         yield held
 
 
-def _report(held: Sequence[Held]) -> dict[str, Any]:
+def _report(held: Sequence[GoldenResult]) -> dict[str, Any]:
     turns = [turn for one in held for turn in one.turns]
     used = [turn["usage"] for turn in turns]
     times_ms = sorted(turn["timings"]["total_ms"] for turn in turns)
@@ -92,7 +92,7 @@ def _report(held: Sequence[Held]) -> dict[str, Any]:
     return {"conversations": [_line(one) for one in held], "total": total}
 
 
-def _line(held: Held) -> dict[str, Any]:
+def _line(held: GoldenResult) -> dict[str, Any]:
     turns = [turn["turn_id"] for turn in held.turns]
     return {"name": held.name, "passed": held.difference is None, "difference": held.difference, "turns": turns}
 

@@ -9,7 +9,7 @@ import orjson
 from models.errors import Invalid, NotFound, TurnloomError
 from models.runtime.settings import settings
 from tools.mcp.lockfile import load_pinned, path_of, save_pinned
-from tools.mcp.servers import Server, load_servers
+from tools.mcp.servers import McpServer, load_servers
 from tools.mcp.tool_import import Verdict, judge
 from workers.cli.chat import find_key, find_url
 from workers.cli.output import json_option, print_rows
@@ -36,9 +36,9 @@ def mcp(
     if context.invoked_subcommand:
         return
     # This import takes 2 s, and the other commands do not need it.
-    from workers.cli.mcp_server import Terms, serve_http, serve_stdio  # noqa: PLC0415 - heavy, see above
+    from workers.cli.mcp_server import ServedAgent, serve_http, serve_stdio  # noqa: PLC0415 - heavy, see above
 
-    terms = Terms(find_url(url), agent or settings().default_agent, user)
+    terms = ServedAgent(find_url(url), agent or settings().default_agent, user)
     if port is None:
         serve_stdio(terms, find_key(key))
     else:
@@ -106,7 +106,7 @@ def check(file: Path, as_json: bool) -> None:
 
     Definitions may be MCP's, OpenAI's or Anthropic's, or in a dialect that resembles one of these.
     """
-    verdicts = judge("file", Server(url="http://unasked"), _definitions(file))
+    verdicts = judge("file", McpServer(url="http://unasked"), _definitions(file))
     print_rows(_COLUMNS, [_row("", verdict, "fit to import") for verdict in verdicts], as_json=as_json)
     if any(verdict.refused for verdict in verdicts):
         raise click.exceptions.Exit(1)
@@ -119,7 +119,7 @@ def _file() -> Path:
     return path
 
 
-def _asked(name: str, server: Server) -> list[dict[str, Any]]:
+def _asked(name: str, server: McpServer) -> list[dict[str, Any]]:
     # This import takes 1.5 s, and is not needed when no server is asked.
     from tools.mcp.client.tool_list import ask  # noqa: PLC0415 - heavy, see above
 

@@ -28,7 +28,7 @@ _STEP = "call"
 
 
 @dataclass(frozen=True)
-class Terms:
+class ServedAgent:
     """The API that calls go to, and the agent and the user that they are made for."""
 
     url: str
@@ -39,7 +39,7 @@ class Terms:
     """The user that calls act for."""
 
 
-def serve_stdio(terms: Terms, key: str) -> None:
+def serve_stdio(terms: ServedAgent, key: str) -> None:
     """Serve one client over standard input and output until it disconnects."""
 
     async def serve() -> None:
@@ -50,17 +50,17 @@ def serve_stdio(terms: Terms, key: str) -> None:
     anyio.run(serve)
 
 
-def serve_http(terms: Terms, port: int) -> None:
+def serve_http(terms: ServedAgent, port: int) -> None:
     """Serve clients on this machine over HTTP, each with the key that it sends."""
     uvicorn.run(make_http_app(terms), host="127.0.0.1", port=port, log_level="warning")
 
 
-def make_http_app(terms: Terms) -> Starlette:
+def make_http_app(terms: ServedAgent) -> Starlette:
     """Make the ASGI application. It keeps no state between requests, and accepts only this machine's host names."""
     return make_server(terms, _sent_key).streamable_http_app(stateless_http=True)
 
 
-def make_server(terms: Terms, key_of: Callable[[Any], str]) -> Server[Any]:
+def make_server(terms: ServedAgent, key_of: Callable[[Any], str]) -> Server[Any]:
     """Make the server. `key_of` finds in a request the key to the API."""
     limiter = anyio.CapacityLimiter(_MOST_CALLS)
 
@@ -97,12 +97,12 @@ def _sent_key(request: Any) -> str:
     return str(key)
 
 
-def _listed(terms: Terms, key: str) -> list[types.Tool]:
+def _listed(terms: ServedAgent, key: str) -> list[types.Tool]:
     with Api(terms.url, key) as api:
         return [_tool(tool) for tool in _allowed(api, terms)]
 
 
-def _allowed(api: Api, terms: Terms) -> Iterator[dict[str, Any]]:
+def _allowed(api: Api, terms: ServedAgent) -> Iterator[dict[str, Any]]:
     """Yield the tools that the agent may call."""
     names = {name for agent in api.agents() if agent["name"] == terms.agent for name in agent["tools"]}
     return (tool for tool in api.tools() if tool["name"] in names)
@@ -120,7 +120,7 @@ def _tool(tool: dict[str, Any]) -> types.Tool:
     )
 
 
-def _called(terms: Terms, key: str, name: str, args: dict[str, Any]) -> types.CallToolResult:
+def _called(terms: ServedAgent, key: str, name: str, args: dict[str, Any]) -> types.CallToolResult:
     with Api(terms.url, key) as api:
         tool = next((one["name"] for one in _allowed(api, terms) if name in (one["name"], exported(one["name"]))), None)
         if tool is None:

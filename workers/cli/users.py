@@ -10,7 +10,7 @@ from models.contracts.directory import Profile
 from models.contracts.turn import Identifier
 from models.errors import Invalid
 from models.ledger import integrations, tenants, users
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 from workers.cli.accounts import shown_account
 from workers.cli.output import json_option, print_json, print_rows
 
@@ -74,7 +74,7 @@ def list_users(tenant_name: str, as_json: bool) -> None:
     """List a tenant's users."""
     with transaction() as db:
         tenant_id = tenants.find(db, tenant_name).id
-        found: list[User] = []
+        found: list[DirectoryUser] = []
         while page := users.listed(db, tenant_id, found[-1].id if found else "", _MANY):
             found += page
     print_rows(_COLUMNS, [_shown(each) for each in found], as_json=as_json)
@@ -147,7 +147,7 @@ def _profile(user_id: str, fields: dict[str, Any]) -> Profile:
         raise Invalid("; ".join(faults)) from None
 
 
-def _shown(found: User) -> dict[str, Any]:
+def _shown(found: DirectoryUser) -> dict[str, Any]:
     return {name: getattr(found, name) for name in _COLUMNS} | {"scopes": sorted(found.scopes)}
 
 

@@ -4,6 +4,6 @@ It is for laptops, demos, tests and benchmarks. Production runs the same process
 """
 
 from workers.embedded.foreground import foreground
-from workers.embedded.stack import Servers, Stack, StackOptions
+from workers.embedded.stack import EmbeddedServers, Stack, StackOptions
 
-__all__ = ["Servers", "Stack", "StackOptions", "foreground"]
+__all__ = ["EmbeddedServers", "Stack", "StackOptions", "foreground"]

@@ -38,7 +38,7 @@ class Secrets:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ApiAccess:
     """The address of a running stack's API, and a key to it."""
 
     url: str
@@ -77,7 +77,7 @@ class Home:
             shutil.rmtree(self.path, ignore_errors=True)
         self._lock.close()
 
-    def publish(self, access: Access, environment: Mapping[str, str]) -> None:
+    def publish(self, access: ApiAccess, environment: Mapping[str, str]) -> None:
         """Let the user's other commands find the running stack. `environment` goes into a file for shells to source."""
         write_private(self.path / _ACCESS, json.dumps(asdict(access)))
         exports = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
@@ -142,10 +142,10 @@ def writing(folder: Path) -> Iterator[None]:
         raise Unavailable(f"{folder} cannot hold the stack's data: {error.strerror}{file}; {mend}") from error
 
 
-def published(data_dir: Path) -> Access | None:
+def published(data_dir: Path) -> ApiAccess | None:
     """Return how to reach the stack that runs in this directory; None if none does."""
     try:
-        return Access(**json.loads((data_dir / _ACCESS).read_text()))
+        return ApiAccess(**json.loads((data_dir / _ACCESS).read_text()))
     except FileNotFoundError:
         return None
 

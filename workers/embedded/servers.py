@@ -23,7 +23,7 @@ _MAX_CONNECTIONS = 300
 _BUILTIN_LOCALE_SINCE = 17
 
 
-class Server:
+class EmbeddedServer:
     """A server program and its address."""
 
     def __init__(self, program: Program, home: Home, url: str, check: Callable[[str], object]) -> None:
@@ -45,7 +45,7 @@ class Server:
         self.process.stop(_STOP_TIMEOUT_S)
 
 
-def postgres(home: Home) -> Server:
+def postgres(home: Home) -> EmbeddedServer:
     """Return this home's Postgres, and make its data directory if there is none. `url` is the superuser's."""
     folder, data = postgres_folder(), home.path / "postgres"
     if not data.exists():
@@ -78,10 +78,10 @@ def postgres(home: Home) -> Server:
         unprivileged=data,
     )
     url = f"postgresql://postgres:{home.secrets.superuser}@127.0.0.1:{port}/postgres"
-    return Server(program, home, url, database.ping)
+    return EmbeddedServer(program, home, url, database.ping)
 
 
-def redis(home: Home) -> Server:
+def redis(home: Home) -> EmbeddedServer:
     """Return this home's Valkey."""
     data, port = home.path / "redis", free_port()
     data.mkdir(mode=0o700, exist_ok=True)
@@ -93,7 +93,7 @@ def redis(home: Home) -> Server:
         'appendonly yes\nappendfsync everysec\nsave ""\nmaxmemory-policy noeviction\n',
     )
     program = Program(name="redis", command=[str(redis_server()), str(config)], death_signal=signal.SIGTERM)
-    return Server(program, home, f"redis://:{home.secrets.redis}@127.0.0.1:{port}/0", live.ping)
+    return EmbeddedServer(program, home, f"redis://:{home.secrets.redis}@127.0.0.1:{port}/0", live.ping)
 
 
 def free_port() -> int:

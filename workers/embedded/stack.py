@@ -19,10 +19,10 @@ from models.errors import Unavailable
 from models.runtime.settings import Placement, settings
 from models.schema.roles import provision
 from workers.broker.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
-from workers.embedded.home import Access, Home, writing
+from workers.embedded.home import ApiAccess, Home, writing
 from workers.embedded.process import Process, Program, launch_command
 from workers.embedded.progress import Told, tell_nobody, timed
-from workers.embedded.servers import Server, free_port, is_free, postgres, redis
+from workers.embedded.servers import EmbeddedServer, free_port, is_free, postgres, redis
 
 DATABASE = "turnloom"
 _HOST = "127.0.0.1"
@@ -55,7 +55,7 @@ class StackOptions:
     """Further environment variables for the processes."""
 
 
-class Servers:
+class EmbeddedServers:
     """Postgres with our database, and Valkey. A server whose URL is given is used as it is, and not started.
 
     Attributes: `home`; `postgres` and `redis`, None where a URL was given; `database_url` (the application's role),
@@ -72,8 +72,8 @@ class Servers:
     ) -> None:
         self.home = Home(data_dir)
         self._told = told
-        self.postgres: Server | None = None
-        self.redis: Server | None = None
+        self.postgres: EmbeddedServer | None = None
+        self.redis: EmbeddedServer | None = None
         try:
             with writing(self.home.path):
                 self.redis_url = redis_url or self._start_redis()
@@ -126,7 +126,7 @@ class Stack:
 
     def __enter__(self) -> Self:
         given = settings().model_fields_set
-        self.servers = Servers(
+        self.servers = EmbeddedServers(
             self.options.data_dir,
             database_url=settings().database_url if "database_url" in given else None,
             redis_url=settings().redis_url if "redis_url" in given else None,
@@ -178,13 +178,13 @@ class Stack:
         return self.servers.home.environment_file
 
     @property
-    def postgres(self) -> Server:
+    def postgres(self) -> EmbeddedServer:
         """The embedded Postgres, to be stopped and started."""
         assert self.servers.postgres, "DATABASE_URL names another server"
         return self.servers.postgres
 
     @property
-    def redis(self) -> Server:
+    def redis(self) -> EmbeddedServer:
         """The embedded Valkey, to be stopped and started."""
         assert self.servers.redis, "REDIS_URL names another server"
         return self.servers.redis
@@ -222,7 +222,7 @@ class Stack:
         if self.flower_url:
             self._wait_for("flower", "Flower", f"{self.flower_url}/healthcheck")
         reached = {"TURNLOOM_API_URL": self.url, "TURNLOOM_API_KEY": self.dev_key}
-        self.servers.home.publish(Access(self.url, self.dev_key), {**self.environment, **reached})
+        self.servers.home.publish(ApiAccess(self.url, self.dev_key), {**self.environment, **reached})
 
     def _wait_for(self, process: str, part: str, url: str) -> None:
         # One client serves all checks: making one reads all of the machine's certificate authorities.

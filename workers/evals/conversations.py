@@ -61,7 +61,7 @@ class Expected(Contract):
     """Calls of the language model, at most."""
 
 
-class Said(Contract):
+class GoldenMessage(Contract):
     """A message, and what comes of it."""
 
     say: str | None = None
@@ -90,7 +90,7 @@ class Golden(Contract):
     """Whom the tenant's directory knows by this id; nobody in particular, where it is left out."""
     timezone: str = TIMEZONE
     locale: str = "en"
-    turns: list[Said] = Field(min_length=1)
+    turns: list[GoldenMessage] = Field(min_length=1)
 
 
 class _File(Contract):

@@ -10,7 +10,7 @@ from models.errors import Unavailable
 from models.runtime.ids import new_id
 from workers.cli.client import Api
 from workers.evals.check import first_difference
-from workers.evals.conversations import Golden, Said
+from workers.evals.conversations import Golden, GoldenMessage
 from workers.evals.values import difference
 
 _DEADLINE_MS = 120_000
@@ -18,7 +18,7 @@ _DEADLINE_MS = 120_000
 
 
 @dataclass(frozen=True)
-class Held:
+class GoldenResult:
     """A golden conversation that was held, as far as it went."""
 
     golden: Golden
@@ -33,7 +33,7 @@ class Held:
         return f"{self.golden.agent}/{self.golden.name}"
 
 
-def hold(api: Api, golden: Golden) -> Held:
+def hold(api: Api, golden: Golden) -> GoldenResult:
     """Send a conversation's messages, each when the turn before it has ended, until one is not answered as expected."""
     conversation_id = str(new_id())
     turns: list[dict[str, Any]] = []
@@ -45,11 +45,11 @@ def hold(api: Api, golden: Golden) -> Held:
         except Unavailable as error:
             found = str(error)
         if found:
-            return Held(golden, turns, f"turn {number} ({message!r}): {found}")
-    return Held(golden, turns, None)
+            return GoldenResult(golden, turns, f"turn {number} ({message!r}): {found}")
+    return GoldenResult(golden, turns, None)
 
 
-def _message(said: Said, turns: Sequence[dict[str, Any]]) -> str:
+def _message(said: GoldenMessage, turns: Sequence[dict[str, Any]]) -> str:
     if said.say is not None:
         return said.say
     assert said.choose is not None
@@ -62,7 +62,7 @@ def _choices(turn: dict[str, Any]) -> dict[str, list[Any]]:
     return question["choices"] if question else {}
 
 
-def _answered(api: Api, golden: Golden, said: Said, message: str, conversation_id: str) -> dict[str, Any]:
+def _answered(api: Api, golden: Golden, said: GoldenMessage, message: str, conversation_id: str) -> dict[str, Any]:
     request = {
         "message": message,
         "agent": golden.agent,
@@ -76,7 +76,7 @@ def _answered(api: Api, golden: Golden, said: Said, message: str, conversation_i
     return api.turn(accepted["turn_id"])
 
 
-def _difference(api: Api, said: Said, turn: dict[str, Any], golden: Golden) -> str | None:
+def _difference(api: Api, said: GoldenMessage, turn: dict[str, Any], golden: Golden) -> str | None:
     slots = api.memory(turn["conversation_id"])["slots"] if said.expect.slots else {}
     day = _day(turn, golden)
     found = first_difference(said.expect, turn, slots, day)

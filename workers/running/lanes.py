@@ -10,7 +10,7 @@ from celery.exceptions import Ignore
 from models.connections.redis import announce
 from models.errors import Unavailable
 from models.ledger.shared_steps import Looking
-from models.ledger.steps import Claim
+from models.ledger.steps import StepClaim
 from models.runtime.logging import log
 from workers.broker.app import app
 from workers.execution import Executor
@@ -49,7 +49,7 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
     Executor(turn_id, claim.turn, generation, queue, holder).run(claim.lanes, slots, claim.at)
 
 
-def _looked_at(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> Claim | None:
+def _looked_at(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> StepClaim | None:
     """Return what lanes go on with, where that need not be claimed; None: it must be."""
     looked = step_commits.look(Looking(turn_id, lanes, generation))
     return looked if looked and all(lane.step and only_reads(lane.step) for lane in looked.lanes) else None

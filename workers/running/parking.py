@@ -17,7 +17,7 @@ from models.connections.database import statement
 from models.connections.redis import announce
 from models.errors import Unavailable
 from models.ledger import approvals
-from models.ledger.approvals import Request
+from models.ledger.approvals import ApprovalRequest
 from models.ledger.steps import ClaimedStep, FinishedStep
 from models.runtime.crash_points import reach
 from models.runtime.logging import log
@@ -35,7 +35,7 @@ _MASK = "***"
 
 def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:
     """Ask for approval of the call that a step is about to make. None: it is approved, with exactly these arguments."""
-    request = Request(step.id, step.attempt, args, masked(args, tool.redact), args_hash(tool.name, args))
+    request = ApprovalRequest(step.id, step.attempt, args, masked(args, tool.redact), args_hash(tool.name, args))
     try:
         with statement() as db:
             answer = approvals.ask(db, turn_id, request, timedelta(seconds=settings().approval_timeout_s))

@@ -9,10 +9,10 @@ from models.connections.database import statement
 from models.connections.shared_commits import SharedCommits
 from models.ledger import shared_steps, steps
 from models.ledger.shared_steps import Advancing, Looking
-from models.ledger.steps import Advance, Claim, Holder
+from models.ledger.steps import Advance, Holder, StepClaim
 
 
-def look(asked: Looking) -> Claim | None:
+def look(asked: Looking) -> StepClaim | None:
     """Look at the lanes of a message; None: they are to be claimed.
 
     Raises:
@@ -21,7 +21,7 @@ def look(asked: Looking) -> Claim | None:
     return _looks().commit(asked)
 
 
-def claim(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder) -> Claim:
+def claim(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder) -> StepClaim:
     """Claim what lanes go on with, in a commit of its own.
 
     Raises:
@@ -45,7 +45,7 @@ def advance(asked: Advancing) -> Advance:
 
 
 @lru_cache
-def _looks() -> SharedCommits[Looking, Claim]:
+def _looks() -> SharedCommits[Looking, StepClaim]:
     return SharedCommits("look", shared_steps.look_all)
 
 

@@ -16,7 +16,7 @@ from workers.turns.early_steps import HeldSteps
 from workers.turns.process_parts import registry
 
 
-class Origin(NamedTuple):
+class PlanOrigin(NamedTuple):
     """The origin of a plan."""
 
     source: Literal["llm", "caller", "playbook"]
@@ -24,7 +24,7 @@ class Origin(NamedTuple):
 
 
 def new_plan(
-    turn: ClaimedTurn, agent: AgentProfile, plan: Plan, origin: Origin, held: HeldSteps, calls: Sequence[LlmCall]
+    turn: ClaimedTurn, agent: AgentProfile, plan: Plan, origin: PlanOrigin, held: HeldSteps, calls: Sequence[LlmCall]
 ) -> NewPlan:
     """Compile a plan over what has started of it."""
     placement = placement_of(agent)

@@ -12,7 +12,7 @@ from planner.agents import AgentProfile
 from planner.draft.context import Exchange, PlanningContext
 from planner.draft.packing import wants_summary
 from planner.plan.playbooks import NO_PLAYBOOKS
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 from tools.registry import Registry
 from workers.dispatch import send
 from workers.running.outcomes import step_outcome
@@ -49,7 +49,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
         summary=recalled.summary,
         slots=turn.slots,
         asked=recalled.asked,
-        memory=[entry for entry in (Remembered(**found) for found in recalled.memory) if entry.holds],
+        memory=[entry for entry in (RecalledResult(**found) for found in recalled.memory) if entry.holds],
         revision=turn.revision,
         again=turn.again,
         done=_done(turn),

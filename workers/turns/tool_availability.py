@@ -1,4 +1,4 @@
-"""Offer: which of an agent's tools can be planned with now, and why the others cannot."""
+"""Tool availability: which of an agent's tools can be planned with now, and why the others cannot."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from typing import Any
 
 from models.connections.database import transaction
 from models.ledger import integrations
-from models.ledger.integrations import NO_ACCESS, Access
+from models.ledger.integrations import NO_ACCESS, UserAccess
 from models.ledger.turns import ClaimedTurn
 from tools.guards.breaker import open_circuits
 from tools.registry import Registry, Tool
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolAvailability:
     """The tools that a turn's plan may call."""
 
     tools: Registry
@@ -22,7 +22,7 @@ class Offer:
     """Tool -> `{code, scopes | service}`: why it had better not be planned with."""
 
 
-def offer(turn: ClaimedTurn, tools: Registry) -> Offer:
+def offer(turn: ClaimedTurn, tools: Registry) -> ToolAvailability:
     """Return which of these tools a plan may call. Where none declares scopes or an outside service, it costs nothing.
 
     Raises:
@@ -39,10 +39,10 @@ def offer(turn: ClaimedTurn, tools: Registry) -> Offer:
         if (missing := tool.scopes - access.scopes)
     }
     open_ = {name: tool for name, tool in tools.tools.items() if name not in barred}
-    return Offer(Registry(open_), {**barred, **_down(open_, access)})
+    return ToolAvailability(Registry(open_), {**barred, **_down(open_, access)})
 
 
-def _down(tools: Mapping[str, Tool], access: Access) -> dict[str, dict[str, Any]]:
+def _down(tools: Mapping[str, Tool], access: UserAccess) -> dict[str, dict[str, Any]]:
     """Return the tools whose circuit is open. Which one it is where the arguments say so is not known yet."""
     outside = {name: tool.integration for name, tool in tools.items() if isinstance(tool.integration, str)}
     circuits = open_circuits() if outside else {}
@@ -53,6 +53,6 @@ def _down(tools: Mapping[str, Tool], access: Access) -> dict[str, dict[str, Any]
     }
 
 
-def _circuit(integration: str, access: Access) -> str:
+def _circuit(integration: str, access: UserAccess) -> str:
     account = access.accounts.get(integration)
     return str(account.id) if account else integration

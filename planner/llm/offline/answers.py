@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from planner.llm.offline.rules import Answer, Domain
+from planner.llm.offline.rules import AnswerRule, Domain
 from planner.llm.offline.values import Facts
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}|\n(?=[-*|])")
@@ -44,7 +44,7 @@ class _Said(NamedTuple):
     """The sentence with the answer, and the document's title."""
 
 
-def _claims(kind: Answer, subject: str, observed: Mapping[str, Any]) -> Iterator[_Said]:
+def _claims(kind: AnswerRule, subject: str, observed: Mapping[str, Any]) -> Iterator[_Said]:
     """Yield one claim for each document with a passage that answers."""
     seen: set[str] = set()
     for place, passage in _passages(observed):
@@ -67,7 +67,7 @@ def _passages(observed: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
                 yield f"{step}.results[{number}]", entry
 
 
-def _nearest(passage: str, kind: Answer, wanted: frozenset[str]) -> str | None:
+def _nearest(passage: str, kind: AnswerRule, wanted: frozenset[str]) -> str | None:
     """Return the sentence with an answer that has most of the wanted words; None if none has enough."""
     sentences = [" ".join(sentence.split()) for sentence in _SENTENCE.split(passage)]
     shared = [(len(wanted & _stems(one)), -place, one) for place, one in enumerate(sentences) if kind.says.search(one)]

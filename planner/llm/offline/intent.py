@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.llm.offline.rules import Domain, Manners, Slot
+from planner.llm.offline.rules import Domain, Manners, SlotRule
 from planner.llm.offline.values import Facts, substituted
 
 
@@ -73,7 +73,7 @@ def _is_unwanted(message: str, want: re.Pattern[str], manners: Manners) -> bool:
     return re.search(manners.without + want.pattern.removeprefix(r"\b"), message, re.IGNORECASE) is not None
 
 
-def _find(message: str, slot: Slot, manners: Manners) -> Any:
+def _find(message: str, slot: SlotRule, manners: Manners) -> Any:
     for pattern in slot.patterns:
         for match in pattern.finditer(message):
             value = _read(match, slot, manners)
@@ -82,7 +82,7 @@ def _find(message: str, slot: Slot, manners: Manners) -> Any:
     return None
 
 
-def _read(match: re.Match[str], slot: Slot, manners: Manners) -> Any:
+def _read(match: re.Match[str], slot: SlotRule, manners: Manners) -> Any:
     text = next((group for group in match.groups() if group), "").strip()
     match slot.type:
         case "integer":
@@ -96,13 +96,13 @@ def _read(match: re.Match[str], slot: Slot, manners: Manners) -> Any:
     return text.title() if slot.title else text
 
 
-def _money(said: Mapping[str, str | None], slot: Slot) -> dict[str, Any]:
+def _money(said: Mapping[str, str | None], slot: SlotRule) -> dict[str, Any]:
     currency = slot.values.get((said["currency"] or "").lower())
     operator = "~" if said.get("about") else "<="
     return {"amount": int((said["amount"] or "").replace(",", "")), "currency": currency, "operator": operator}
 
 
-def _number(text: str, slot: Slot, manners: Manners) -> int | None:
+def _number(text: str, slot: SlotRule, manners: Manners) -> int | None:
     digits = text.replace(",", "")
     value = int(digits) if re.fullmatch("[0-9]{1,9}", digits) else manners.numbers.get(text.lower())
     return min(value, slot.max) if value is not None and slot.max is not None else value

@@ -22,7 +22,7 @@ def _compiled(pattern: Any) -> Any:
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 
 
-class Slot(Contract):
+class SlotRule(Contract):
     """A value that a message may give."""
 
     type: Literal["text", "integer", "integers", "choice", "money"] = "text"
@@ -71,7 +71,7 @@ class Skeleton(Contract):
     reason: str
 
 
-class Answer(Contract):
+class AnswerRule(Contract):
     """A passage's answer to a kind of question."""
 
     asks: Pattern
@@ -93,7 +93,7 @@ class Domain(Contract):
     """Whether earlier messages of the conversation count."""
     is_last: bool = False
     """Whether it understands nearly everything and is therefore asked after all others."""
-    slots: dict[str, Slot]
+    slots: dict[str, SlotRule]
     wants: dict[str, Pattern]
     whole: dict[str, list[str]] = Field(default_factory=dict)
     """Want -> the wants that it stands for."""
@@ -109,7 +109,7 @@ class Domain(Contract):
     """Slots that must be known, each with the question that asks for it."""
     requires_of: dict[str, dict[str, str]] = Field(default_factory=dict)
     """The same for single wants: want -> slots with their questions."""
-    answers: list[Answer] = Field(default_factory=list)
+    answers: list[AnswerRule] = Field(default_factory=list)
     """Kinds of answers in passages. They become facts: `claims` of each document, `sources` with references to the
     passages, `answer` with a sentence that says it, and `agreed` or `disputed`."""
     thought: str

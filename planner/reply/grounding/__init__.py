@@ -5,8 +5,8 @@ called.
 """
 
 from planner.reply.grounding.check import Grounding, Violation, check, withhold
-from planner.reply.grounding.evidence import Evidence, Origin
+from planner.reply.grounding.evidence import Evidence, ResultOrigin
 from planner.reply.grounding.scan import prepare
 from planner.reply.grounding.sources import gather
 
-__all__ = ["Evidence", "Grounding", "Origin", "Violation", "check", "gather", "prepare", "withhold"]
+__all__ = ["Evidence", "Grounding", "ResultOrigin", "Violation", "check", "gather", "prepare", "withhold"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from models.contracts.turn import Source
-from planner.reply.grounding.evidence import Evidence, Place
+from planner.reply.grounding.evidence import Evidence, EvidencePlace
 from planner.reply.grounding.figures import PERSONAL, Figure, folded, visible
 from planner.reply.grounding.scan import figures
 
@@ -69,7 +69,7 @@ def withhold(text: str, violations: Sequence[Violation]) -> str:
     return kept + text[end:]
 
 
-def _source(text: str, place: Place, is_stale: bool) -> Source:
+def _source(text: str, place: EvidencePlace, is_stale: bool) -> Source:
     return Source(text=text, step=place.step, path=place.path, turn=place.turn, stale=is_stale)
 
 

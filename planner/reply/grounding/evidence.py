@@ -28,7 +28,7 @@ _SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EvidencePlace:
     """The place where a piece of evidence was found."""
 
     step: str
@@ -51,11 +51,11 @@ class _Scope:
     is_private: bool = False
     is_public: bool = False
     page: str | None = None
-    """As in `Place`."""
+    """As in `EvidencePlace`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ResultOrigin:
     """The source of a whole result, and its special fields."""
 
     step: str
@@ -75,14 +75,14 @@ class Evidence:
     def __init__(self, now: datetime) -> None:
         """Take `now` in the user's time zone. Its date may always be said. A day without a year is the next one."""
         self._now = now
-        self._places: dict[Key, Place] = {}
+        self._places: dict[Key, EvidencePlace] = {}
         self._private: dict[str, None] = {}
         self._said: list[str] = []
         self._left = _READ_AT_MOST
         self._origin = _SAID
         self._put(("date", now.date()), "now", _Scope())
 
-    def add_result(self, result: Any, origin: Origin, path: str = "") -> None:
+    def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
         self._origin = origin
         self._walk(result, path, _Scope())
@@ -100,7 +100,7 @@ class Evidence:
             for key in figure.keys:
                 self._put(key, path, _Scope())
 
-    def place(self, keys: tuple[Key, ...]) -> Place | None:
+    def place(self, keys: tuple[Key, ...]) -> EvidencePlace | None:
         """Return the place of a figure with these keys, if there is one. A place on a page comes last."""
         known = [self._places[key] for key in keys if key in self._places]
         return min(known, key=lambda place: place.page is not None, default=None)
@@ -190,7 +190,7 @@ class Evidence:
         for implication in (key, *self._implied(key, scope)):
             known = self._places.get(implication)
             if known is None or (known.page is not None and scope.page is None):
-                self._places[implication] = Place(origin.step, path, origin.turn, origin.age_s, scope.page)
+                self._places[implication] = EvidencePlace(origin.step, path, origin.turn, origin.age_s, scope.page)
 
     def _implied(self, key: Key, scope: _Scope) -> tuple[Key, ...]:
         match key:
@@ -211,8 +211,8 @@ class Evidence:
             self._private[folded(value)[0].strip()] = None
 
 
-_SAID = Origin("message")
-_AUTHORED = Origin("agent")
+_SAID = ResultOrigin("message")
+_AUTHORED = ResultOrigin("agent")
 
 
 @dataclass(frozen=True, slots=True)

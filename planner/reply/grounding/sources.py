@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from planner.agents import AgentProfile
 from planner.draft.context import Exchange
-from planner.reply.grounding.evidence import Evidence, Origin
-from planner.results import Remembered, StepOutcome
+from planner.reply.grounding.evidence import Evidence, ResultOrigin
+from planner.results import RecalledResult, StepOutcome
 from tools.registry import Registry
 
 
@@ -30,7 +30,7 @@ class Told(Protocol):
     def history(self) -> Sequence[Exchange]: ...
 
 
-def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[Remembered]) -> Evidence:
+def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[RecalledResult]) -> Evidence:
     """Return the evidence for a reply. A figure that a result and the user both have comes from the result."""
     evidence = Evidence(told.now)
     for step in steps:
@@ -59,8 +59,8 @@ def _is_evidence(tools: Registry, name: str) -> bool:
     return name not in tools.tools or tools.tools[name].is_evidence
 
 
-def _origin(tools: Registry, name: str, step: str, turn: str | None = None, age_s: int = 0) -> Origin:
+def _origin(tools: Registry, name: str, step: str, turn: str | None = None, age_s: int = 0) -> ResultOrigin:
     tool = tools.tools.get(name)
     if tool is None:
-        return Origin(step, turn, age_s)
-    return Origin(step, turn, age_s, tool.public, tool.redact, tool.outside)
+        return ResultOrigin(step, turn, age_s)
+    return ResultOrigin(step, turn, age_s, tool.public, tool.redact, tool.outside)

@@ -33,7 +33,7 @@ def beat(*queues: str) -> None:
         workers.beat(db, "worker@host", queues or ("plan", "respond", "tools.io", "maintenance"), 16)
 
 
-def claim(turn_id: UUID, *lane: str) -> steps.Claim:
+def claim(turn_id: UUID, *lane: str) -> steps.StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, [lane], 1, HOLDER)
 

@@ -10,7 +10,7 @@ from models.connections.database import statement, transaction
 from models.contracts.approval import Decision
 from models.contracts.event import Event
 from models.ledger import approvals, steps
-from models.ledger.approvals import Answer, Decided, Request
+from models.ledger.approvals import ApprovalAnswer, ApprovalRequest, Decided
 from models.ledger.steps import FinishedStep
 from models.runtime.ids import new_id
 from models.tables.steps import StepRow
@@ -21,8 +21,10 @@ DAY = timedelta(days=1)
 BUSY = {"code": "RATE_LIMITED", "message": "slow down"}
 
 
-def ask(turn_id: UUID, name: str = "w", *, attempt: int = 1, hash_: str = "h", timeout: timedelta = DAY) -> Answer:
-    request = Request(name, attempt, {"value": 7}, {"value": "***"}, hash_)
+def ask(
+    turn_id: UUID, name: str = "w", *, attempt: int = 1, hash_: str = "h", timeout: timedelta = DAY
+) -> ApprovalAnswer:
+    request = ApprovalRequest(name, attempt, {"value": 7}, {"value": "***"}, hash_)
     with statement() as db:
         return approvals.ask(db, turn_id, request, timeout)
 

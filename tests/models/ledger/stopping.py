@@ -24,7 +24,7 @@ def close(turn_id: UUID | None, why: Literal["cancelled", "late"] = "cancelled")
         return control.close(db, turn_id, why)
 
 
-def claim(turn_id: UUID, name: str) -> steps.Claim:
+def claim(turn_id: UUID, name: str) -> steps.StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, [[name]], 1, HOLDER)
 

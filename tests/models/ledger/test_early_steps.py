@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from models.connections.database import statement, transaction
 from models.ledger import approvals, recovery, steps
-from models.ledger.steps import Advance, Claim, Ended, FinishedStep, Wanted
+from models.ledger.steps import Advance, Ended, FinishedStep, StepClaim, Wanted
 from tests.factories import claim_turn, finish_turn, step
 from tests.models.ledger.early import drop_early, lanes, planning_turn, record_over, start_early, told, view
 from tests.models.ledger.stopping import HOLDER, close, end
@@ -17,7 +17,7 @@ from tests.models.ledger.stopping import view as turn_view
 pytestmark = pytest.mark.usefixtures("database")
 
 
-def claim(turn_id: UUID, name: str, generation: int = 1) -> Claim:
+def claim(turn_id: UUID, name: str, generation: int = 1) -> StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, [[name]], generation, HOLDER)
 

@@ -9,7 +9,7 @@ import pytest
 
 from models.connections.database import statement
 from models.ledger import steps
-from models.ledger.steps import Advance, BegunStep, Claim, FinishedStep, Holder, Wanted
+from models.ledger.steps import Advance, BegunStep, FinishedStep, Holder, StepClaim, Wanted
 from tests.factories import running_turn, step
 from tests.models.ledger.early import drop_early, planning_turn, record_over, start_early, told
 from tests.models.ledger.parking import row
@@ -22,12 +22,12 @@ HOLDER = Holder("worker/1", 6_000)
 WRITE = step("w", "a", tool="sim.write", args={"value": 1})
 
 
-def look(turn_id: UUID, *lanes: Sequence[str], generation: int = 1) -> Claim | None:
+def look(turn_id: UUID, *lanes: Sequence[str], generation: int = 1) -> StepClaim | None:
     with statement() as db:
         return steps.look(db, turn_id, lanes, generation)
 
 
-def claim(turn_id: UUID, name: str, generation: int = 1) -> Claim:
+def claim(turn_id: UUID, name: str, generation: int = 1) -> StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, [[name]], generation, Holder("worker/2", 6_000))
 

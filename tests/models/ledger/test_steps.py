@@ -8,7 +8,7 @@ import pytest
 
 from models.connections.database import statement, transaction
 from models.ledger import recovery, steps, turns
-from models.ledger.steps import Advance, Claim, Ended, FinishedStep, Holder, Wanted
+from models.ledger.steps import Advance, Ended, FinishedStep, Holder, StepClaim, Wanted
 from tests.factories import running_turn, step
 from tests.models.ledger.parking import change
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("database")
 HOLDER = Holder("worker/1", 6_000)
 
 
-def claim(turn_id: UUID, *lane: str, generation: int = 1) -> Claim:
+def claim(turn_id: UUID, *lane: str, generation: int = 1) -> StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, [lane], generation, HOLDER)
 

@@ -11,7 +11,7 @@ from models.connections.database import statement, transaction
 from models.contracts.plan import Plan
 from models.ledger import plans, recovery, steps, turns
 from models.ledger.plans import NewPlan, RecordedPlan
-from models.ledger.steps import Advance, BegunStep, Claim, ClaimedStep, Ended, FinishedStep, Holder, Wanted
+from models.ledger.steps import Advance, BegunStep, ClaimedStep, Ended, FinishedStep, Holder, StepClaim, Wanted
 from models.tables.steps import StepRow
 from planner.plan.expressions import load_expression
 from tests.factories import REGISTRY, claim_turn, make_tenant, open_turn, running_turn, step
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("database")
 HOLDER = Holder("worker/1", 6_000)
 
 
-def claim(turn_id: UUID, *lanes: Sequence[str], holder: Holder = HOLDER) -> Claim:
+def claim(turn_id: UUID, *lanes: Sequence[str], holder: Holder = HOLDER) -> StepClaim:
     with statement() as db:
         return steps.claim(db, turn_id, lanes, 1, holder)
 
@@ -44,7 +44,7 @@ def done(
     return FinishedStep(name, 1, status, {"ms": 1, "payload": None}, began_at=times[0], ended_at=times[1])
 
 
-def waits(claimed: Claim) -> dict[str, list[str]]:
+def waits(claimed: StepClaim) -> dict[str, list[str]]:
     return {lane.step.id: lane.step.waits for lane in claimed.lanes if lane.step}
 
 

@@ -9,7 +9,7 @@ from models.connections.database import transaction
 from models.contracts.directory import Profile
 from models.errors import Invalid, NotFound
 from models.ledger import users
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 from tests.factories import make_tenant
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -126,7 +126,7 @@ def test_putting_a_user_again_replaces_the_profile(tenant: UUID) -> None:
         users.put_user(db, tenant, "cohen", Profile(name="David C.", scopes=["b", "a", "b"]))
         after = users.get_user(db, tenant, "cohen")
 
-    assert after == User(
+    assert after == DirectoryUser(
         id="cohen",
         name="David C.",
         email=None,

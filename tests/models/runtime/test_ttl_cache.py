@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from models.runtime.ttl_cache import Remembered
+from models.runtime.ttl_cache import TtlCache
 from tests.facts import wait_for
 
 
@@ -22,8 +22,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     return clock
 
 
-def _memory(look: Callable[[str, int | None], int | None], at_most: int = 10) -> Remembered[str, int]:
-    return Remembered(look, fresh_s=2.0, kept_s=4.0, at_most=at_most)
+def _memory(look: Callable[[str, int | None], int | None], at_most: int = 10) -> TtlCache[str, int]:
+    return TtlCache(look, fresh_s=2.0, kept_s=4.0, at_most=at_most)
 
 
 def test_a_value_is_looked_up_when_it_is_no_longer_fresh(clock: _Clock) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from planner.draft.context import Exchange, PlanningContext
 from planner.draft.drafting import planning_messages
 from planner.draft.packing import cut, history_tokens, older, packed, tokens, wants_summary
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 
 Context = Callable[..., PlanningContext]
 
@@ -25,13 +25,13 @@ exchanges = some.lists(some.builds(Exchange, message=texts, reply=texts.map(lamb
 
 
 @some.composite
-def memories(draw: some.DrawFn) -> list[Remembered]:
+def memories(draw: some.DrawFn) -> list[RecalledResult]:
     results = draw(some.lists(some.tuples(values, some.integers(0, 90_000)), max_size=8))
     return [_remembered(result, age_s=age) for result, age in results]
 
 
-def _remembered(result: Any, tool: str = "a.look", age_s: int = 10, **args: Any) -> Remembered:
-    return Remembered(tool=tool, args=args, result=result, turn="t", step="s", age_s=age_s)
+def _remembered(result: Any, tool: str = "a.look", age_s: int = 10, **args: Any) -> RecalledResult:
+    return RecalledResult(tool=tool, args=args, result=result, turn="t", step="s", age_s=age_s)
 
 
 def _done(result: Any, number: int) -> StepOutcome:
@@ -52,7 +52,7 @@ def _spent(context: PlanningContext) -> int:
     summary=some.none() | texts.map(lambda text: text * 30),
 )
 def test_no_past_exceeds_the_budget(
-    context: Context, history: list[Exchange], memory: list[Remembered], results: list[Any], summary: str | None
+    context: Context, history: list[Exchange], memory: list[RecalledResult], results: list[Any], summary: str | None
 ) -> None:
     """Whatever there is of it; and that a step has ended is never left out."""
     done = [_done(result, number) for number, result in enumerate(results)]

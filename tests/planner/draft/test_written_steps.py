@@ -9,7 +9,7 @@ import pytest
 from planner.draft.written_steps import PlanReader, WrittenStep
 from planner.plan.expansion import Expansion
 from planner.plan.playbooks import NO_PLAYBOOKS
-from planner.plan.validation import Limits
+from planner.plan.validation import PlanLimits
 from tools.registry import Registry, load_registry
 
 
@@ -29,15 +29,15 @@ def reads(name: str, source: str, **fields: Any) -> dict[str, Any]:
 WRITE = {"id": "w", "tool": "sim.write", "args": {"value": 1}}
 
 
-def told(text: str, tools: Registry, limits: Limits | None = None, pieces: int = 7) -> list[WrittenStep]:
+def told(text: str, tools: Registry, limits: PlanLimits | None = None, pieces: int = 7) -> list[WrittenStep]:
     steps: list[WrittenStep] = []
-    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), limits or Limits())
+    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), limits or PlanLimits())
     for start in range(0, len(text), pieces):
         reader(text[start : start + pieces])
     return steps
 
 
-def early(tools: Registry, *steps: Any, limits: Limits | None = None) -> list[str]:
+def early(tools: Registry, *steps: Any, limits: PlanLimits | None = None) -> list[str]:
     text = json.dumps({"thought": "}{", "steps": list(steps)})
     return [step.early.id for step in told(text, tools, limits) if step.early]
 
@@ -75,7 +75,7 @@ def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
     """Nobody waits for the end of the plan."""
     text = json.dumps({"steps": [wait(f"s{number}") for number in range(20)]})
     steps: list[WrittenStep] = []
-    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), Limits())
+    reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), PlanLimits())
 
     written = text.index("}, {") + 1
     reader(text[: written - 1])
@@ -141,7 +141,7 @@ def test_what_a_person_has_to_approve_does_not_start(tools: Registry) -> None:
 
 def test_nothing_starts_beyond_the_limit_of_steps(tools: Registry) -> None:
     """A plan that is too long will be refused."""
-    assert early(tools, wait("a"), wait("b"), wait("c"), limits=Limits(max_steps=2)) == ["a", "b"]
+    assert early(tools, wait("a"), wait("b"), wait("c"), limits=PlanLimits(max_steps=2)) == ["a", "b"]
 
 
 def test_numbers_that_are_none_end_the_reading(tools: Registry) -> None:

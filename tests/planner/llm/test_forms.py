@@ -13,13 +13,13 @@ from planner.draft.drafting import draft, planning_messages
 from planner.draft.prompts import shipped
 from planner.draft.written_steps import WrittenStep
 from planner.llm.openai import OpenAIModel
-from planner.llm.protocol import Message
+from planner.llm.protocol import PromptMessage
 from planner.llm.schema import plan_schema
 from planner.memory.extraction import conclusion_schema
 from planner.reply.critic import critic_schema
 from tests.planner.llm.scripted import Behaviour, Script, calls, fails, says
 
-HELLO: list[Message] = [{"role": "user", "content": "hello, in JSON"}]
+HELLO: list[PromptMessage] = [{"role": "user", "content": "hello, in JSON"}]
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}}
 ANSWER = json.dumps({"city": "Kyoto", "steps": ["one", "two"]})
 

@@ -10,11 +10,11 @@ from planner.draft.context import PlanningContext
 from planner.draft.drafting import draft
 from planner.llm.hooked_model import ModelCall, with_hooks
 from planner.llm.openai import OpenAIModel
-from planner.llm.protocol import Generation, Message
+from planner.llm.protocol import Generation, PromptMessage
 from tests.planner.llm.scripted import Script, says
-from tools.hooks import Hook, Hooks, Note, Veto
+from tools.hooks import Hook, HookRecord, Hooks, Veto
 
-HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 Install = Callable[..., None]
 
 
@@ -31,7 +31,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 @pytest.fixture
-def notes() -> list[Note]:
+def notes() -> list[HookRecord]:
     """What hooks had noted of them."""
     return []
 
@@ -45,7 +45,7 @@ def blunt(_: ModelCall, answer: Generation) -> Generation:
     return replace(answer, text=answer.text.replace("please ", ""))
 
 
-def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install, notes: list[Note]) -> None:
+def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install, notes: list[HookRecord]) -> None:
     """Where no hook wants to hear of language models, the language model itself is used."""
     install(before_tool=print)
 
@@ -54,7 +54,7 @@ def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_hook_may_change_what_is_asked(
-    script: Script, llm: OpenAIModel, install: Install, notes: list[Note], *, streamed: bool
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord], *, streamed: bool
 ) -> None:
     """Messages and language model are what the hook made of them, and the answer streams as ever."""
     install(before_model=aloud)
@@ -73,7 +73,9 @@ def test_a_hook_may_change_what_is_asked(
     assert HELLO[0]["content"] == "hello"
 
 
-def test_a_hook_may_change_the_answer(script: Script, llm: OpenAIModel, install: Install, notes: list[Note]) -> None:
+def test_a_hook_may_change_the_answer(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
+) -> None:
     """A stream is handed on when the hook has seen all of it, in one piece; its cost stays what it was."""
     install(after_model=blunt)
     script.behaviours = [says("please sit down, please do")]
@@ -86,7 +88,9 @@ def test_a_hook_may_change_the_answer(script: Script, llm: OpenAIModel, install:
     assert answer.usage.completion_tokens == 7
 
 
-def test_a_veto_before_costs_nothing(script: Script, llm: OpenAIModel, install: Install, notes: list[Note]) -> None:
+def test_a_veto_before_costs_nothing(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
+) -> None:
     """A vetoed call is not made; its answer declines with the reason."""
     install(before_model=lambda call: Veto(f"no {call.purpose} today"))
 
@@ -99,7 +103,7 @@ def test_a_veto_before_costs_nothing(script: Script, llm: OpenAIModel, install: 
 
 
 def test_a_veto_after_withholds_the_answer(
-    script: Script, llm: OpenAIModel, install: Install, notes: list[Note]
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
 ) -> None:
     """Nothing of a vetoed answer is handed on, but what it cost is counted."""
     install(after_model=lambda *_: Veto("not like that"))
@@ -113,7 +117,7 @@ def test_a_veto_after_withholds_the_answer(
 
 
 def test_a_broken_hook_is_noted_and_passed_over(
-    script: Script, llm: OpenAIModel, install: Install, notes: list[Note]
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
 ) -> None:
     """A hook that raises, or returns nonsense, changes nothing."""
 
@@ -133,7 +137,7 @@ def test_a_broken_hook_is_noted_and_passed_over(
 
 
 def test_a_vetoed_plan_is_a_reply_with_the_reason(
-    script: Script, llm: OpenAIModel, install: Install, notes: list[Note], context: Callable[..., PlanningContext]
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord], context: Callable[..., PlanningContext]
 ) -> None:
     """Planning that a hook vetoes ends in the reason as the reply: nothing is asked, mended or run."""
     install(before_model=lambda _: Veto("Bookings are closed until Monday."))

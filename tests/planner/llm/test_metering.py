@@ -11,11 +11,11 @@ from models.errors import Unavailable
 from models.runtime.settings import Settings, settings
 from planner.llm.metering import Meter
 from planner.llm.openai import OpenAIModel, connect
-from planner.llm.prices import Price, cost_of, find_price, load_prices
-from planner.llm.protocol import Message
+from planner.llm.prices import LlmPrice, cost_of, find_price, load_prices
+from planner.llm.protocol import PromptMessage
 from tests.planner.llm.scripted import Script, fails, raw, says
 
-HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 
 
 def counted(call: LlmCall) -> tuple[str, str, int, int, float | None, str]:
@@ -102,7 +102,7 @@ def test_the_offline_model_costs_nothing() -> None:
 
 
 NAMES = ["gpt-x", "gpt-x-mini", "local-*", "*"]
-PRICES = {name: Price(prompt=number, completion=0) for number, name in enumerate(NAMES)}
+PRICES = {name: LlmPrice(prompt=number, completion=0) for number, name in enumerate(NAMES)}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from models.contracts.plan import Plan
 from models.contracts.turn import Mode
 from models.runtime.settings import settings
 from planner.draft.context import Exchange, PlanningContext
-from planner.draft.drafting import Draft, draft, planning_messages
+from planner.draft.drafting import PlanDraft, draft, planning_messages
 from planner.llm.offline.prompt import read_request
 from planner.llm.offline.responses import write
 from planner.llm.offline.server import create_app
@@ -38,7 +38,7 @@ def _last_plan(context: Context, llm: OpenAIModel, messages: list[str], **more: 
     for number, message in enumerate(messages):
         history = tuple(Exchange(earlier, "Fine.") for earlier in messages[:number])
         asked = context(message, history=history, slots=state, **more)
-        drafted: Draft = draft(asked, llm)
+        drafted: PlanDraft = draft(asked, llm)
         assert drafted.plan is not None, drafted.faults
         assert not drafted.repaired
         plan = drafted.plan

@@ -9,12 +9,12 @@ from models.contracts.plan import Plan
 from planner.draft.context import Exchange, PlanningContext
 from planner.draft.drafting import draft
 from planner.llm.openai import OpenAIModel
-from planner.results import Remembered
+from planner.results import RecalledResult
 
 Context = Callable[..., PlanningContext]
 PlanFor = Callable[..., Plan]
 
-LISTED = Remembered(
+LISTED = RecalledResult(
     tool="notifications.list",
     args={},
     result={"notifications": [{"id": f"0199c0de-0000-7000-8000-00000000000{n}", "title": f"t{n}"} for n in (1, 2)]},
@@ -29,7 +29,7 @@ ON_THE_DAY = {"start_window": {"$from": "dates.check_in"}, "end_window": {"$from
 def plan_for(context: Context, offline: OpenAIModel) -> PlanFor:
     """Plan the last of some messages; the ones before it are the conversation's."""
 
-    def plan(*messages: str, memory: tuple[Remembered, ...] = ()) -> Plan:
+    def plan(*messages: str, memory: tuple[RecalledResult, ...] = ()) -> Plan:
         history = tuple(Exchange(message, "Well.") for message in messages[:-1])
         drafted = draft(context(messages[-1], agent="assistant", history=history, memory=memory), offline)
         assert drafted.plan is not None, drafted.faults

@@ -12,7 +12,7 @@ from planner.draft.context import Exchange, PlanningContext
 from planner.draft.drafting import draft, planning_messages
 from planner.llm.openai import OpenAIModel
 from planner.llm.schema import plan_schema
-from planner.results import Remembered
+from planner.results import RecalledResult
 
 Context = Callable[..., PlanningContext]
 
@@ -32,16 +32,16 @@ OPTIONS = [
 ]
 
 
-def quoted(*options: dict[str, str]) -> Remembered:
+def quoted(*options: dict[str, str]) -> RecalledResult:
     """An availability that was found out a minute ago."""
-    return Remembered(
+    return RecalledResult(
         tool="pms.get_availability", args={}, result={"options": list(options)}, turn="t", step="a", age_s=60
     )
 
 
 @pytest.fixture
 def plan_for(context: Context, offline: OpenAIModel) -> Callable[..., Plan]:
-    def plan(message: str, *memory: Remembered, first: bool = False) -> Plan:
+    def plan(message: str, *memory: RecalledResult, first: bool = False) -> Plan:
         past = {} if first else {"history": (Exchange(ASKED, "Here you are."),), "slots": SETTLED}
         drafted = draft(context(message, agent="hotel", memory=memory, **past), offline)
         assert drafted.plan is not None, drafted.faults

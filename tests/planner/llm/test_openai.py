@@ -11,11 +11,11 @@ from openai import OpenAI, Stream
 from models.errors import Unavailable
 from models.runtime.settings import Settings
 from planner.llm.openai import OpenAIModel, connect
-from planner.llm.protocol import Message
+from planner.llm.protocol import PromptMessage
 from tests.planner.llm.scripted import Script, drips, fails, hangs, raw, says
 from tests.planner.llm.wire import chunked, sends, wire
 
-HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 
 
 def test_an_answer_has_text_usage_and_the_endpoints_name(script: Script, llm: OpenAIModel) -> None:
@@ -194,7 +194,7 @@ def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: O
 def test_every_number_and_text_can_be_sent(script: Script, llm: OpenAIModel) -> None:
     """A schema of foreign tools may hold a number of more than 64 bits, and a text half a surrogate pair."""
     script.behaviours = [says("{}")]
-    message: Message = {"role": "user", "content": "half \ud800"}
+    message: PromptMessage = {"role": "user", "content": "half \ud800"}
 
     llm.generate([message], purpose="plan", schema={"title": "plan", "maximum": 2**70})
 

@@ -3,7 +3,17 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from models.contracts.knowledge import Entity, Fact, Finding, Hypothesis, Item, Link, Source, Trust, Value
+from models.contracts.knowledge import (
+    AttributeFact,
+    Entity,
+    EntityLink,
+    Finding,
+    Hypothesis,
+    Item,
+    Provenance,
+    Trust,
+    Value,
+)
 from planner.memory.knowledge import Knowledge, entity_id, items_of, update_context
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -17,9 +27,9 @@ def source(
     trust: Trust = "tool",
     hours: float = 0,
     day: int | None = None,
-) -> Source:
+) -> Provenance:
     """A source so many hours before noon, of a day of May; its origin is its step, unless told otherwise."""
-    return Source(
+    return Provenance(
         turn=turn,
         step=step,
         path="",
@@ -35,8 +45,8 @@ def entity(name: str = "Kyoto", kind: str = "city", **said: Any) -> Entity:
     return Entity(id=entity_id(kind, name), type=kind, name=name, source=source(**said))
 
 
-def fact(value: Value, attribute: str = "population", subject: str = "city:kyoto", **said: Any) -> Fact:
-    return Fact(subject=subject, attribute=attribute, value=value, confidence=1.0, source=source(**said))
+def fact(value: Value, attribute: str = "population", subject: str = "city:kyoto", **said: Any) -> AttributeFact:
+    return AttributeFact(subject=subject, attribute=attribute, value=value, confidence=1.0, source=source(**said))
 
 
 def hypothesis(name: str, confidence: float = 0.5, *supports: str, text: str = "It is so.", **said: Any) -> Hypothesis:
@@ -51,7 +61,7 @@ def graph(*items: Item) -> Knowledge:
 
 def found(kind: str, name: str, links: tuple[tuple[str, str, str], ...] = (), /, **attributes: Value) -> Finding:
     """A finding; links are (kind, type, name)."""
-    linked = [Link(kind=one, type=other, name=end) for one, other, end in links]
+    linked = [EntityLink(kind=one, type=other, name=end) for one, other, end in links]
     return Finding(type=kind, name=name, attributes=attributes, links=linked)
 
 

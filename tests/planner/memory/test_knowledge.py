@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.contracts.belief import believe, comparable
-from models.contracts.knowledge import Entity, Fact, Finding, Hypothesis, Item, Link, Rule
+from models.contracts.knowledge import AttributeFact, Entity, EntityLink, Finding, Hypothesis, Item, Rule
 from planner.memory.knowledge import Knowledge, entity_id, key_of, recalled, update_context, word
 from tests.planner.memory.graph_items import entity, fact, found, graph, hypothesis, source, told
 
@@ -25,7 +25,7 @@ FINDINGS = st.builds(
     type=st.just("city"),
     name=NAMES,
     attributes=st.dictionaries(st.sampled_from(["size", "mayor"]), st.sampled_from([1, 1.0, "1", 2, "Ada", True])),
-    links=st.lists(st.builds(Link, kind=st.just("near"), type=st.just("city"), name=NAMES), max_size=2),
+    links=st.lists(st.builds(EntityLink, kind=st.just("near"), type=st.just("city"), name=NAMES), max_size=2),
 )
 HYPOTHESES = st.builds(
     Hypothesis,
@@ -71,7 +71,7 @@ def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
 
     for subject, attributes in known.beliefs.items():
         for attribute, belief in attributes.items():
-            held = [one for one in known.items.values() if isinstance(one, Fact) and one.subject == subject]
+            held = [one for one in known.items.values() if isinstance(one, AttributeFact) and one.subject == subject]
             values = {comparable(one.value) for one in held if one.attribute == attribute}
             assert {comparable(one.value) for one in belief.facts} == values
             assert (belief.rule == "agreed") == (len(values) == 1)
@@ -98,7 +98,7 @@ def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
         ([fact("old"), fact("new", turn="t2", origin="a", hours=-1)], "new", "recency"),
     ],
 )
-def test_the_rule_that_decides(facts: list[Fact], value: Any, rule: Rule) -> None:
+def test_the_rule_that_decides(facts: list[AttributeFact], value: Any, rule: Rule) -> None:
     """Independent origins count first, then trust, then the newest; else nobody knows."""
     belief = believe(facts)
 

@@ -12,7 +12,7 @@ from models.runtime.settings import settings
 from planner.agents import AgentProfile, load_agents
 from planner.memory.slot_state import merged, read_slots, settled, shown, slots_schema
 from planner.memory.slots import Slot, Slots
-from planner.plan.validation import Limits, validate
+from planner.plan.validation import PlanLimits, validate
 from planner.results import StepOutcome
 from tools.registry import Registry
 
@@ -101,7 +101,7 @@ def test_wrong_slots_are_faults_of_the_plan() -> None:
     plan = {"slots": {"adults": "many", "stars": 5, "check_in": None}, "forget": ["stars"], "steps": [{"id": "a"}]}
 
     with pytest.raises(InvalidPlan) as caught:
-        validate(plan, Registry(), Limits(slots=SLOTS))
+        validate(plan, Registry(), PlanLimits(slots=SLOTS))
 
     wrong = [(fault["code"], fault["path"]) for fault in caught.value.faults if fault["code"] == "bad_slot"]
     assert wrong == [("bad_slot", "forget"), ("bad_slot", "slots.adults"), ("bad_slot", "slots")]
@@ -112,7 +112,7 @@ def test_a_plan_keeps_its_slots_normalised() -> None:
     """Nulls are gone, and values are in the form that is kept."""
     said = {"slots": {"adults": "3", "ages": None}, "steps": [], "reply": "Fine."}
 
-    plan = validate(said, Registry(), Limits(slots=SLOTS))
+    plan = validate(said, Registry(), PlanLimits(slots=SLOTS))
 
     assert plan.slots == {"adults": 3}
 

@@ -10,7 +10,7 @@ from planner.draft.packing import cut, older, summary_tokens, tokens, wants_summ
 from planner.draft.prompts import shipped
 from planner.llm.openai import OpenAIModel
 from planner.memory.summary import summed_up
-from planner.results import Remembered
+from planner.results import RecalledResult
 from tests.planner.llm.scripted import Script, says
 
 Context = Callable[..., PlanningContext]
@@ -25,7 +25,7 @@ def _sizes(context: Context, llm: OpenAIModel, turns: int, words: int) -> list[i
     for number in range(turns):
         message = f"What about number {number:03}?"
         memory = [
-            Remembered(tool="a.look", args={"n": age}, result=["word"] * 40, turn="t", step="s", age_s=age)
+            RecalledResult(tool="a.look", args={"n": age}, result=["word"] * 40, turn="t", step="s", age_s=age)
             for age in range(min(number, 20))
         ]
         told = {"summary": summary, "history": history[-_READ:], "memory": memory}

@@ -9,7 +9,7 @@ from planner.llm.decoding import decode_step
 from planner.llm.schema import plan_schema, takes_json_text
 from planner.plan.validation import validate
 from tests.planner.llm.test_schema import violations
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 from tools.mcp.tool_import import judge
 from tools.registry import Registry
 
@@ -46,7 +46,7 @@ ANYTHING = {"name": "anything", "inputSchema": {"type": "object"}}
 
 @pytest.fixture(scope="module")
 def tools() -> Registry:
-    verdicts = judge("maps", Server(url="http://unasked", effect="read"), [FIND, MEASURE, ANYTHING])
+    verdicts = judge("maps", McpServer(url="http://unasked", effect="read"), [FIND, MEASURE, ANYTHING])
     return Registry({verdict.tool.name: verdict.tool for verdict in verdicts if verdict.tool})
 
 

@@ -12,7 +12,7 @@ from models.runtime.settings import settings
 from planner.agents import load_agents
 from planner.plan.expansion import stand_in
 from planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
-from planner.plan.validation import Limits
+from planner.plan.validation import PlanLimits
 from tools.registry import Registry, load_registry
 
 Read = Callable[..., Playbooks]
@@ -70,7 +70,7 @@ def test_the_shipped_playbooks_run(everything: Registry) -> None:
             assert name in offered.offered, f"{name} calls what {agent} may not"
             assert book.synthesis_hint is None or book.synthesis_hint in agents[agent].hints
             alone = Playbooks(offered.books, (name,))
-            assert stand_in(alone, known, tools, Limits()) is not None
+            assert stand_in(alone, known, tools, PlanLimits()) is not None
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_playbook_stands_in_where_its_inputs_are_known(
     tools: Registry, known: dict[str, Any], args: dict[str, Any] | None
 ) -> None:
     """What is known fills it; what must be known and is not, or what its tools refuse, leaves it out."""
-    found = stand_in(_playbooks(sky={}).for_agent("travel", tools), known, tools, Limits())
+    found = stand_in(_playbooks(sky={}).for_agent("travel", tools), known, tools, PlanLimits())
 
     assert (found.plan.steps[0].args if found else None) == args
     if found:
@@ -185,7 +185,7 @@ def test_nothing_with_an_effect_stands_in(tools: Registry) -> None:
     never = {"when": []}
     books = _playbooks(a=write, b=never, c={"action": "The third"}).for_agent("travel", tools)
 
-    found = stand_in(books, {"city": "Rome"}, tools, Limits())
+    found = stand_in(books, {"city": "Rome"}, tools, PlanLimits())
 
     assert found is not None
     assert found.plan.action == "The third"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from models.errors import InvalidPlan
-from planner.plan.validation import Limits, validate
+from planner.plan.validation import PlanLimits, validate
 from tools.registry import Registry, load_registry
 
 
@@ -19,7 +19,7 @@ def wait(name: str, *needs: str, **args: Any) -> dict[str, Any]:
     return {"id": name, "tool": "sim.wait", "args": {"ms": 1, **args}, "needs": list(needs)}
 
 
-def faults(plan: Any, tools: Registry, limits: Limits | None = None) -> set[tuple[str | None, str]]:
+def faults(plan: Any, tools: Registry, limits: PlanLimits | None = None) -> set[tuple[str | None, str]]:
     with pytest.raises(InvalidPlan) as caught:
         validate(plan, tools, limits)
     assert all(fault["message"] for fault in caught.value.faults)
@@ -97,9 +97,13 @@ def test_a_cycle_is_spelled_out(tools: Registry) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "code"),
-    [(Limits(max_steps=2), "too_many_steps"), (Limits(max_depth=1), "too_deep"), (Limits(max_fan_out=1), "too_wide")],
+    [
+        (PlanLimits(max_steps=2), "too_many_steps"),
+        (PlanLimits(max_depth=1), "too_deep"),
+        (PlanLimits(max_fan_out=1), "too_wide"),
+    ],
 )
-def test_limits_bound_the_shape(tools: Registry, limits: Limits, code: str) -> None:
+def test_limits_bound_the_shape(tools: Registry, limits: PlanLimits, code: str) -> None:
     """Size, depth and fan-out have limits that an agent may set."""
     found = faults({"steps": [wait("a"), wait("b", "a"), wait("c", "a")]}, tools, limits)
 

@@ -12,7 +12,7 @@ from planner.draft.drafting import draft
 from planner.llm.openai import OpenAIModel
 from planner.reply.reply_input import Outcome
 from planner.reply.responder import compose
-from planner.results import Remembered, StepOutcome
+from planner.results import RecalledResult, StepOutcome
 from tests.planner.llm.scripted import Script, fails, says
 
 HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
@@ -114,7 +114,7 @@ def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[...
 
 def test_an_old_price_is_marked(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
     """A price that an earlier turn found more than ten minutes ago is told with its time."""
-    old = Remembered(tool="travel.search_hotels", args={}, result=HOTELS.result, turn="t1", step="h", age_s=1_200)
+    old = RecalledResult(tool="travel.search_hotels", args={}, result=HOTELS.result, turn="t1", step="h", age_s=1_200)
     now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
     composed = compose(outcome(reply="The Inn costs €90.", remembered=[old], now=now), llm)

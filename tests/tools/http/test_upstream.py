@@ -17,7 +17,7 @@ from models.errors import ToolFailed, Unavailable
 from models.runtime.settings import settings
 from tests.tools.serving import LocalServer, answering_once
 from tools.context import ToolContext
-from tools.http.upstream import Refused, Request, Shape, get_json, get_shape, post, send
+from tools.http.upstream import Refused, Shape, UpstreamRequest, get_json, get_shape, post, send
 
 Make = Callable[..., ToolContext]
 
@@ -202,7 +202,7 @@ def test_a_huge_answer_is_given_up(server: HTTPServer, make_context: Make, packe
     server.expect_request("/").respond_with_data(data, headers=headers)
 
     with pytest.raises(ToolFailed, match="more than 1000 bytes") as caught:
-        send(Request(url=server.url_for("/"), max_bytes=1000), make_context())
+        send(UpstreamRequest(url=server.url_for("/"), max_bytes=1000), make_context())
 
     assert caught.value.code == "UPSTREAM_5XX"
 
@@ -230,7 +230,7 @@ def test_a_redirect_is_an_answer(server: HTTPServer, make_context: Make) -> None
     """Whoever sent the request decides whether to go there."""
     server.expect_request("/").respond_with_data(status=302, headers={"Location": "http://169.254.169.254/"})
 
-    answer = send(Request(url=server.url_for("/")), make_context())
+    answer = send(UpstreamRequest(url=server.url_for("/")), make_context())
 
     assert (answer.status, answer.headers["location"]) == (302, "http://169.254.169.254/")
     assert len(server.log) == 1
@@ -250,9 +250,9 @@ def test_forms_and_content_are_posted(server: HTTPServer, make_context: Make) ->
     """A form is encoded; content is sent as it is, with the headers of the request."""
     server.expect_request("/", method="POST").respond_with_data("<b/>")
 
-    post(Request(url=server.url_for("/"), form={"data": "[out:json];é"}), make_context())
+    post(UpstreamRequest(url=server.url_for("/"), form={"data": "[out:json];é"}), make_context())
     answer = post(
-        Request(url=server.url_for("/"), content=b"<a/>", headers={"Content-Type": "text/xml"}), make_context()
+        UpstreamRequest(url=server.url_for("/"), content=b"<a/>", headers={"Content-Type": "text/xml"}), make_context()
     )
 
     form, content = (request for request, _ in server.log)

@@ -7,7 +7,7 @@ from typing import Any
 
 from models.contracts.envelope import Envelope
 from models.contracts.plan import Effect
-from tools.mcp.servers import Server, Terms
+from tools.mcp.servers import McpServer, ToolTerms
 from tools.mcp.tool_import import Verdict, judge
 from tools.registry import Tool
 
@@ -24,7 +24,7 @@ class Program:
         self.log.touch()
         self.offer([{"name": name, "inputSchema": OPEN} for name in names])
         command = [sys.executable, "-I", "-S", str(PROGRAM), str(self.offered), str(self.log)]
-        self.server = Server(command=command[0], args=command[1:], **terms)
+        self.server = McpServer(command=command[0], args=command[1:], **terms)
 
     def offer(self, definitions: list[dict[str, Any]]) -> None:
         """Offer other tools from now on."""
@@ -36,7 +36,7 @@ class Program:
 
     def tool(self, name: str, effect: Effect = "read") -> Tool:
         """Return one of its tools as it is imported with this effect."""
-        terms = self.server.model_copy(update={"tools": {"*": Terms(effect=effect)}})
+        terms = self.server.model_copy(update={"tools": {"*": ToolTerms(effect=effect)}})
         return next(tool for tool in tools_of(terms, self.definitions()) if tool.name == f"mcp.bad.{name}")
 
     def calls(self) -> list[list[Any]]:
@@ -44,14 +44,14 @@ class Program:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
 
-def tools_of(server: Server, definitions: list[Any]) -> list[Tool]:
+def tools_of(server: McpServer, definitions: list[Any]) -> list[Tool]:
     """Return the tools of a server called `bad`."""
     return [verdict.tool for verdict in judge("bad", server, definitions) if verdict.tool]
 
 
 def only(definition: Any, **terms: Any) -> Verdict:
     """Return what becomes of one definition of a server that is not asked."""
-    return judge("far", Server(url="http://unasked", **terms), [definition])[0]
+    return judge("far", McpServer(url="http://unasked", **terms), [definition])[0]
 
 
 def words_of(envelope: Envelope) -> str:

@@ -17,7 +17,7 @@ from tools.context import ToolContext
 from tools.mcp.client import connections
 from tools.mcp.client.loop import loop
 from tools.mcp.client.tool_list import ask
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 from tools.registry import Tool
 from tools.runner import run
 
@@ -229,7 +229,7 @@ def test_a_program_written_with_the_library_is_asked_for_its_tools(tmp_path: Pat
     """With the schemas that the library makes."""
     script = tmp_path / "adding.py"
     script.write_text(LIBRARY)
-    server = Server(command=sys.executable, args=[str(script)])
+    server = McpServer(command=sys.executable, args=[str(script)])
 
     [tool] = tools_of(server, ask("bad", server, 40))
 
@@ -244,7 +244,7 @@ def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
     if os.fork() == 0:
         os.close(reader)
         stubborn = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
-        server = Server(command=sys.executable, args=["-I", "-S", "-c", stubborn])
+        server = McpServer(command=sys.executable, args=["-I", "-S", "-c", stubborn])
         threading.Thread(target=lambda: ask("bad", server, 60), daemon=True).start()
         wait_for(lambda: pid_file.exists() and pid_file.read_text())
         os.write(writer, b"x")

@@ -19,7 +19,7 @@ from tests.tools.mcp.serving import code, tools_of
 from tools.context import ToolContext
 from tools.mcp.client.tool_list import ask
 from tools.mcp.client.transports import MAX_ANSWER_BYTES
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 from tools.runner import run
 
 Answers = Callable[[Request], Response]
@@ -50,10 +50,10 @@ def adding() -> Iterator[str]:
 
 
 @pytest.fixture
-def answering(httpserver: HTTPServer) -> Callable[[Answers], Server]:
+def answering(httpserver: HTTPServer) -> Callable[[Answers], McpServer]:
     """Make a server that shakes hands and lists `echo`, and answers calls as it is told."""
 
-    def make(answer: Answers, **terms: Any) -> Server:
+    def make(answer: Answers, **terms: Any) -> McpServer:
         def respond(request: Request) -> Response:
             message = json.loads(request.data or b"{}")
             match message.get("method"):
@@ -69,7 +69,7 @@ def answering(httpserver: HTTPServer) -> Callable[[Answers], Server]:
             return Response(status=202)
 
         httpserver.expect_request("/mcp").respond_with_handler(respond)
-        return Server(url=httpserver.url_for("/mcp"), **terms)
+        return McpServer(url=httpserver.url_for("/mcp"), **terms)
 
     return make
 
@@ -78,7 +78,7 @@ def answering(httpserver: HTTPServer) -> Callable[[Answers], Server]:
 def call(make_context: Callable[..., ToolContext]) -> Call:
     """Call `echo` of a server."""
 
-    def call_tool(server: Server, definitions: list[Any] = ECHO, **args: Any) -> Envelope:
+    def call_tool(server: McpServer, definitions: list[Any] = ECHO, **args: Any) -> Envelope:
         [tool] = tools_of(server, definitions)
         return run(tool, args, make_context(time_s=15.0))
 
@@ -96,7 +96,7 @@ def spoken(request: Request, said: str) -> Response:
 
 def test_a_server_written_with_the_library_is_called(adding: str, call: Call) -> None:
     """With its schemas, and with its annotations where it is trusted."""
-    server = Server(url=adding, trusted=True)
+    server = McpServer(url=adding, trusted=True)
     definitions = ask("bad", server, 20)
     [tool] = tools_of(server, definitions)
 
@@ -119,7 +119,7 @@ def test_a_server_written_with_the_library_is_called(adding: str, call: Call) ->
     ],
 )
 def test_what_http_says_is_told_in_our_words(
-    answering: Callable[..., Server], call: Call, status: int, headers: dict[str, str], expected: str, unsure: bool
+    answering: Callable[..., McpServer], call: Call, status: int, headers: dict[str, str], expected: str, unsure: bool
 ) -> None:
     """After a refusal nothing has happened; after a failure nobody knows. No redirect leads elsewhere."""
     server = answering(lambda _: Response("no", status=status, headers=headers))
@@ -142,7 +142,7 @@ def test_what_http_says_is_told_in_our_words(
     ids=["too large", "packed", "no JSON", "a cut stream", "a cut body"],
 )
 def test_an_answer_that_is_none_harms_nothing_else(
-    answering: Callable[..., Server], call: Call, answer: Answers
+    answering: Callable[..., McpServer], call: Call, answer: Answers
 ) -> None:
     """The next call finds the server there."""
     answers = [answer, lambda request: spoken(request, "well")]
@@ -155,7 +155,7 @@ def test_an_answer_that_is_none_harms_nothing_else(
 
 
 def test_headers_are_sent_with_what_the_environment_holds(
-    answering: Callable[..., Server], call: Call, monkeypatch: pytest.MonkeyPatch
+    answering: Callable[..., McpServer], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file holds no secret."""
     monkeypatch.setenv("MCP_TEST_TOKEN", "s3cret")
@@ -171,7 +171,7 @@ def test_a_server_that_is_not_there_is_out(call: Call) -> None:
     """Nothing was sent, so a write may be tried again, too."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        server = Server(url=f"http://127.0.0.1:{free.getsockname()[1]}/mcp")
+        server = McpServer(url=f"http://127.0.0.1:{free.getsockname()[1]}/mcp")
 
     found = call(server)
 

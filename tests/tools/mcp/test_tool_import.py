@@ -9,7 +9,7 @@ import pytest
 
 from models.contracts.plan import Effect
 from tests.tools.mcp.serving import OPEN, only
-from tools.mcp.servers import Server, Terms
+from tools.mcp.servers import McpServer, ToolTerms
 from tools.mcp.tool_import import MOST_TOOLS, judge
 
 CASES = os.environ.get("TURNLOOM_CASES")
@@ -62,7 +62,7 @@ def test_a_definition_is_read_in_each_dialect(definition: dict[str, Any]) -> Non
 )
 def test_a_definition_that_is_none_is_refused_with_the_reason(definition: Any, reason: str) -> None:
     """And the others of its server are not."""
-    refused, taken = judge("far", Server(url="http://unasked"), [definition, *named("other")])
+    refused, taken = judge("far", McpServer(url="http://unasked"), [definition, *named("other")])
 
     assert refused.refused is not None
     assert reason in refused.refused
@@ -98,7 +98,7 @@ def test_a_name_that_could_mean_something_else_is_refused(name: str) -> None:
 def test_of_names_that_read_the_same_the_first_counts() -> None:
     """A later tool cannot take the place of an earlier one, in whatever way models write its name."""
     verdicts = judge(
-        "far", Server(url="http://unasked"), named("files.read", "files__read", "Files.read", "files.write")
+        "far", McpServer(url="http://unasked"), named("files.read", "files__read", "Files.read", "files.write")
     )
 
     assert [verdict.tool is not None for verdict in verdicts] == [True, False, False, True]
@@ -116,7 +116,7 @@ def test_a_description_cannot_pass_for_instructions_of_ours() -> None:
 
 def test_a_server_has_no_end_of_tools() -> None:
     """Each costs a part of every prompt."""
-    verdicts = judge("far", Server(url="http://unasked"), named(*(f"t{n}" for n in range(MOST_TOOLS + 1))))
+    verdicts = judge("far", McpServer(url="http://unasked"), named(*(f"t{n}" for n in range(MOST_TOOLS + 1))))
 
     assert verdicts[-1].refused == f"a server may have at most {MOST_TOOLS} tools"
 
@@ -132,8 +132,8 @@ def test_a_server_has_no_end_of_tools() -> None:
         ({"readOnlyHint": "yes", "destructiveHint": 0}, {"trusted": True}, ("write", True, False)),
         ({}, {"effect": "read"}, ("read", False, True)),
         (READS, {"trusted": True, "effect": "spend"}, ("spend", True, False)),
-        ({}, {"tools": {"look": Terms(approval=False)}}, ("write", False, False)),
-        (READS, {"trusted": True, "tools": {"*": Terms(approval=True)}}, ("read", True, True)),
+        ({}, {"tools": {"look": ToolTerms(approval=False)}}, ("write", False, False)),
+        (READS, {"trusted": True, "tools": {"*": ToolTerms(approval=True)}}, ("read", True, True)),
     ],
 )
 def test_what_a_tool_does_is_believed_of_nobody_unasked(
@@ -148,8 +148,8 @@ def test_what_a_tool_does_is_believed_of_nobody_unasked(
 
 def test_the_file_says_how_a_tool_is_guarded() -> None:
     """For all of a server, and for one of its tools otherwise."""
-    tools = {"look": Terms(timeout_s=3, scopes=frozenset({"files.read"})), "*": Terms()}
-    server = Server(url="http://unasked", per_user="5/minute", timeout_s=9, tools=tools)
+    tools = {"look": ToolTerms(timeout_s=3, scopes=frozenset({"files.read"})), "*": ToolTerms()}
+    server = McpServer(url="http://unasked", per_user="5/minute", timeout_s=9, tools=tools)
 
     look, other = (verdict.tool for verdict in judge("far", server, named("look", "other")))
 
@@ -161,7 +161,7 @@ def test_the_file_says_how_a_tool_is_guarded() -> None:
 
 def test_only_what_the_file_lists_may_be_called() -> None:
     """Where it lists anything."""
-    server = Server(url="http://unasked", tools={"look": Terms()})
+    server = McpServer(url="http://unasked", tools={"look": ToolTerms()})
 
     assert [verdict.tool is not None for verdict in judge("far", server, named("look", "drop"))] == [True, False]
 
@@ -190,7 +190,7 @@ def _cases() -> list[Any]:
 @with_cases
 def test_outside_definitions_are_imported_or_refused_with_a_reason() -> None:
     """Whatever the format: only a definition that does not describe its arguments has no translation."""
-    verdicts = [verdict for listed in _cases() for verdict in judge("far", Server(url="http://unasked"), listed)]
+    verdicts = [verdict for listed in _cases() for verdict in judge("far", McpServer(url="http://unasked"), listed)]
 
     reasons = {verdict.refused for verdict in verdicts if verdict.tool is None}
     assert all(reasons)

@@ -23,7 +23,7 @@ from workers.broker import chords
 from workers.broker.app import app
 from workers.broker.canvas import build
 from workers.broker.chords import Fork, beginning
-from workers.broker.messages import Message
+from workers.broker.messages import TaskMessage
 from workers.running import lanes
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -75,7 +75,7 @@ def carry_out_all(choice: random.Random) -> None:
         carry_out(message)
 
 
-def begin(canvas: Any) -> list[Message]:
+def begin(canvas: Any) -> list[TaskMessage]:
     messages = [*beginning(canvas)]
     dispatch.publish(messages)
     return messages

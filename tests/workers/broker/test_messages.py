@@ -11,7 +11,7 @@ from kombu import Connection, Consumer, Exchange, Queue
 from models.connections.redis import redis
 from workers import dispatch
 from workers.broker.app import app
-from workers.broker.messages import Message
+from workers.broker.messages import TaskMessage
 from workers.broker.transport import Transport
 
 pytestmark = pytest.mark.usefixtures("redis_url")
@@ -45,7 +45,7 @@ def test_a_message_is_what_celery_would_send(follows: dict[str, Any]) -> None:
     args = ("turn", [["a", "ü"]], 1, 4)
     shown = {"argsrepr": "turn a", "kwargsrepr": "{}", "shadow": "sim.wait", "time_limit": 7}
 
-    dispatch.publish([Message("run_steps", args, "tools.io", "turn a", "sim.wait", 7, follows)])
+    dispatch.publish([TaskMessage("run_steps", args, "tools.io", "turn a", "sim.wait", 7, follows)])
     app.signature("run_steps", args=args, **shown).apply_async(queue="tools.io", ignore_result=True, **follows)
 
     assert taken("tools.io") == taken("tools.io")
@@ -53,7 +53,7 @@ def test_a_message_is_what_celery_would_send(follows: dict[str, Any]) -> None:
 
 def test_messages_come_out_in_the_order_in_which_they_went_in() -> None:
     """Each queue is served first come, first served."""
-    dispatch.publish([Message("join", (number,), "plan" if number % 2 else "tools.io", "") for number in range(6)])
+    dispatch.publish([TaskMessage("join", (number,), "plan" if number % 2 else "tools.io", "") for number in range(6)])
 
     assert [taken("plan")["body"][0] for _ in range(3)] == [[1], [3], [5]]
     assert [taken("tools.io")["body"][0] for _ in range(3)] == [[0], [2], [4]]
@@ -78,7 +78,7 @@ def test_what_is_no_message_ends_no_worker(redis_url: str) -> None:
         with consumer:
             for nonsense in (b"no json", b"[]", b'"text"', b"{}", json.dumps(garbled).encode()):
                 redis().lpush("plan", nonsense)
-            dispatch.publish([Message("join", ("turn",), "plan", "")])
+            dispatch.publish([TaskMessage("join", ("turn",), "plan", "")])
             while not heard:
                 connection.drain_events(timeout=5)
 

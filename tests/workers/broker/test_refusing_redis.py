@@ -20,7 +20,7 @@ from models.runtime.settings import settings
 from tests.facts import wait_for
 from workers.dispatch import PUBLISH_ERRORS
 from workers.embedded.home import Home
-from workers.embedded.servers import Server
+from workers.embedded.servers import EmbeddedServer
 from workers.embedded.servers import redis as valkey
 
 Refuse = Callable[[Redis, Path], object]
@@ -63,7 +63,7 @@ REFUSALS = {
 
 
 @pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, Path]]:
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[EmbeddedServer, Path]]:
     """A Valkey of the test's own, with where its data are; the settings name it."""
     home = Home(tmp_path / "home")
     made = valkey(home)
@@ -81,7 +81,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Se
 
 
 @pytest.fixture
-def broker(server: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
+def broker(server: tuple[EmbeddedServer, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     """A connection of a worker's kind."""
     monkeypatch.setitem(TRANSPORT_ALIASES, "redis", "workers.broker.transport:Transport")
     options = {"ack_emulation": False, "priority_steps": [0], "socket_timeout": 5}
@@ -91,7 +91,7 @@ def broker(server: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.parametrize("code", REFUSALS)
 def test_a_server_that_refuses_is_a_broker_that_is_out(
-    code: str, server: tuple[Server, Path], broker: Connection
+    code: str, server: tuple[EmbeddedServer, Path], broker: Connection
 ) -> None:
     """A worker that waits for messages is told of a lost connection, and goes on when the server serves again."""
     queue = broker.SimpleQueue("q")
@@ -115,7 +115,7 @@ def test_a_server_that_refuses_is_a_broker_that_is_out(
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_what_a_server_refuses_is_unavailable(code: str, server: tuple[Server, Path]) -> None:
+def test_what_a_server_refuses_is_unavailable(code: str, server: tuple[EmbeddedServer, Path]) -> None:
     """Each command of ours says so in the way that its callers expect of a server that is out."""
     run_script("chord", ["group"], [0, 2, 60, 60], spare=False)
     counted = Counts()
@@ -141,7 +141,7 @@ def test_what_a_server_refuses_is_unavailable(code: str, server: tuple[Server, P
         assert (deltas("00000000-0000-0000-0000-000000000000"), queue_lengths(["plan"])) == ([], None)
 
 
-def test_a_demoted_server_is_left(server: tuple[Server, Path]) -> None:
+def test_a_demoted_server_is_left(server: tuple[EmbeddedServer, Path]) -> None:
     """A connection that hears READONLY is given up: the next one goes wherever the address leads by then."""
     push("plan", [b"message"])
     with Redis.from_url(server[0].url) as admin:

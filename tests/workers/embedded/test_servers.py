@@ -13,7 +13,7 @@ from redis import AuthenticationError, Redis
 from models.connections.database import ping
 from models.errors import Conflict
 from tests.facts import is_alive, wait_for
-from workers.embedded import Servers
+from workers.embedded import EmbeddedServers
 from workers.embedded.home import Home
 
 CRASHING = """
@@ -21,8 +21,8 @@ import signal, sys
 from pathlib import Path
 import psycopg
 from redis import Redis
-from workers.embedded import Servers
-servers = Servers(Path(sys.argv[1]))
+from workers.embedded import EmbeddedServers
+servers = EmbeddedServers(Path(sys.argv[1]))
 with psycopg.connect(servers.owner_url) as connection:
     connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
 print(servers.postgres.process.pid, servers.redis.process.pid, flush=True)
@@ -32,7 +32,7 @@ signal.pause()
 
 def test_servers_leave_nothing_behind():
     """An ephemeral pair of servers ends without a process and without its directory."""
-    servers = Servers(None)
+    servers = EmbeddedServers(None)
     pids = [servers.postgres.process.pid, servers.redis.process.pid]
     home = servers.home.path
 
@@ -44,7 +44,7 @@ def test_servers_leave_nothing_behind():
 
 def test_new_tables_soon_have_statistics(tmp_path):
     """Without them Postgres plans badly, so autovacuum comes earlier than its default of once a minute."""
-    servers = Servers(tmp_path)
+    servers = EmbeddedServers(tmp_path)
 
     try:
         with psycopg.connect(servers.owner_url) as connection:
@@ -61,7 +61,7 @@ def test_data_survives_kill_9(tmp_path):
         pids = [int(pid) for pid in crashing.stdout.readline().split()]
         crashing.kill()
 
-    servers = Servers(tmp_path)
+    servers = EmbeddedServers(tmp_path)
 
     try:
         assert not any(is_alive(pid) for pid in pids)
@@ -123,7 +123,7 @@ def test_ports_are_below_those_of_outgoing_connections(servers):
 
 def test_a_stopped_server_comes_back_with_its_data():
     """Stopping and starting a server keeps its address and its data; a killed one comes back by itself."""
-    servers = Servers(None)
+    servers = EmbeddedServers(None)
     try:
         with Redis.from_url(servers.redis_url) as client:
             client.set("kept", "1")
@@ -143,7 +143,7 @@ def test_a_stopped_server_comes_back_with_its_data():
 
 def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
     """With DATABASE_URL and REDIS_URL given nothing is started."""
-    given = Servers(tmp_path, database_url=servers.database_url, redis_url=servers.redis_url)
+    given = EmbeddedServers(tmp_path, database_url=servers.database_url, redis_url=servers.redis_url)
 
     given.close()
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from workers.cli.up import banner
-from workers.embedded import Servers, Stack
+from workers.embedded import EmbeddedServers, Stack
 from workers.embedded.records import signal_group
 
 
@@ -138,7 +138,7 @@ def test_kill_9_leaves_nothing_that_matters(up, tmp_path):
     process.kill()
     process.wait()
 
-    servers = Servers(home)
+    servers = EmbeddedServers(home)
     try:
         with psycopg.connect(servers.owner_url) as connection:
             tenants = connection.execute("SELECT name FROM tenants").fetchall()

@@ -12,11 +12,11 @@ from models.ledger.usage import read_usage
 from models.runtime.settings import settings
 from planner.agents import load_agents
 from planner.llm.metering import Meter
-from planner.llm.protocol import Message
+from planner.llm.protocol import PromptMessage
 from tests.factories import claim_turn, make_tenant, open_turn
 from workers.turns.accounting import allowances_of, metered
 
-HELLO: list[Message] = [{"role": "user", "content": "hello"}]
+HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from pydantic import TypeAdapter
 
 from models.errors import ToolFailed, Unavailable
 from tools.context import ToolContext
-from tools.mcp.call_function import Answer, Target
+from tools.mcp.call_function import Target, TextResult
 from tools.mcp.client import faults
-from tools.mcp.client.connections import Connection
+from tools.mcp.client.connections import ServerConnection
 from tools.mcp.client.loop import Loop, loop
 from tools.mcp.client.results import read_result
 from tools.mcp.foreign import Foreign
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 
 _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
@@ -27,7 +27,7 @@ _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAda
 _KEY = "turnloom/idempotency-key"
 
 
-def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> Answer | Foreign:
+def call_tool(target: Target, args: dict[str, Any], context: ToolContext) -> TextResult | Foreign:
     """Make a call and return its result. The caller checks the result.
 
     Raises:
@@ -83,9 +83,9 @@ class _Call:
 
 
 @cache
-def _connection(_loop: Loop, name: str, server: str) -> Connection:
+def _connection(_loop: Loop, name: str, server: str) -> ServerConnection:
     """Return the connection to a server in this loop. A connection ends with its loop."""
-    return Connection(name, Server.model_validate_json(server))
+    return ServerConnection(name, McpServer.model_validate_json(server))
 
 
 os.register_at_fork(after_in_child=_connection.cache_clear)

@@ -18,7 +18,7 @@ from tools.mcp.client.faults import unreachable
 from tools.mcp.client.loop import loop
 from tools.mcp.client.transports import LastRefusal, way_to
 from tools.mcp.definitions import Definition, read_definition
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 from tools.mcp.tool_import import MOST_TOOLS
 
 # The library logs messages that it cannot read, and these may contain personal data.
@@ -33,7 +33,7 @@ _KEPT = ("name", "title", "description", "inputSchema", "outputSchema", "annotat
 
 
 @dataclass
-class Held:
+class OpenConnection:
     """An open connection, as far as we know."""
 
     client: Client
@@ -63,16 +63,16 @@ class Held:
         self.listed_at = monotonic()
 
 
-class Connection:
+class ServerConnection:
     """The connection to one server, if there is one. It lives in the event loop. Only one caller at a time makes it."""
 
-    def __init__(self, name: str, server: Server) -> None:
+    def __init__(self, name: str, server: McpServer) -> None:
         self._name = name
         self._server = server
         self._turns = anyio.Lock()
-        self._held: Held | None = None
+        self._held: OpenConnection | None = None
 
-    async def hold(self, *, is_sure: bool) -> Held:
+    async def hold(self, *, is_sure: bool) -> OpenConnection:
         """Return the connection, and make it if there is none.
 
         `is_sure` makes certain that the server answers on the connection just before it is returned.
@@ -92,20 +92,20 @@ class Connection:
                 self._held = await loop().tasks.start(self._keep)
             return self._held
 
-    def drop(self, held: Held, error: Exception) -> None:
+    def drop(self, held: OpenConnection, error: Exception) -> None:
         """Give up a connection. The calls under way on it fail."""
         log.warning("mcp.dropped", server=self._name, error=type(error).__name__)
         held.ended.set()
         if self._held is held:
             self._held = None
 
-    async def _keep(self, *, task_status: TaskStatus[Held]) -> None:
+    async def _keep(self, *, task_status: TaskStatus[OpenConnection]) -> None:
         """Open a connection and keep it until it is given up. The same task must open and close it."""
         held = None
         refusal = LastRefusal()
         try:
             async with connected(self._server, refusal) as client:
-                held = Held(client, refusal)
+                held = OpenConnection(client, refusal)
                 await held.look()
                 task_status.started(held)
                 await held.ended.wait()
@@ -116,7 +116,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def connected(server: Server, refusal: LastRefusal) -> AsyncGenerator[Client, None]:
+async def connected(server: McpServer, refusal: LastRefusal) -> AsyncGenerator[Client, None]:
     """Connect to a server. We refuse all requests of the server, such as for input, sampling or lists of roots."""
     info = types.Implementation(name="turnloom", version="1")
     async with Client(way_to(server, refusal), client_info=info, cache=None, input_required_max_rounds=1) as client:

@@ -6,14 +6,14 @@ import mcp_types as types
 from pydantic_core import from_json
 
 from models.errors import ToolFailed
-from tools.mcp.call_function import Answer
+from tools.mcp.call_function import TextResult
 from tools.mcp.foreign import Foreign
 from tools.mcp.texts import clean
 
 _LONGEST_REASON = 500
 
 
-def read_result(found: types.CallToolResult, *, is_structured: bool) -> Answer | Foreign:
+def read_result(found: types.CallToolResult, *, is_structured: bool) -> TextResult | Foreign:
     """Return the structured result if the tool has a schema for it, else the text.
 
     Raises:
@@ -23,7 +23,7 @@ def read_result(found: types.CallToolResult, *, is_structured: bool) -> Answer |
     if found.is_error:
         raise ToolFailed(clean(text, _LONGEST_REASON) or "the tool failed and gave no reason", code="UPSTREAM_4XX")
     if not is_structured:
-        return Answer(text=text, data=_data(found.structured_content, text))
+        return TextResult(text=text, data=_data(found.structured_content, text))
     if not isinstance(found.structured_content, dict):
         raise ToolFailed("the tool has a schema for its results, but returned no structured one", code="UPSTREAM_5XX")
     return Foreign(found.structured_content)

@@ -8,10 +8,10 @@ from tools.mcp.client.connections import connected, list_tools
 from tools.mcp.client.faults import unreachable
 from tools.mcp.client.loop import loop
 from tools.mcp.client.transports import LastRefusal
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 
 
-def ask(name: str, server: Server, timeout_s: float) -> list[dict[str, Any]]:
+def ask(name: str, server: McpServer, timeout_s: float) -> list[dict[str, Any]]:
     """Return the definitions of a server's tools as it gives them now.
 
     Raises:
@@ -25,7 +25,7 @@ def ask(name: str, server: Server, timeout_s: float) -> list[dict[str, Any]]:
         raise Unavailable(f"the MCP server {name} did not list its tools within {timeout_s:g} s") from None
 
 
-async def _asked(name: str, server: Server) -> list[dict[str, Any]]:
+async def _asked(name: str, server: McpServer) -> list[dict[str, Any]]:
     refusal = LastRefusal()
     try:
         async with connected(server, refusal) as client:

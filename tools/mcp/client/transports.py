@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from models.runtime.settings import fill_in
-from tools.mcp.servers import Server
+from tools.mcp.servers import McpServer
 
 MAX_ANSWER_BYTES = 4_194_304
 """Largest answer over HTTP. It is four times the largest result of a step, because it is JSON inside JSON."""
@@ -37,7 +37,7 @@ class LastRefusal:
 
 
 @asynccontextmanager
-async def way_to(server: Server, refusal: LastRefusal) -> AsyncGenerator[Any, None]:
+async def way_to(server: McpServer, refusal: LastRefusal) -> AsyncGenerator[Any, None]:
     """Open the streams to a server.
 
     Raises:
@@ -59,7 +59,7 @@ async def way_to(server: Server, refusal: LastRefusal) -> AsyncGenerator[Any, No
         yield streams
 
 
-def _program(server: Server) -> StdioServerParameters:
+def _program(server: McpServer) -> StdioServerParameters:
     assert server.command is not None
     command = [fill_in(part) for part in (server.command, *server.args)]
     return StdioServerParameters(

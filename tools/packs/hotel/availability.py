@@ -4,12 +4,12 @@ from collections.abc import Collection
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from models.contracts.artifact import Table, TableArtifact
 from models.contracts.base import Contract
 from models.errors import NeedsInput, ToolFailed
-from models.ledger.inventory import Hotel, RoomType
+from models.ledger.inventory import RoomType, TenantHotel
 from tools.context import ToolContext
 from tools.packs.hotel.stays import (
     QUOTE_GOOD_S,
@@ -33,8 +33,10 @@ BEST = 2
 _ABOUT = Decimal("1.1")
 
 
-class Budget(Contract):
+class HotelBudget(Contract):
     """A limit for the price of the whole stay."""
+
+    model_config = ConfigDict(title="Budget")
 
     amount: Amount = Field(gt=0)
     """The amount in units of the currency, for all nights and guests together."""
@@ -53,7 +55,7 @@ class AvailabilityQuery(StayQuery):
     """Code of a board (RO, BB, HB, FB), or words for it such as "breakfast"; *ALL* for any."""
     rate_code: str | None = Field(None, min_length=1, max_length=32)
     """Code of a rate. If it is left out, all rates in the budget's currency, or else in the hotel's own, are used."""
-    budget: Budget | None = None
+    budget: HotelBudget | None = None
     """The limit for the price, if the user named one."""
 
 
@@ -71,7 +73,7 @@ class Availability(Party):
 
     options: list[Option]
     """The bookable options. Empty if nothing is free or suits."""
-    budget: Budget | None = None
+    budget: HotelBudget | None = None
     """The limit that was applied."""
     over_budget: int
     """Number of options that are free and suit, but cost more than the limit."""
@@ -142,11 +144,11 @@ def get_availability(query: AvailabilityQuery, context: ToolContext) -> Availabi
     )
 
 
-def _limit(budget: Budget) -> Decimal:
+def _limit(budget: HotelBudget) -> Decimal:
     return budget.amount * (_ABOUT if budget.operator == "~" else 1)
 
 
-def _rate_codes(query: AvailabilityQuery, hotel: Hotel) -> list[str]:
+def _rate_codes(query: AvailabilityQuery, hotel: TenantHotel) -> list[str]:
     """Return the codes of the rates to use: the one in the query, or all in one currency, so that prices compare."""
     wanted = query.rate_code
     if wanted is not None and wanted not in hotel.rates:

@@ -8,10 +8,10 @@ from models.contracts.artifact import Link, LinkArtifact
 from models.contracts.base import Moment, rfc3339
 from models.errors import NeedsInput, ToolFailed
 from models.ledger.holds import VALID_MINUTES
-from models.ledger.inventory import Quote, RoomType, Stay
+from models.ledger.inventory import Quote, RoomType, StayRequest
 from tools.context import ToolContext
 from tools.packs.hotel.comparison import Choice, find_quote
-from tools.packs.hotel.offers import Offer
+from tools.packs.hotel.offers import BookingOffer
 from tools.packs.hotel.stays import Option, Party, StayQuery, option_of, party_of, read_stay
 from tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from tools.registry import tool
@@ -90,7 +90,7 @@ def generate_booking_link(query: LinkQuery, context: ToolContext) -> BookingLink
     return _made(stay, offer, rooms)
 
 
-def _check(stay: Stay, quote: Quote, room: RoomType) -> None:
+def _check(stay: StayRequest, quote: Quote, room: RoomType) -> None:
     fault = None
     if not room.sleeps_all(stay):
         fault = f"{room.name} sleeps {room.sleeps} guests at most"
@@ -100,7 +100,7 @@ def _check(stay: Stay, quote: Quote, room: RoomType) -> None:
         raise ToolFailed(fault, code="VALIDATION_ERROR")
 
 
-def _made(stay: Stay, offer: Offer, rooms: Iterable[RoomType]) -> BookingLink:
+def _made(stay: StayRequest, offer: BookingOffer, rooms: Iterable[RoomType]) -> BookingLink:
     return BookingLink.model_validate(
         {
             **party_of(stay),

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from models.contracts.base import Contract
 from models.errors import Invalid
-from models.ledger.inventory import Catalogue
+from models.ledger.inventory import HotelCatalogue
 from tools.packs.hotel.offers import NOT_REFUNDABLE
 
 DEMO = Path(__file__).parent / "data" / "demo.yaml"
@@ -180,7 +180,7 @@ class _SystemFile(_Hotel):
         return self
 
 
-def read_catalogue(path: Path) -> Catalogue:
+def read_catalogue(path: Path) -> HotelCatalogue:
     """Read a hotel's file.
 
     Raises:
@@ -197,17 +197,17 @@ def read_catalogue(path: Path) -> Catalogue:
         raise Invalid(f"{path.name} does not describe a hotel: {error}") from error
 
 
-def _of_system(file: _SystemFile, digest: str) -> Catalogue:
+def _of_system(file: _SystemFile, digest: str) -> HotelCatalogue:
     """Return a hotel without an inventory. Each rate is quoted twice: with free cancellation and as non-refundable."""
     rates = {code: currency for rate, currency in file.rates.items() for code in (rate, rate + NOT_REFUNDABLE)}
     described = {room.code: room.model_dump(mode="json", exclude={"code"}) for room in file.room_types}
     system = {**file.system.model_dump(), "rates": rates, "room_types": described}
     hotel = {**_hotel(file, digest), "system": system}
-    return Catalogue(hotel=hotel, room_types=[], seasons=[], rates=[], allotments=[])
+    return HotelCatalogue(hotel=hotel, room_types=[], seasons=[], rates=[], allotments=[])
 
 
-def _of_inventory(file: _File, digest: str) -> Catalogue:
-    return Catalogue(
+def _of_inventory(file: _File, digest: str) -> HotelCatalogue:
+    return HotelCatalogue(
         hotel={**_hotel(file, digest), "system": None},
         room_types=[_room_type(room, file) for room in file.room_types],
         seasons=[{"season": name, "starts": first, "ends": last} for name, first, last in _parts(file.seasons)],

@@ -32,8 +32,10 @@ class Choice(Described, BaseModel):
     """Code of the rate."""
 
 
-class ComparisonQuery(StayQuery):
+class StayComparisonQuery(StayQuery):
     """The options of a stay to compare."""
+
+    model_config = ConfigDict(title="ComparisonQuery")
 
     choices: list[Choice] = Field(min_length=2, max_length=4)
     """The options, as pms.get_availability returned them."""
@@ -79,7 +81,7 @@ def _comparison(found: ComparedOptions) -> ComparisonArtifact:
     errors=("NOT_FOUND", "VALIDATION_ERROR", *SYSTEM_ERRORS),
     asks=("hotel_id", "dates", "check_out"),
 )
-def compare_options(query: ComparisonQuery, context: ToolContext) -> ComparedOptions:
+def compare_options(query: StayComparisonQuery, context: ToolContext) -> ComparedOptions:
     """Compare two to four options of a stay: price, board, beds, amenities, cancellation.
 
     Raises:

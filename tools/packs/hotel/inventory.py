@@ -12,16 +12,16 @@ from models.contracts.base import rfc3339
 from models.errors import ToolFailed
 from models.ledger import holds, inventory
 from models.ledger.holds import Hold
-from models.ledger.inventory import Guest, Hotel, Quote, RoomType, Stay
+from models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
 from models.runtime.settings import settings
-from tools.packs.hotel.offers import Offer
+from tools.packs.hotel.offers import BookingOffer
 
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """A hotel's inventory in our database, as a guest sees it."""
 
-    hotel: Hotel
+    hotel: TenantHotel
     guest: Guest
 
     def room_types(self) -> list[RoomType]:
@@ -31,12 +31,12 @@ class Inventory:
 
     described_rooms = room_types
 
-    def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
+    def quotes(self, stay: StayRequest, rate_codes: Sequence[str]) -> list[Quote]:
         """Return the quotes of a stay at these rates for every room type and board, those sold out included."""
         with transaction() as db:
             return inventory.quotes(db, self.guest, self.hotel, stay, rate_codes)
 
-    def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:
+    def offer(self, stay: StayRequest, quote: Quote, key: str) -> BookingOffer | None:
         """Hold the room and return a link to the hotel's page. None if the room is sold out by now.
 
         Raises:
@@ -47,13 +47,13 @@ class Inventory:
             hold = holds.take(db, self.guest, self.hotel, stay, quote, key)
         return None if hold is None else self._offer(stay, hold, secret)
 
-    def offered(self, stay: Stay, key: str) -> Offer | None:
+    def offered(self, stay: StayRequest, key: str) -> BookingOffer | None:
         """Return the link of the hold that the call with this key has made. None if there is none, or it has ended."""
         with transaction() as db:
             hold = holds.find(db, self.guest, self.hotel, key)
         return None if hold is None else self._offer(stay, hold, _secret())
 
-    def _offer(self, stay: Stay, hold: Hold, secret: str) -> Offer:
+    def _offer(self, stay: StayRequest, hold: Hold, secret: str) -> BookingOffer:
         """Make the offer of a hold. The `signature` in its link is the HMAC-SHA256 of the query before it."""
         query = urlencode(
             {
@@ -74,7 +74,7 @@ class Inventory:
         )
         signature = hmac.new(secret.encode(), query.encode(), hashlib.sha256).hexdigest()
         url = f"{self.hotel.booking_url}?{query}&signature={signature}"
-        return Offer(url, hold.quote, hold.expires_at, is_held=True)
+        return BookingOffer(url, hold.quote, hold.expires_at, is_held=True)
 
 
 def _alias(tenant_id: UUID, secret: str) -> str:

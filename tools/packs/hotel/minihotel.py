@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 
 from models.errors import ToolFailed
 from models.ledger.holds import VALID_MINUTES
-from models.ledger.inventory import Hotel, Quote, RoomType, Stay
+from models.ledger.inventory import Quote, RoomType, StayRequest, TenantHotel
 from models.runtime.settings import settings
 from tools.context import ToolContext
 from tools.http import upstream
 from tools.packs.hotel.minihotel_xml import ALL, CHEAPEST, Credentials, Room, availability_request, read_availability
-from tools.packs.hotel.offers import NOT_REFUNDABLE, Offer
+from tools.packs.hotel.offers import NOT_REFUNDABLE, BookingOffer
 
 _LANGUAGES = {"en": "en-US", "he": "he-IL", "es": "es-ES"}
 """Languages that the booking page is known to support."""
@@ -28,7 +28,7 @@ _USUAL_NIGHT_IN_DAYS = 30
 class MiniHotel:
     """A hotel's system on MiniHotel, for the duration of one call."""
 
-    def __init__(self, hotel: Hotel, context: ToolContext) -> None:
+    def __init__(self, hotel: TenantHotel, context: ToolContext) -> None:
         self.hotel = hotel
         self._context = context
         self._system: dict[str, Any] = dict(hotel.system or {})
@@ -41,7 +41,7 @@ class MiniHotel:
         """
         if not self._seen:
             night = date.today() + timedelta(days=_USUAL_NIGHT_IN_DAYS)  # noqa: DTZ011 - any night will do
-            stay = Stay(check_in=night, check_out=night + timedelta(days=1), adults=1)
+            stay = StayRequest(check_in=night, check_out=night + timedelta(days=1), adults=1)
             self._ask(stay, _without_mark(next(iter(self.hotel.rates))), CHEAPEST)
         return [self._room_type(self._seen[code]) for code in sorted(self._seen)]
 
@@ -49,7 +49,7 @@ class MiniHotel:
         """Return the room types that the catalogue describes, sorted by code."""
         return [self._room_type(Room(code, code)) for code in sorted(self._system["room_types"])]
 
-    def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
+    def quotes(self, stay: StayRequest, rate_codes: Sequence[str]) -> list[Quote]:
         """Return the quotes of a stay at these rates, the lowest price first. Rooms that are sold out are included."""
         asked = sorted({_without_mark(code) for code in rate_codes if code in self.hotel.rates})
         quotes = [
@@ -61,7 +61,7 @@ class MiniHotel:
         ]
         return sorted(quotes, key=lambda quote: (quote.price, quote.room_type, quote.board, quote.rate_code))
 
-    def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:  # noqa: ARG002 - nothing is kept under a key
+    def offer(self, stay: StayRequest, quote: Quote, key: str) -> BookingOffer | None:  # noqa: ARG002 - nothing is kept under a key
         """Return a link to MiniHotel's booking page with the stay and the room type filled in."""
         query = {
             "from": f"{stay.check_in:%Y%m%d}",
@@ -74,15 +74,15 @@ class MiniHotel:
             "language": _LANGUAGES.get(str(self._context.user.get("locale") or "")[:2], _LANGUAGES["en"]),
         }
         expires_at = datetime.now(UTC) + timedelta(minutes=VALID_MINUTES)
-        return Offer(f"{self.hotel.booking_url}?{urlencode(query)}", quote, expires_at, is_held=False)
+        return BookingOffer(f"{self.hotel.booking_url}?{urlencode(query)}", quote, expires_at, is_held=False)
 
-    def offered(self, stay: Stay, key: str) -> Offer | None:  # noqa: ARG002 - as above
+    def offered(self, stay: StayRequest, key: str) -> BookingOffer | None:  # noqa: ARG002 - as above
         """Return None: making a link changes nothing, so it may be made again."""
         return None
 
-    def _ask(self, stay: Stay, rate_code: str, board: str) -> list[Room]:
+    def _ask(self, stay: StayRequest, rate_code: str, board: str) -> list[Room]:
         content = availability_request(self._credentials(), self._system["hotel_id"], stay, rate_code, board)
-        request = upstream.Request(
+        request = upstream.UpstreamRequest(
             url=self._system["url"], content=content, headers={"Content-Type": "text/xml; charset=utf-8"}
         )
         rooms = read_availability(upstream.post(request, self._context).body)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from models.contracts.envelope import ErrorCode
 from models.errors import ToolFailed, Unavailable
-from models.ledger.inventory import Stay
+from models.ledger.inventory import StayRequest
 
 ALL, CHEAPEST = "*ALL*", "*MIN*"
 """Placeholders for any code, and for the code with the lowest price."""
@@ -41,7 +41,7 @@ class Credentials(NamedTuple):
     password: str
 
 
-class Price(NamedTuple):
+class BoardPrice(NamedTuple):
     """The price of a whole stay in a room with a board."""
 
     board: str
@@ -59,11 +59,11 @@ class Room:
     name: str
     free: int = 0
     minimum_nights: int = 1
-    prices: tuple[Price, ...] = ()
+    prices: tuple[BoardPrice, ...] = ()
 
 
 def availability_request(
-    credentials: Credentials, hotel_id: str, stay: Stay, rate_code: str, board: str = ALL
+    credentials: Credentials, hotel_id: str, stay: StayRequest, rate_code: str, board: str = ALL
 ) -> bytes:
     """Write the request for the prices of a stay in all room types, at one rate.
 
@@ -141,7 +141,7 @@ def _room(element: ET.Element) -> Room | None:
         free=_count(inventory.get("allocation")),
         minimum_nights=max(1, _count(own.get("minimumnights"))),
         prices=tuple(
-            Price(price["board"], _amount(price.get("value")), _amount(price.get("value_nrf")))
+            BoardPrice(price["board"], _amount(price.get("value")), _amount(price.get("value_nrf")))
             for price in prices
             if _CODE.fullmatch(price.get("board", ""))
         ),

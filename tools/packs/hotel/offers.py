@@ -10,7 +10,7 @@ NOT_REFUNDABLE = "-NR"
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class BookingOffer:
     """A link to book a stay as quoted."""
 
     url: str

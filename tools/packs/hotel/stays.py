@@ -10,7 +10,7 @@ from pydantic import Field, PlainSerializer, WithJsonSchema
 
 from models.contracts.base import Contract
 from models.errors import NeedsInput, ToolFailed
-from models.ledger.inventory import Hotel, Quote, RoomType, Stay
+from models.ledger.inventory import Quote, RoomType, StayRequest, TenantHotel
 
 QUOTE_GOOD_S = 600
 """How long a price is remembered, in seconds. After that it is requested again."""
@@ -90,7 +90,7 @@ class Option(Contract):
     """Number of rooms that are free for the whole stay."""
 
 
-def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
+def read_stay(query: StayQuery, hotel: TenantHotel) -> StayRequest:
     """Return the stay of a query. The hotel's time zone decides which day is today.
 
     Raises:
@@ -112,7 +112,7 @@ def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
         fault = f"{nights} nights are too many; at most {hotel.longest_stay_nights} can be booked at once"
     if fault:
         raise ToolFailed(fault, code="VALIDATION_ERROR")
-    return Stay(
+    return StayRequest(
         check_in=query.check_in,
         check_out=query.check_out,
         adults=query.adults,
@@ -121,7 +121,7 @@ def read_stay(query: StayQuery, hotel: Hotel) -> Stay:
     )
 
 
-def party_of(stay: Stay) -> dict[str, object]:
+def party_of(stay: StayRequest) -> dict[str, object]:
     """Return the fields of `Party`."""
     return {
         "check_in": stay.check_in,

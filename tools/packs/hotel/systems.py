@@ -6,17 +6,17 @@ from typing import Protocol
 from models.connections.database import transaction
 from models.errors import NeedsInput, ToolFailed
 from models.ledger import inventory
-from models.ledger.inventory import Guest, Hotel, Quote, RoomType, Stay
+from models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
 from tools.context import ToolContext
 from tools.packs.hotel.inventory import Inventory
 from tools.packs.hotel.minihotel import MiniHotel
-from tools.packs.hotel.offers import Offer
+from tools.packs.hotel.offers import BookingOffer
 
 SYSTEM_ERRORS = ("CONNECTION_INACTIVE", "UNAUTHORIZED", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
 """Error codes of calls to a system that is not ours."""
 
 
-class HotelQuery(Protocol):
+class HotelArguments(Protocol):
     """The fields that name a hotel."""
 
     @property
@@ -28,7 +28,7 @@ class HotelSystem(Protocol):
     """The interface to a hotel's own system."""
 
     @property
-    def hotel(self) -> Hotel:
+    def hotel(self) -> TenantHotel:
         """The hotel of this system."""
 
     def room_types(self) -> list[RoomType]:
@@ -37,16 +37,16 @@ class HotelSystem(Protocol):
     def described_rooms(self) -> list[RoomType]:
         """Return the room types that we know more about than a name, sorted by code. This calls no outside service."""
 
-    def quotes(self, stay: Stay, rate_codes: Sequence[str]) -> list[Quote]:
+    def quotes(self, stay: StayRequest, rate_codes: Sequence[str]) -> list[Quote]:
         """Return the quotes of a stay at these rates for every room type and board, those sold out included."""
 
-    def offer(self, stay: Stay, quote: Quote, key: str) -> Offer | None:
+    def offer(self, stay: StayRequest, quote: Quote, key: str) -> BookingOffer | None:
         """Return a link that books a stay as quoted. None if it is sold out by now.
 
         Calls with the same key count as one call.
         """
 
-    def offered(self, stay: Stay, key: str) -> Offer | None:
+    def offered(self, stay: StayRequest, key: str) -> BookingOffer | None:
         """Return the link that the call with this key has made. None if it holds nothing, or no longer does."""
 
 
@@ -69,7 +69,7 @@ def open_hotel(hotel_id: str | None, context: ToolContext) -> HotelSystem:
     return MiniHotel(hotel, context)
 
 
-def service_of(query: HotelQuery, context: ToolContext) -> str | None:
+def service_of(query: HotelArguments, context: ToolContext) -> str | None:
     """Return the outside service of a hotel's system. None if the system is ours, or there is no such hotel."""
     try:
         hotel = open_hotel(query.hotel_id, context).hotel

@@ -7,7 +7,7 @@ from datetime import timedelta
 from models.connections.database import transaction
 from models.errors import ToolFailed, Unavailable
 from models.ledger import meetings
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 from models.runtime.crash_points import reach
 from models.runtime.logging import log
 from tools.packs.meetings.calendars import Calendar
@@ -21,7 +21,7 @@ _AGAIN_AFTER = timedelta(minutes=5)
 """Pause before the next attempt. A server may be out for long, or a user may have to connect their calendar first."""
 
 
-def write(meeting: Meeting, written: list[User], until: float) -> list[Calendar]:
+def write(meeting: Meeting, written: list[DirectoryUser], until: float) -> list[Calendar]:
     """Write a held meeting into both calendars and return them.
 
     Each user is added to `written` just before the meeting is written into their calendar.
@@ -49,7 +49,7 @@ def write(meeting: Meeting, written: list[User], until: float) -> list[Calendar]
     return calendars
 
 
-def undo(meeting: Meeting, written: Collection[User], until: float) -> None:
+def undo(meeting: Meeting, written: Collection[DirectoryUser], until: float) -> None:
     """Remove a meeting from the calendars of some users and release its session.
 
     If that fails, the session stays as it is, and `clean_up` tries again.
@@ -81,5 +81,5 @@ def clean_up() -> None:
         undo(meeting, meeting.users, time.monotonic() + _CLEANING_S)
 
 
-def _calendar(meeting: Meeting, user: User, until: float) -> Calendar:
+def _calendar(meeting: Meeting, user: DirectoryUser, until: float) -> Calendar:
     return open_calendar(meeting.session.tenant_id, user, until, is_own=user is meeting.organizer)

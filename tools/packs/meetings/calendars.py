@@ -10,7 +10,7 @@ from uuid import UUID
 from models.connections.database import transaction
 from models.ledger import calendars
 from models.ledger.calendars import Interval
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Calendar:
     """A user's calendar in our database. Other calendars have the same interface."""
 
     tenant_id: UUID
-    user: User
+    user: DirectoryUser
 
     @property
     def is_ours(self) -> bool:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from models.connections.database import Transaction
 from models.contracts.artifact import Card, CardArtifact, Fact
@@ -39,8 +39,10 @@ _WRITING = 2 / 3
 """Share of the remaining time for writing. The rest is for undoing it."""
 
 
-class Choice(Contract):
+class ProposalChoice(Contract):
     """The proposed time that the user chose."""
+
+    model_config = ConfigDict(title="Choice")
 
     session_id: UUID | None = None
     """The session that network.schedule_meeting returned; null for the last one of this conversation."""
@@ -85,7 +87,7 @@ def _card(meeting: ConfirmedMeeting) -> CardArtifact:
     return CardArtifact(title=meeting.title, data=Card(facts=facts))
 
 
-def find_confirmed(_: Choice, context: ToolContext) -> ConfirmedMeeting | None:
+def find_confirmed(_: ProposalChoice, context: ToolContext) -> ConfirmedMeeting | None:
     """Return the meeting that the call has confirmed. Otherwise return None: made again, the call goes on."""
     with ledger() as db:
         session = meetings.confirmed(db, context.tenant_id, context.conversation_id, context.idempotency_key)
@@ -109,7 +111,7 @@ def find_confirmed(_: Choice, context: ToolContext) -> ConfirmedMeeting | None:
         *("RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX"),
     ),
 )
-def confirm_meeting(query: Choice, context: ToolContext) -> ConfirmedMeeting:
+def confirm_meeting(query: ProposalChoice, context: ToolContext) -> ConfirmedMeeting:
     """Confirm one of the times that network.schedule_meeting has proposed, and write it into both calendars.
 
     Raises:
@@ -142,7 +144,7 @@ def confirm_meeting(query: Choice, context: ToolContext) -> ConfirmedMeeting:
     return _told(meeting)
 
 
-def _asked_for(db: Transaction, query: Choice, context: ToolContext) -> MeetingSession:
+def _asked_for(db: Transaction, query: ProposalChoice, context: ToolContext) -> MeetingSession:
     """Return the locked session if this call may confirm it, or if it is confirmed with this choice."""
     user_id, conversation_id = context.user["id"], context.conversation_id
     session = meetings.get(db, context.tenant_id, user_id, conversation_id, query.session_id)
@@ -155,7 +157,7 @@ def _asked_for(db: Transaction, query: Choice, context: ToolContext) -> MeetingS
     return session
 
 
-def _hold(db: Transaction, session: MeetingSession, query: Choice, context: ToolContext) -> Meeting:
+def _hold(db: Transaction, session: MeetingSession, query: ProposalChoice, context: ToolContext) -> Meeting:
     known = users.connections_of(db, context.tenant_id, session.user_id)
     if not any(each.is_active for each in known if each.user.id == session.counterpart_id):
         raise ToolFailed("the connection between the two users is switched off", code="CONNECTION_INACTIVE")
@@ -165,7 +167,7 @@ def _hold(db: Transaction, session: MeetingSession, query: Choice, context: Tool
     return replace(meeting, session=held)
 
 
-def _chosen(session: MeetingSession, query: Choice) -> Interval:
+def _chosen(session: MeetingSession, query: ProposalChoice) -> Interval:
     """Return the proposal that the user chose."""
     proposals = session.proposals
     if query.selection_index is None and query.start_time is None:

@@ -19,7 +19,7 @@ from models.connections.database import transaction
 from models.errors import PolicyDenied, ToolFailed, TurnloomError, Unavailable
 from models.ledger.calendars import Interval
 from models.ledger.integrations import Account, access_of, needs_reauth
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 from tools.guards.breaker import Circuit, guarded
 from tools.packs.meetings.calendars import Calendar
 
@@ -37,7 +37,7 @@ _WIDER = timedelta(days=1)
 sides, it leaves none out."""
 
 
-def open_calendar(tenant_id: UUID, user: User, until: float, *, is_own: bool) -> Calendar:
+def open_calendar(tenant_id: UUID, user: DirectoryUser, until: float, *, is_own: bool) -> Calendar:
     """Return a user's calendar. Its calls end at `until`, on this process's monotonic clock.
 
     `is_own` means that it belongs to the user who asks, and who can connect it again.

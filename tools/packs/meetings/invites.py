@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from models.ledger.meetings import MeetingSession
-from models.ledger.users import User
+from models.ledger.users import DirectoryUser
 
 if TYPE_CHECKING:
     from icalendar import Event
@@ -16,11 +16,11 @@ class Meeting:
     """A meeting's session and its two users."""
 
     session: MeetingSession
-    organizer: User
-    counterpart: User
+    organizer: DirectoryUser
+    counterpart: DirectoryUser
 
     @property
-    def users(self) -> tuple[User, User]:
+    def users(self) -> tuple[DirectoryUser, DirectoryUser]:
         """The two users who meet."""
         return self.organizer, self.counterpart
 
@@ -63,7 +63,7 @@ def _event(meeting: Meeting, delivery: Mapping[str, str]) -> "Event":
     event = Event()
     facts = {"uid": session.uid, "sequence": 0, "dtstamp": session.created_at, "status": "CONFIRMED"}
     facts |= {"dtstart": session.chosen.starts, "dtend": session.chosen.ends, "summary": _printable(meeting.title)}
-    roles: list[tuple[str, User, dict[str, str]]] = [("organizer", meeting.organizer, {})]
+    roles: list[tuple[str, DirectoryUser, dict[str, str]]] = [("organizer", meeting.organizer, {})]
     roles += [("attendee", meeting.organizer, {"PARTSTAT": "ACCEPTED"})]
     roles += [("attendee", meeting.counterpart, {"PARTSTAT": "NEEDS-ACTION", "RSVP": "TRUE"})]
     for name, value in facts.items():

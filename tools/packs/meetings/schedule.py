@@ -14,7 +14,7 @@ from models.errors import NeedsInput, ToolFailed
 from models.ledger import meetings, users
 from models.ledger.calendars import Interval
 from models.ledger.meetings import MeetingSession, Wish
-from models.ledger.users import Contact, User
+from models.ledger.users import Contact, DirectoryUser
 from tools.context import ToolContext
 from tools.packs.meetings.dav import open_calendar
 from tools.packs.meetings.proposals import NOTICE, Person, propose
@@ -156,7 +156,7 @@ def _meant(found: list[Contact], counterpart: str) -> Contact:
     return found[0]
 
 
-def _choice(user: User, names: Counter[str]) -> str:
+def _choice(user: DirectoryUser, names: Counter[str]) -> str:
     return f"{user.name} <{user.email}>" if names[user.name] > 1 and user.email else user.name
 
 
@@ -172,12 +172,12 @@ def _window(query: MeetingQuery, zone: ZoneInfo, now: datetime) -> Interval:
     return Interval(starts, ends)
 
 
-def _person(user: User, window: Interval, context: ToolContext, *, is_own: bool) -> Person:
+def _person(user: DirectoryUser, window: Interval, context: ToolContext, *, is_own: bool) -> Person:
     calendar = open_calendar(context.tenant_id, user, context.deadline, is_own=is_own)
     return Person(zone=ZoneInfo(user.timezone), working_hours=user.working_hours, busy=calendar.busy(window))
 
 
-def _proposals(session: MeetingSession, counterpart: User) -> Proposals:
+def _proposals(session: MeetingSession, counterpart: DirectoryUser) -> Proposals:
     times = [told(proposal, session.tz) for proposal in session.proposals]
     return Proposals(
         session_id=session.id,
@@ -191,7 +191,7 @@ def _proposals(session: MeetingSession, counterpart: User) -> Proposals:
     )
 
 
-def _no_time(wish: Wish, counterpart: User) -> Proposals:
+def _no_time(wish: Wish, counterpart: DirectoryUser) -> Proposals:
     return Proposals(
         session_id=None,
         proposals=[],

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from models.contracts.artifact import Comparison, ComparisonArtifact
 from models.contracts.base import Contract
 from models.contracts.belief import believe
-from models.contracts.knowledge import Fact, Finding, Name, Rule, Source, Value, Word
+from models.contracts.knowledge import AttributeFact, Finding, Name, Provenance, Rule, Value, Word
 from models.contracts.sentences import Described
 from tools.context import ToolContext
 from tools.registry import tool
@@ -194,8 +194,8 @@ def _matter(claims: list[Claim], query: ComparisonQuery, context: ToolContext) -
     )
 
 
-def _fact(claim: Claim, read: list[Quoted], place: int, now: datetime, context: ToolContext) -> Fact:
-    source = Source(
+def _fact(claim: Claim, read: list[Quoted], place: int, now: datetime, context: ToolContext) -> AttributeFact:
+    source = Provenance(
         turn=str(context.turn_id),
         step=context.step_id,
         path=str(place),
@@ -205,10 +205,12 @@ def _fact(claim: Claim, read: list[Quoted], place: int, now: datetime, context: 
         at=now,
         as_of=_moment(read[0].day),
     )
-    return Fact(subject=claim.subject, attribute=claim.attribute, value=claim.value, confidence=1.0, source=source)
+    return AttributeFact(
+        subject=claim.subject, attribute=claim.attribute, value=claim.value, confidence=1.0, source=source
+    )
 
 
-def _said(fact: Fact, quoted: Quoted) -> Said:
+def _said(fact: AttributeFact, quoted: Quoted) -> Said:
     return Said(
         source=quoted.name,
         title=quoted.title,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from models.connections.database import transaction
 from models.contracts.base import Contract
-from models.contracts.knowledge import Finding, Link
+from models.contracts.knowledge import EntityLink, Finding
 from models.ledger import notes
 from tools.context import ToolContext
 from tools.registry import tool
@@ -39,7 +39,7 @@ def _noted(note: Note) -> Iterator[Finding]:
         type="note",
         name=note.text[:200],
         attributes={"source": note.source[:1_000]} if note.source else {},
-        links=[Link(kind="about", type="topic", name=note.about)],
+        links=[EntityLink(kind="about", type="topic", name=note.about)],
         trust="model",
     )
 
@@ -54,7 +54,7 @@ def find_note(_: NewNote, context: ToolContext) -> Note | None:
 @tool("research.note", effect="write", reconcile=find_note, facts=_noted, is_evidence=False, per_user="120/minute")
 def note(query: NewNote, context: ToolContext) -> Note:
     """Keep a note for later steps and messages of this conversation."""
-    new = notes.Note(text=query.text, about=query.about, source=query.source)
+    new = notes.StoredNote(text=query.text, about=query.about, source=query.source)
     with transaction() as db:
         notes.take(db, context.tenant_id, context.conversation_id, context.idempotency_key, new)
     return Note(text=query.text, about=query.about, source=query.source)

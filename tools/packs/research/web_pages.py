@@ -16,7 +16,7 @@ from models.contracts.base import Contract, Moment
 from models.contracts.knowledge import Finding
 from models.errors import ToolFailed
 from tools.context import ToolContext
-from tools.http.upstream import Answer, Request, send
+from tools.http.upstream import UpstreamRequest, UpstreamResponse, send
 from tools.packs.research.main_text import Page, read_html
 from tools.registry import tool
 
@@ -106,10 +106,12 @@ def fetch(query: FetchQuery, context: ToolContext) -> FetchedPage:
     )
 
 
-def _get(url: str, context: ToolContext) -> tuple[str, Answer]:
+def _get(url: str, context: ToolContext) -> tuple[str, UpstreamResponse]:
     accept = ", ".join(sorted(_HTML | _TEXT))
     for _ in range(1 + _MAX_REDIRECTS):
-        request = Request(url=url, headers={"Accept": accept}, max_bytes=_MAX_PAGE_BYTES, is_named_by_others=True)
+        request = UpstreamRequest(
+            url=url, headers={"Accept": accept}, max_bytes=_MAX_PAGE_BYTES, is_named_by_others=True
+        )
         answer = send(request, context)
         location = answer.headers.get("location")
         if answer.status not in _REDIRECTS or not location:
@@ -118,7 +120,7 @@ def _get(url: str, context: ToolContext) -> tuple[str, Answer]:
     raise ToolFailed(f"{answer.host} redirects more than {_MAX_REDIRECTS} times", code="UPSTREAM_4XX")
 
 
-def _read(url: str, answer: Answer) -> Page:
+def _read(url: str, answer: UpstreamResponse) -> Page:
     kind, _, parameters = answer.headers.get("content-type", "text/html").partition(";")
     match kind.strip().lower():
         case kind if kind in _HTML:

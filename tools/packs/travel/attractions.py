@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from models.contracts.base import Contract
-from models.contracts.knowledge import Finding, Link
+from models.contracts.knowledge import EntityLink, Finding
 from models.errors import ToolFailed, Unavailable
 from tools.context import ToolContext
 from tools.packs.travel import overpass, wikipedia
@@ -38,7 +38,7 @@ class Attractions(Contract):
 
 
 def _facts(found: Attractions) -> Iterator[Finding]:
-    links = [Link(kind="has_attraction", type="attraction", name=place.name) for place in found.results]
+    links = [EntityLink(kind="has_attraction", type="attraction", name=place.name) for place in found.results]
     yield Finding(type="city", name=found.city, links=links)
     for index, place in enumerate(found.results):
         about = {"kind": place.kind, "summary": place.summary, "lat": place.lat, "lon": place.lon}

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from models.contracts.base import Contract
-from models.contracts.knowledge import Finding, Link
+from models.contracts.knowledge import EntityLink, Finding
 from models.errors import ToolFailed
 from tools.context import ToolContext
 from tools.packs.travel.cities import City, find_city, look_up_city
@@ -48,7 +48,7 @@ class Weather(Contract):
 
 def _facts(weather: Weather) -> Iterator[Finding]:
     days = [f"{weather.city} {day.date}" for day in weather.days]
-    links = [Link(kind="has_weather", type="weather", name=day) for day in days]
+    links = [EntityLink(kind="has_weather", type="weather", name=day) for day in days]
     said = said_by(weather.source or OWN_DATA)
     yield Finding(type="city", name=weather.city, attributes={"time_zone": weather.tz}, links=links, **said)
     for index, (name, day) in enumerate(zip(days, weather.days, strict=True)):

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from planner.reply.grounding import Evidence, Origin
+from planner.reply.grounding import Evidence, ResultOrigin
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 CHECK_IN, CHECK_OUT = date(2026, 12, 4), date(2026, 12, 6)
@@ -46,7 +46,7 @@ def evidence() -> Evidence:
     """Return what the results and the message hold."""
     known = Evidence(NOW)
     for step, result in RESULTS.items():
-        known.add_result(result, Origin(step))
+        known.add_result(result, ResultOrigin(step))
     known.add_said(MESSAGE, "message")
     return known
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.reply.grounding import Evidence, Origin, check, withhold
+from planner.reply.grounding import Evidence, ResultOrigin, check, withhold
 from tests.planner.reply.grounding.replies import LINK, NOW, altered_reply, evidence, reply
 
 EVIDENCE = evidence()
@@ -17,7 +17,7 @@ EVIDENCE = evidence()
 
 def _known(result: Any, *, said: Any = None, **origin: Any) -> Evidence:
     known = Evidence(NOW)
-    known.add_result(result, Origin("s", **origin))
+    known.add_result(result, ResultOrigin("s", **origin))
     known.add_said(said, "user")
     return known
 
@@ -66,7 +66,7 @@ def test_today_may_be_said() -> None:
 def test_times_of_results_are_told_in_the_users_zone() -> None:
     """A moment with its time zone may be said in UTC as it stands, and in the user's own time."""
     known = Evidence(NOW.astimezone(ZoneInfo("Asia/Jerusalem")))
-    known.add_result({"expires_at": "2026-11-20T22:42:00Z"}, Origin("s"))
+    known.add_result({"expires_at": "2026-11-20T22:42:00Z"}, ResultOrigin("s"))
 
     assert _refused("It is kept until 00:42 on 21 November (22:42 UTC).", known) == []
 
@@ -156,7 +156,7 @@ def test_old_prices_are_stale_and_old_dates_are_not() -> None:
     """A price that is older than ten minutes is marked, with its turn; what does not change is not."""
     known = Evidence(NOW)
     for age_s, step in ((599, "fresh"), (601, "old")):
-        known.add_result({"price": age_s, "currency": "ILS", "on": "2026-12-05"}, Origin(step, "t1", age_s))
+        known.add_result({"price": age_s, "currency": "ILS", "on": "2026-12-05"}, ResultOrigin(step, "t1", age_s))
 
     grounding = check("₪599 or ₪601 on 5 December", known)
 
@@ -167,8 +167,8 @@ def test_old_prices_are_stale_and_old_dates_are_not() -> None:
 def test_a_result_of_this_turn_comes_before_what_was_remembered() -> None:
     """The same price, asked for again, is fresh."""
     known = Evidence(NOW)
-    known.add_result({"price": 90, "currency": "ILS"}, Origin("now"))
-    known.add_result({"price": 90, "currency": "ILS"}, Origin("then", "t1", 900))
+    known.add_result({"price": 90, "currency": "ILS"}, ResultOrigin("now"))
+    known.add_result({"price": 90, "currency": "ILS"}, ResultOrigin("then", "t1", 900))
 
     assert [source.stale for source in check("₪90", known).sources] == [False]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from planner.reply.grounding import Evidence, Origin, check
+from planner.reply.grounding import Evidence, ResultOrigin, check
 from tests.planner.reply.grounding.replies import LINK, NOW, evidence
 
 EVIDENCE = evidence()
@@ -16,7 +16,7 @@ def _refused(text: str, known: Evidence = EVIDENCE) -> list[tuple[str, str]]:
 
 def _known(result: Any, **origin: Any) -> Evidence:
     known = Evidence(NOW)
-    known.add_result(result, Origin("s", **origin))
+    known.add_result(result, ResultOrigin("s", **origin))
     return known
 
 
@@ -175,6 +175,6 @@ def test_a_page_is_evidence_of_what_it_says(text: str, refused: list[tuple[str, 
 def test_what_a_result_knows_itself_needs_no_page() -> None:
     """A price that a tool of ours has, too, may be said as ever, whichever came first."""
     known = _known(PAGE, outside=OUTSIDE)
-    known.add_result({"price": 80, "currency": "EUR"}, Origin("ours"))
+    known.add_result({"price": 80, "currency": "EUR"}, ResultOrigin("ours"))
 
     assert [(source.step, source.path) for source in check("80 EUR", known).sources] == [("ours", "price")]

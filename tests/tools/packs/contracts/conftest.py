@@ -8,11 +8,11 @@ from redis import Redis
 
 from models.tables.base import Row
 from tests.conftest import new_database
-from workers.embedded import Servers
+from workers.embedded import EmbeddedServers
 
 
 @pytest.fixture(scope="module")
-def shared(servers: Servers) -> Iterator[str]:
+def shared(servers: EmbeddedServers) -> Iterator[str]:
     """A migrated database, which the settings name, and the Valkey. Yields the URL of one who may delete anything."""
     assert servers.postgres
     with pytest.MonkeyPatch.context() as patch:
@@ -22,7 +22,7 @@ def shared(servers: Servers) -> Iterator[str]:
 
 
 @pytest.fixture
-def emptied(shared: str, servers: Servers) -> None:
+def emptied(shared: str, servers: EmbeddedServers) -> None:
     """Nothing in the database, nothing in Valkey."""
     with Redis.from_url(servers.redis_url) as client:
         client.flushall()

@@ -11,7 +11,7 @@ from models.connections.database import transaction
 from models.contracts.envelope import Envelope
 from models.ledger import holds, inventory
 from models.ledger.holds import Hold
-from models.ledger.inventory import Guest, Hotel, Stay
+from models.ledger.inventory import Guest, StayRequest, TenantHotel
 from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.minihotel_server import MiniHotelServer, gordon_house
@@ -53,11 +53,11 @@ def take_the_suite() -> None:
     """Let somebody else hold the only suite for a night."""
     with transaction() as db:
         (hotel,) = inventory.hotels_of(db, TENANT)
-    night = Stay(check_in=date(2027, 5, 4), check_out=date(2027, 5, 5), adults=2)
+    night = StayRequest(check_in=date(2027, 5, 4), check_out=date(2027, 5, 5), adults=2)
     assert take(hotel, "SUI", night, Guest(TENANT, "somebody else"))
 
 
-def take(hotel: Hotel, room_type: str, stay: Stay, guest: Guest, key: str = "k") -> Hold | None:
+def take(hotel: TenantHotel, room_type: str, stay: StayRequest, guest: Guest, key: str = "k") -> Hold | None:
     """Hold a room as `pms.generate_booking_link` does, at its lowest price."""
     with transaction() as db:
         quotes = inventory.quotes(db, guest, hotel, stay, ["ILS"])

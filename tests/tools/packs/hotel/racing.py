@@ -12,7 +12,7 @@ from uuid import UUID
 
 from models.connections.database import transaction
 from models.ledger import inventory
-from models.ledger.inventory import Guest, Stay
+from models.ledger.inventory import Guest, StayRequest
 from tests.tools.packs.hotel.conftest import take
 
 
@@ -30,7 +30,7 @@ def race(tenant_id: UUID, number: int, threads: int, start: float) -> None:
         held = take(
             hotel,
             "SUI",
-            Stay(check_in=first, check_out=first + timedelta(days=3), adults=2),
+            StayRequest(check_in=first, check_out=first + timedelta(days=3), adults=2),
             guest,
             guest.conversation_id,
         )

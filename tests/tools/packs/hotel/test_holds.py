@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from models.connections.database import transaction
 from models.contracts.envelope import Envelope
 from models.ledger import inventory
-from models.ledger.inventory import Guest, Hotel, Stay
+from models.ledger.inventory import Guest, StayRequest, TenantHotel
 from models.runtime.ids import new_id
 from models.runtime.settings import ROOT
 from models.runtime.settings import settings as our_settings
@@ -32,17 +32,17 @@ MAY = date(2027, 5, 3)
 
 
 @pytest.fixture
-def demo() -> Hotel:
+def demo() -> TenantHotel:
     with transaction() as db:
         (hotel,) = inventory.hotels_of(db, TENANT)
     return hotel
 
 
-def stay(check_in: date = MAY, nights: int = 2) -> Stay:
-    return Stay(check_in=check_in, check_out=check_in + timedelta(days=nights), adults=2)
+def stay(check_in: date = MAY, nights: int = 2) -> StayRequest:
+    return StayRequest(check_in=check_in, check_out=check_in + timedelta(days=nights), adults=2)
 
 
-def free(hotel: Hotel, room_type: str, wanted: Stay, guest: Guest) -> int:
+def free(hotel: TenantHotel, room_type: str, wanted: StayRequest, guest: Guest) -> int:
     with transaction() as db:
         return inventory.free_rooms(db, guest, hotel, wanted, room_type)
 
@@ -59,7 +59,7 @@ def holders(database: str) -> list[tuple[Any, ...]]:
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wishes=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=14))
-def test_no_night_is_held_more_often_than_there_are_rooms(demo: Hotel, wishes: list[tuple[int, int]]) -> None:
+def test_no_night_is_held_more_often_than_there_are_rooms(demo: TenantHotel, wishes: list[tuple[int, int]]) -> None:
     """Whoever holds whatever in whatever order: what is free is what the nights leave, and never below zero."""
     tenant_id, first = new_id(), date(2027, 7, 14)
     taken: dict[date, int] = {}
@@ -74,7 +74,7 @@ def test_no_night_is_held_more_often_than_there_are_rooms(demo: Hotel, wishes: l
         taken |= {day: taken.get(day, 0) + 1 for day in days} if left > 0 else {}
 
 
-def test_of_the_last_room_there_is_one_hold(database: str, demo: Hotel) -> None:
+def test_of_the_last_room_there_is_one_hold(database: str, demo: TenantHotel) -> None:
     """Fifty turns on four processes want the only suite at once, for nights that overlap: one has it."""
     start = datetime.now(UTC).timestamp() + 0.1
     racers = [
@@ -94,7 +94,7 @@ def test_of_the_last_room_there_is_one_hold(database: str, demo: Hotel) -> None:
     assert holders(database) == [(winner, "SUI", winner)]
 
 
-def test_a_hold_that_has_expired_counts_for_nothing(database: str, demo: Hotel) -> None:
+def test_a_hold_that_has_expired_counts_for_nothing(database: str, demo: TenantHotel) -> None:
     """Nobody has to do anything: the room is free, and the row goes with the next hold."""
     assert take(demo, "SUI", stay(), YOU)
     held = free(demo, "SUI", stay(), ME)
@@ -105,7 +105,7 @@ def test_a_hold_that_has_expired_counts_for_nothing(database: str, demo: Hotel) 
     assert [row[0] for row in holders(database)] == ["c1"]
 
 
-def test_what_a_conversation_holds_is_free_for_itself(demo: Hotel) -> None:
+def test_what_a_conversation_holds_is_free_for_itself(demo: TenantHotel) -> None:
     """It sees the room that it was offered, and its link can be made again; of everybody else's view it is gone."""
     first = take(demo, "SUI", stay(), ME, "k1")
     again = take(demo, "SUI", stay(nights=3), ME, "k2")
@@ -116,7 +116,7 @@ def test_what_a_conversation_holds_is_free_for_itself(demo: Hotel) -> None:
     assert (free(demo, "SUI", stay(), ME), free(demo, "SUI", stay(), YOU)) == (1, 0)
 
 
-def test_another_room_lets_go_of_the_one_before(database: str, demo: Hotel) -> None:
+def test_another_room_lets_go_of_the_one_before(database: str, demo: TenantHotel) -> None:
     """A conversation keeps one room of a hotel from others, not one for each link that it has asked for."""
     assert take(demo, "SUI", stay(), ME)
     assert take(demo, "SEA", stay(), ME)
@@ -125,7 +125,7 @@ def test_another_room_lets_go_of_the_one_before(database: str, demo: Hotel) -> N
     assert [row[:2] for row in holders(database)] == [("c1", "SEA")]
 
 
-def test_who_is_refused_keeps_what_it_has(database: str, demo: Hotel) -> None:
+def test_who_is_refused_keeps_what_it_has(database: str, demo: TenantHotel) -> None:
     """The room of the earlier link stays where the one asked for is sold out."""
     assert take(demo, "SUI", stay(), YOU)
     assert take(demo, "SEA", stay(), ME)
@@ -134,7 +134,7 @@ def test_who_is_refused_keeps_what_it_has(database: str, demo: Hotel) -> None:
     assert [row[:2] for row in holders(database)] == [("c1", "SEA"), ("c2", "SUI")]
 
 
-def test_what_one_tenant_holds_is_free_for_another(demo: Hotel) -> None:
+def test_what_one_tenant_holds_is_free_for_another(demo: TenantHotel) -> None:
     """Tenants share the demo hotel's catalogue, and nothing of what they do in it."""
     assert take(demo, "SUI", stay(), ME)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from models.connections.database import engine, transaction
 from models.errors import Invalid
 from models.ledger import inventory
-from models.ledger.inventory import Guest, Hotel, Stay
+from models.ledger.inventory import Guest, StayRequest, TenantHotel
 from models.runtime.ids import new_id
 from tests.tools.packs.hotel.conftest import take
 from tools.packs.hotel.catalogue import DEMO, read_catalogue
@@ -31,24 +31,24 @@ lengths = st.integers(1, 30)
 
 
 @pytest.fixture
-def demo(database: str) -> Hotel:
+def demo(database: str) -> TenantHotel:
     """The demo hotel, loaded for everyone."""
     with transaction() as db:
         inventory.load(db, None, read_catalogue(DEMO))
     return hotel_of(TENANT)
 
 
-def hotel_of(tenant_id: UUID) -> Hotel:
+def hotel_of(tenant_id: UUID) -> TenantHotel:
     with transaction() as db:
         (hotel,) = inventory.hotels_of(db, tenant_id)
     return hotel
 
 
-def stay(check_in: date, nights: int = 1, adults: int = 2, children: int = 0) -> Stay:
-    return Stay(check_in=check_in, check_out=check_in + timedelta(days=nights), adults=adults, children=children)
+def stay(check_in: date, nights: int = 1, adults: int = 2, children: int = 0) -> StayRequest:
+    return StayRequest(check_in=check_in, check_out=check_in + timedelta(days=nights), adults=adults, children=children)
 
 
-def free(hotel: Hotel, room_type: str, wanted: Stay) -> int:
+def free(hotel: TenantHotel, room_type: str, wanted: StayRequest) -> int:
     """How many rooms of a type are free."""
     with transaction() as db:
         found = inventory.quotes(db, GUEST, hotel, wanted, ["ILS"])
@@ -67,7 +67,7 @@ def season_of(day: date) -> str:
     raise AssertionError(day)
 
 
-def price_of_night(room: dict[str, Any], day: date, board: str, rate: str, wanted: Stay) -> Decimal:
+def price_of_night(room: dict[str, Any], day: date, board: str, rate: str, wanted: StayRequest) -> Decimal:
     """The price of a night, by the words of docs/how-to/load-a-hotel.md, from the file alone."""
     adds, factor = FILE["boards"][board], Decimal(FILE["rates"][rate].get("factor", "1"))
     parts = [
@@ -82,7 +82,7 @@ def price_of_night(room: dict[str, Any], day: date, board: str, rate: str, wante
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(check_in=starts, nights=lengths, adults=st.integers(1, 5), children=st.integers(0, 4))
 def test_a_price_is_the_sum_over_the_nights(
-    demo: Hotel, check_in: date, nights: int, adults: int, children: int
+    demo: TenantHotel, check_in: date, nights: int, adults: int, children: int
 ) -> None:
     """Over any season's end, for any party: each night by its own season, to the cent."""
     wanted = stay(check_in, nights, adults, children)
@@ -99,7 +99,7 @@ def test_a_price_is_the_sum_over_the_nights(
         assert quote.price == sum(each)
 
 
-def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: Hotel, tmp_path: Path) -> None:
+def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: TenantHotel, tmp_path: Path) -> None:
     """A tenant that has loaded a hotel sees its own only; the others still see the demo hotel."""
     own = tmp_path / "own.yaml"
     own.write_text(DEMO.read_text("utf-8").replace("id: demo", "id: mine").replace("name: Demo Hotel", "name: Mine"))
@@ -110,7 +110,7 @@ def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: Hotel, tmp_path: Path) ->
     assert hotel_of(OTHER).name == "Demo Hotel"
 
 
-def test_loading_again_changes_what_the_file_changes_and_nothing_else(demo: Hotel, tmp_path: Path) -> None:
+def test_loading_again_changes_what_the_file_changes_and_nothing_else(demo: TenantHotel, tmp_path: Path) -> None:
     """The same file is nothing new; another one replaces every row and leaves what is held."""
     assert take(demo, "SUI", stay(date(2027, 5, 3)), Guest(TENANT, "c2"))
     dearer = tmp_path / "dearer.yaml"
@@ -139,7 +139,7 @@ def test_two_who_load_at_once_wait_for_each_other(database: str) -> None:
         assert sorted(pool.map(load, range(8))) == [False] * 7 + [True]
 
 
-def test_the_demo_hotel_never_expires(demo: Hotel) -> None:
+def test_the_demo_hotel_never_expires(demo: TenantHotel) -> None:
     """Each day of any year has a season, and for families something to sell."""
     for check_in, _ in pairwise(WHOLE_YEAR[::29]):
         assert free(demo, "FAM", stay(check_in)) > 0

@@ -11,7 +11,7 @@ from models.connections.database import transaction
 from models.contracts.directory import AccountRequest, Profile
 from models.contracts.envelope import Envelope
 from models.ledger import calendars, integrations, users
-from models.ledger.calendars import Event, Interval
+from models.ledger.calendars import CalendarEvent, Interval
 from models.tables.tenants import TenantRow
 from tests.tools.conftest import TENANT
 
@@ -57,7 +57,7 @@ def make_busy(user_id: str, *times: Interval) -> None:
     """Put events into a user's calendar with us."""
     with transaction() as db:
         for number, time in enumerate(times):
-            calendars.put_event(db, TENANT, user_id, Event(f"busy-{number}-{time.starts}", time, "Busy"))
+            calendars.put_event(db, TENANT, user_id, CalendarEvent(f"busy-{number}-{time.starts}", time, "Busy"))
 
 
 def events(user_id: str) -> list[tuple[str, str]]:

@@ -142,7 +142,7 @@ def test_a_note_is_taken_once(
     assert before is None
     assert first.data == again.data == after.data == note
     with transaction() as db:
-        assert notes.find(db, TENANT, "k1") == notes.Note(**note)
+        assert notes.find(db, TENANT, "k1") == notes.StoredNote(**note)
 
 
 def compared(*said: tuple[Any, ...]) -> dict[str, Any]:
