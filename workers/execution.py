@@ -240,7 +240,7 @@ class Executor:
         free = 0 if isolation.is_child() else max(0, slots - len(self._live) - len(self._ahead) - len(rests))
         wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=[s.id for s in back])
         try:
-            return self._advance([self._timed(step, calls[step.id]) for step in finished], wanted)
+            return self._advance([calls[step.id].timed(step, self._time) for step in finished], wanted)
         finally:
             self._release([*(call.step for call in calls.values()), *back])
 
@@ -272,10 +272,6 @@ class Executor:
                 call.step = replace(call.step, attempt=1)
                 self._hold(call.step)
         return advanced
-
-    def _timed(self, step: FinishedStep, call: Call) -> FinishedStep:
-        began_at = None if call.is_told else self._time.of(call.began_at)
-        return replace(step, attempt=call.step.attempt, began_at=began_at, ended_at=self._time.of(call.ended_at))
 
     def _hold(self, step: ClaimedStep) -> None:
         if step.attempt:

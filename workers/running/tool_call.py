@@ -1,11 +1,12 @@
 """Tool calls that are under way."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from models.ledger.steps import ClaimedStep, FinishedStep
 from workers.running.outcomes import given_up
+from workers.running.read_ahead import LedgerTime
 from workers.running.tool_metrics import count_given_up
 
 UNCLAIMED_S = 0.25
@@ -46,6 +47,11 @@ class Call:
     def is_quick_until(self) -> float:
         """Until when it may still end so soon that another one waits for it."""
         return self.began_at + _QUICK_S + _GATHER_S
+
+    def timed(self, outcome: FinishedStep, clock: LedgerTime) -> FinishedStep:
+        """Return an outcome with the ledger's times of the end, and of a begin that it does not know."""
+        began_at = None if self.is_told else clock.of(self.began_at)
+        return replace(outcome, attempt=self.step.attempt, began_at=began_at, ended_at=clock.of(self.ended_at))
 
     def give_up(self) -> FinishedStep:
         """Return the outcome of a call that has overrun its time, and count it."""
