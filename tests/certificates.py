@@ -1,4 +1,4 @@
-"""Certificates for servers of tests."""
+"""Make certificates for test servers."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Real servers for every test that wants them, and for each such test a database of its own.
+"""Provide real servers for tests, and an own database for each test that needs one.
 
-The environment of whoever runs the tests has no say: no key of theirs, no server of theirs is ever used.
+The environment of the person who runs the tests does not matter: none of their keys and servers is ever used.
 """
 
 import os
@@ -56,7 +56,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment() -> Iterator[None]:
-    """No setting of the surrounding shell reaches a test."""
+    """Keep the settings of the surrounding shell from tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             patch.delenv(name)
@@ -69,7 +69,7 @@ def clean_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
-    """One Postgres and one Valkey for the whole run; the database `turnloom` in it is the migrated template."""
+    """Run one Postgres and one Valkey for the whole run; the database `turnloom` is the migrated template."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", _memory())
         started = EmbeddedServers(None)
@@ -83,7 +83,7 @@ def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
 
 @pytest.fixture
 def database(servers: EmbeddedServers, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A migrated, empty database of this test's own; the settings name it. Yields the application's URL."""
+    """Make a migrated, empty database for this test, which the settings name. Yields the application's URL."""
     with new_database(servers, monkeypatch) as url:
         yield url
 
@@ -114,7 +114,7 @@ def new_database(servers: EmbeddedServers, patch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.fixture
 def redis_url(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An empty Valkey; the settings name it."""
+    """Empty the Valkey that the settings name."""
     with Redis.from_url(servers.redis_url) as client:
         client.flushall()
     monkeypatch.setenv("REDIS_URL", servers.redis_url)
@@ -125,13 +125,13 @@ def redis_url(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.fixture(scope="session")
 def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the stack's sim pack writes down what it really did."""
+    """Return the file where the stack's sim pack writes what it really did."""
     return tmp_path_factory.mktemp("sim") / "sim.log"
 
 
 @pytest.fixture(scope="session")
 def stack(sim_log: Path) -> Iterator[Stack]:
-    """The whole service, once for all journeys. A test that stops a part of it starts it again."""
+    """Run the whole service, once for all journeys. A test that stops a part of it starts that part again."""
     own = {"TURNLOOM_SIM_LOG": str(sim_log), "TURNLOOM_ALLOWED_HOSTS": f'["{ALLOWED_HOST}"]'}
     options = StackOptions(data_dir=None, port=0, flower_port=0, settings=own)
     with pytest.MonkeyPatch.context() as patch, ExitStack() as running:
@@ -152,8 +152,9 @@ def api(stack: Stack) -> Iterator[httpx2.Client]:
 
 
 def _memory() -> str | None:
-    """Return a folder that is kept in memory, where there is one with room. Each database is several hundred files: to
-    make and remove them for test after test is what a disk does worst.
+    """Return a folder that is kept in memory, if there is one with room.
+
+    Each database has several hundred files, and a disk is slow at making and removing them for test after test.
     """
     memory = Path("/dev/shm")
     has_room = memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30

@@ -1,4 +1,4 @@
-"""Turns and plans in the ledger, made as the road makes them."""
+"""Make turns and plans in the ledger in the same way as the lifecycle does."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -72,7 +72,7 @@ def claim_turn(turn_id: UUID | None, lease_ms: int = 60_000) -> ClaimedTurn | No
 
 
 def step(name: str, *needs: str, tool: str = "sim.wait", **fields: Any) -> dict[str, Any]:
-    """One step of a plan; `sim.wait` for a millisecond unless told otherwise."""
+    """Return one step of a plan; by default `sim.wait` for a millisecond."""
     args = fields.pop("args", {"ms": 1} if tool == "sim.wait" else {})
     return {"id": name, "tool": tool, "args": args, "needs": list(needs), **fields}
 
@@ -123,7 +123,7 @@ def finish_turn(turn: ClaimedTurn, attempt: int | None = None, text: str = "done
 
 
 def recall(turn: ClaimedTurn, most: int = 24) -> Recalled:
-    """Return what a turn's planner would be told now of its conversation."""
+    """Return what a turn's planner would now be given of its conversation."""
     with statement() as db:
         row = db.execute("SELECT hot.recall(t, %s, 20) FROM turns t WHERE t.id = %s", (most, turn.id)).fetchone()
     assert row is not None
@@ -131,7 +131,7 @@ def recall(turn: ClaimedTurn, most: int = 24) -> Recalled:
 
 
 def heard(turn: ClaimedTurn, most: int = 24) -> list[tuple[str, str]]:
-    """Return the exchanges that a turn's planner is told of, word by word."""
+    """Return the exchanges that a turn's planner is given word by word."""
     return [(exchange["message"], exchange["reply"]) for exchange in recall(turn, most).history]
 
 

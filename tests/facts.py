@@ -1,4 +1,4 @@
-"""Waiting for facts, with a deadline, instead of sleeping."""
+"""Wait for facts with a deadline, instead of sleeping."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ def wait_for(fact: Callable[[], object], within_s: float = 8.0) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and is not yet reaped does not."""
+    """Return whether a process runs; a process that has ended but is not reaped does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

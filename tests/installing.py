@@ -1,6 +1,6 @@
-"""Install a project as pip does, without a build: that would fetch its tools from a package index.
+"""Install a project as pip does, but without a build, which would fetch its tools from a package index.
 
-`python -m tests.installing PROJECT TARGET`: its packages are copied, and beside them lies what pip writes about them.
+`python -m tests.installing PROJECT TARGET` copies the project's packages, and writes the metadata that pip would write.
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""PgBouncer in front of a server, for tests of what must work behind it."""
+"""Run PgBouncer in front of a server, for tests of what must work behind it."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Count the round trips to Postgres and the commands to Redis that something costs."""
+"""Count the round trips to Postgres and the commands to Redis of a piece of work."""
 
 import os
 import sys

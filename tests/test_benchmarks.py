@@ -120,7 +120,7 @@ def test_a_makespan_leaves_out_the_wait_for_the_plan(starts_at: int, whole: floa
 
 
 def test_a_random_plan_is_the_same_each_time():
-    """A seed stands for one plan, so that two runs measure the same."""
+    """A seed means one plan, so that two runs measure the same."""
     plans = [random_plan(3, 30, 400) for _ in range(2)]
 
     assert plans[0] == plans[1] != random_plan(4, 30, 400)
@@ -179,7 +179,7 @@ def test_a_percentile_is_one_of_the_values():
 
 
 def test_the_cpu_of_children_counts_as_their_parents():
-    """What a process started is part of what it cost, and a process that has ended costs nothing more."""
+    """Child processes count as part of the cost, and a process that has ended costs nothing more."""
     table = {1: (0, 1.0), 2: (1, 0.5), 3: (2, 0.25), 4: (0, 9.0)}
 
     assert (_tree_s(1, table), _tree_s(99, table)) == (1.75, 0.0)
@@ -194,7 +194,7 @@ def test_a_target_is_reached_by_the_median():
 
 
 def test_figures_are_recorded_in_their_place(tmp_path: Path):
-    """A table takes the place of the one that stood there, and nothing else changes; without a place it is refused."""
+    """A table replaces the previous one and nothing else changes; without a place for it, it is refused."""
     page = tmp_path / "README.md"
     page.write_text("# Figures\n\n<!-- a -->\nold\n<!-- /a -->\n\n<!-- b -->\nkept\n<!-- /b -->\n")
     table = Table("t", [{"x": "1"}])

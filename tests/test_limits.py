@@ -1,4 +1,4 @@
-"""Limits that keep the project readable, beyond those that the linter knows."""
+"""The project keeps limits of readability that the linter does not know."""
 
 import ast
 import re

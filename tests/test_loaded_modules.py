@@ -1,4 +1,4 @@
-"""What each process loads: every process of a stack pays at its start for each library that it loads."""
+"""Each process loads only the libraries that it needs, because it pays for every one at its start."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""There is one way to a URL that somebody else names: through `tools.http.addresses`."""
+"""URLs that somebody else names are called through `tools.http.addresses` only."""
 
 import ast
 from collections.abc import Iterator

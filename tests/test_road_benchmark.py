@@ -1,4 +1,4 @@
-"""What whole turns are measured with: clients, an endpoint of a language model, peers, counters."""
+"""Test the parts of the benchmark of whole turns: clients, a language-model endpoint, peers, counters."""
 
 import asyncio
 import json
@@ -140,21 +140,21 @@ def test_the_endpoint_writes_the_plan_that_is_named(endpoint: OpenAIModel, plan:
 
 
 def test_the_endpoint_replies_to_the_turn(endpoint: OpenAIModel):
-    """Where no plan is asked for, the reply names the word of the message, so that a client knows its own."""
+    """If no plan is asked for, the reply repeats the word of the message, so that a client knows its own."""
     answer = endpoint.generate([{"role": "user", "content": "do one as qwerty"}], purpose="reply")
 
     assert answer.text == "All of it is done, qwerty."
 
 
 def test_the_peers_need_nothing_of_ours():
-    """What all peers share is imported without a package: they run in an environment of their own."""
+    """The code that all peers share imports no package of ours, because they run in their own environment."""
     code = "import sys; sys.path.insert(0, '.'); import benchmarks.peers.api, benchmarks.peers.llm, benchmarks.waves"
 
     subprocess.run([sys.executable, "-I", "-S", "-c", code], check=True)
 
 
 def test_servers_count_what_a_turn_costs_them(servers: EmbeddedServers, database: str):
-    """A commit that writes is told from a transaction that reads, and each command of Valkey is counted."""
+    """A commit that writes counts apart from a transaction that reads, and each command of Valkey is counted."""
     assert servers.postgres
     assert servers.redis
     of = SimpleNamespace(postgres=servers.postgres, redis_url=servers.redis_url)

@@ -1,4 +1,4 @@
-"""The events of a turn, as the ledger has them."""
+"""Read the events of a turn from the ledger."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What a drill breaks. Each mends what does not mend itself."""
+"""Break one part of a stack for a drill, and repair it unless it repairs itself."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Drills: load a stack, break something, and count what became of every accepted turn."""
+"""Run drills: load a stack, break something, and count how every accepted turn ended."""
 
 import os
 import random
@@ -194,7 +194,7 @@ def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
 
 
 def look(api: httpx2.Client, turn_id: str) -> dict[str, Any]:
-    """Return a turn as it stands; nothing while the API is down."""
+    """Return a turn as it stands; None while the API is down."""
     try:
         answer = api.get(f"/v1/turns/{turn_id}")
     except httpx2.TransportError:

@@ -1,4 +1,4 @@
-"""A process dies exactly between two commits, or between a commit and a message: at each such place, one by one."""
+"""A process dies exactly between two commits, or between a commit and a message, at each such place in turn."""
 
 import re
 import subprocess
@@ -153,7 +153,7 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize("points", REVISING)
 def test_a_process_dies_over_a_revision(points: str, drill: Drill) -> None:
-    """What was done stays done, and the next revision comes all the same."""
+    """Recorded work is kept, and the next revision comes all the same."""
     write = {"id": "e", "tool": "sim.write", "args": {"value": 1}, "needs": []}
     drill.arm(points)
 
@@ -229,7 +229,7 @@ def test_the_sweep_dies_after_giving_up_the_lost_write_of_a_closed_turn(drill: D
 @pytest.mark.timeout(2 * WITHIN_S)
 @pytest.mark.parametrize("points", ASKING)
 def test_a_process_dies_over_an_approval(points: str, drill: Drill) -> None:
-    """Whether it is who asks, who decides or who sends it on: the call waits, is approved, and is made once."""
+    """Whichever process dies, the one that asks, decides or sends on: the call waits, is approved, and is made once."""
     drill.arm(points)
     turn_id = drill.post(plan={"steps": [wait_step("a"), {**PLAN[4], "tool": "sim.approve", "needs": ["a"]}]})
     wait_for(lambda: look(drill.api, turn_id).get("status") == "waiting_approval", WITHIN_S)

@@ -1,4 +1,4 @@
-"""A process dies that holds a whole bundle: what had been recorded is kept, and the rest runs again elsewhere."""
+"""A process that holds a whole bundle dies: recorded steps are kept, and the rest runs again elsewhere."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Failure drills: something is broken under load, and nothing is lost, doubled or out of order."""
+"""Something breaks under load, and no turn is lost, doubled or out of order."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A failover of Redis: a replica is promoted, and the address leads to it from then on."""
+"""Redis fails over: a replica is promoted, and the address leads to it from then on."""
 
 import random
 import socket

@@ -1,4 +1,4 @@
-"""Processes that freeze: as after a pause of the machine, they are there and do nothing."""
+"""Frozen processes, as after a pause of the machine, exist but do nothing."""
 
 import signal
 import time

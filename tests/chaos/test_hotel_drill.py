@@ -1,4 +1,4 @@
-"""The last room, wanted by fifty turns at once: held once, whoever dies over it."""
+"""Fifty turns want the last room at once: one of them holds it, whichever process dies."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def ended(ground: Ground, turn_id: str) -> dict[str, Any]:
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 def test_fifty_turns_at_once_are_one_hold(ground: Ground) -> None:
-    """One has the link; the others are told that the room is gone, and are offered another one."""
+    """One gets the link. The others hear that the room is gone, and are offered another one."""
     message = f"The link for room SUI, {MAY} to {MAY + timedelta(days=1)}, with breakfast please"
     with ThreadPoolExecutor(16) as pool:
         accepted = pool.map(lambda _: post_until_accepted(ground.api, agent="hotel", message=message), range(WANTED))

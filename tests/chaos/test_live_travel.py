@@ -1,4 +1,4 @@
-"""Trips over real providers: every process, and a local server that speaks as Open-Meteo, Wikipedia and Overpass do."""
+"""Trips use real providers: every process runs, and a local server speaks like Open-Meteo, Wikipedia and Overpass."""
 
 from collections.abc import Iterator
 from typing import Any

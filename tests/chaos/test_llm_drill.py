@@ -1,5 +1,4 @@
-"""A language model with every fault there is, under load: each turn gets its reply, and no fault is asked for twice
-as often as was decided."""
+"""A language model shows every fault under load: each turn gets its reply, and each fault its decided calls at most."""
 
 import json
 from collections import Counter
@@ -27,7 +26,7 @@ class Kind(NamedTuple):
     status: str = "succeeded"
 
     def allowed(self) -> tuple[int, int]:
-        """How often it may be asked for a plan, and for a reply."""
+        """Return how often the model may be asked for a plan and for a reply."""
         return len(self.planning), len(self.replying)
 
 

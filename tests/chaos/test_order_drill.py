@@ -1,4 +1,4 @@
-"""The promise of order under load: many conversations, posted out of order, on four worker processes for tools."""
+"""Turns keep their order under load: many conversations, posted out of order, on four worker processes for tools."""
 
 import pytest
 

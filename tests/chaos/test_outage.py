@@ -1,4 +1,4 @@
-"""A language model that is out for seconds, for turns that have minutes: all of them succeed."""
+"""The language model is down for seconds, and turns that have minutes all succeed."""
 
 import threading
 import time
@@ -43,7 +43,7 @@ def endpoint(clean_environment: None) -> Iterator[Endpoint]:
 
 
 def test_all_turns_succeed_though_the_model_is_out_for_a_while(endpoint: Endpoint) -> None:
-    """Whether it is out when they are planned or when they are answered, in any mode; each says so once, at most."""
+    """The model is down during planning or answering, in any mode. Each turn reports that once at most."""
     with client_of_stack(OPENAI_BASE_URL=endpoint.url) as api:
         begun = [post(api, ANSWERS, agent="generic", mode=mode)["turn_id"] for mode in MODES]
         endpoint.is_out.set()

@@ -1,4 +1,4 @@
-"""The backend of a write is out for seconds: the write is asked about until it answers, and takes effect once."""
+"""The backend of a write is down for seconds: we ask it about the write until it answers. The write happens once."""
 
 import random
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def order(ground: Ground, shop: Path, **request: Any) -> str:
 
 
 def ordered(ground: Ground, turn_id: str) -> dict[str, Any]:
-    """Return the step that orders, as it stands."""
+    """Return the current state of the step that orders."""
     found: dict[str, Any] = next(
         (step for step in look(ground.api, turn_id).get("steps", ()) if step["id"] == "e"), {"status": None}
     )
@@ -64,7 +64,7 @@ def is_died_at(ground: Ground) -> bool:
 
 @pytest.mark.parametrize("is_heard", [False, True])
 def test_a_write_waits_for_its_backend(is_heard: bool, ground: Ground, shop: Path) -> None:
-    """Whether the order was taken before the answer was lost or not: it stands once, and what needs it follows."""
+    """Whether the order was taken before or after the answer was lost, it is taken once, and the next steps follow."""
     turn_id = order(ground, shop, is_heard=is_heard)
     wait_for(lambda: ordered(ground, turn_id)["attempt"] >= 2, 20)
     (shop / "closed").unlink()

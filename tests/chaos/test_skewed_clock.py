@@ -1,4 +1,4 @@
-"""A worker whose clock is wrong: the ledger asks nobody but Postgres for the time."""
+"""A worker's wrong clock does no harm, because the ledger takes the time from Postgres only."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tools that are slow, flaky, malformed, huge, that exit and that never return, all in one load."""
+"""One load has tools that are slow, flaky, malformed, huge, that exit and that never return."""
 
 import os
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A rolling upgrade under load: workers of two versions, whose functions in the database differ, beside each other."""
+"""A rolling upgrade runs workers of two versions, whose database functions differ, side by side under load."""
 
 import os
 import random

@@ -1,6 +1,6 @@
-"""What docker-compose.yml and deploy/ say, held against the code that they start.
+"""docker-compose.yml and deploy/ agree with the code that they start.
 
-No Docker and no systemd runs here: that the files agree with the commands, the settings and Postgres is what is proved.
+Neither Docker nor systemd runs here. The tests compare the files with the commands, the settings and Postgres.
 """
 
 import configparser
@@ -121,7 +121,7 @@ def test_each_service_is_watched_and_comes_back():
 
 
 def test_no_secret_has_a_default():
-    """What is secret comes from the environment and stops the start where it is missing; `.env.example` names it."""
+    """Every secret comes from the environment and stops the start if it is missing; `.env.example` names it."""
     variables = dict(re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", COMPOSE))
     example = dict(line.split("=", 1) for line in (ROOT / ".env.example").read_text().splitlines() if "=" in line)
 
@@ -161,7 +161,7 @@ def test_a_unit_that_no_longer_answers_is_ended():
 
 
 def test_image_holds_every_package():
-    """What pyproject.toml packs is copied into the image, and is not ignored."""
+    """Everything that pyproject.toml packs is copied into the image, and is not ignored."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     packages = {name.removesuffix("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
 

@@ -1,4 +1,4 @@
-"""`make setup`: what a person sees meanwhile. The interpreter is a stand-in: nothing is installed."""
+"""Check what a person sees during `make setup`. The interpreter is a stand-in: nothing is installed."""
 
 import os
 import pty
@@ -55,7 +55,7 @@ def test_a_terminal_shows_what_is_being_done_and_for_how_long(setup: list[str], 
 
 
 def test_elsewhere_there_are_two_plain_lines(setup: list[str], tmp_path: Path) -> None:
-    """What comes, and how long it took."""
+    """They say what is coming, and how long it took."""
     (tmp_path / "released").touch()
 
     done = subprocess.run(setup, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The project's own pages, and what stands in them."""
+"""Read the project's own pages."""
 
 import re
 from pathlib import Path

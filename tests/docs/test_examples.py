@@ -1,8 +1,8 @@
-"""What the documents show is what happens.
+"""The examples in the documents do what the documents show.
 
-Of a page's fenced blocks, one whose fence names a file (```json plan.json) is written to that file, and a `console`
-block is run: lines after `$ ` (and `> `, where a command goes on) by bash, against the embedded stack. What follows is
-the expected output, in which `...` stands for anything. Blocks of other kinds are for reading.
+A fenced block whose fence names a file (```json plan.json) is written to that file. A `console` block is run: bash runs
+the lines after `$ ` (and `> `, where a command goes on) against the embedded stack. The lines below are the expected
+output, in which `...` matches anything. Other blocks are for reading.
 """
 
 import doctest

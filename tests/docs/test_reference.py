@@ -39,7 +39,7 @@ MESSAGES = [
 
 
 def test_the_reference_is_made_from_this_code():
-    """Nobody edits the reference, and nobody forgets to make it anew."""
+    """Nobody edits the reference by hand, and nobody forgets to generate it again."""
     done = subprocess.run(
         [sys.executable, "docs/generate.py", "--check"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Two stacks for all journeys with a scripted language model, one for each placement: starting one is dear."""
+"""Start two stacks for all journeys with a scripted language model, one per placement, because starting is slow."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def model(speaking: Speaker) -> Speaker:
 
 @pytest.fixture(scope="package")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the sim pack of these stacks really did."""
+    """Return the file where the sim pack of these stacks writes what it really did."""
     path = tmp_path_factory.mktemp("asking") / "sim.log"
     path.touch()
     return path

@@ -1,5 +1,6 @@
-"""A hook for journeys, loaded by their workers: it refuses one word, breaks at another, hides a third, and has the
-provider of Osaka's weather down.
+"""A hook that the workers of journeys load.
+
+It refuses one word, raises at another, hides a third, and makes the provider of Osaka's weather fail.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""A language model that says what the message tells it to, and pauses in the middle until it may go on."""
+"""A language model that says what the message asks for, and pauses in the middle until it may go on."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Stacks of journeys: every process, and a client of their API."""
+"""Run stacks for journeys, with every process and a client of their API."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Acting for a user over the API: their account is used, their secret is seen nowhere, a refusal is theirs to mend."""
+"""Over the API, tools use a user's account without showing the secret, and the user can fix a refusal."""
 
 import base64
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Mode adaptive on real workers: phases, what is learned between them, and what a wrong assumption undoes."""
+"""Mode adaptive runs phases, learns between them, and undoes what a wrong assumption led to, on real workers."""
 
 import json
 from pathlib import Path
@@ -61,7 +61,7 @@ def test_only_the_current_phase_runs_and_the_next_is_planned_with_what_came(
 def test_a_contradicted_assumption_replans_only_what_rests_on_it(
     asking: httpx2.Client, model: Speaker, log: Path
 ) -> None:
-    """What does not rest on it runs as it was planned, whatever the planner writes; what does never runs."""
+    """Other steps run as they were planned, whatever the planner writes. Steps that rest on it never run."""
     wrong = {
         "id": "x",
         "text": "It is in Europe.",

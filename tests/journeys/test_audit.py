@@ -1,4 +1,4 @@
-"""The audit log over the API and the command line: an erasure is a record, and what a superuser removes is missed."""
+"""Over the API and the command line, an erasure leaves a record, and what a superuser removes is detected."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Plans whose agent bounds the steps at a time, or which have the same call twice, on real workers."""
+"""On real workers, plans keep their agent's limit of steps at a time, and make a repeated call once."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor

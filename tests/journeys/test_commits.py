@@ -1,4 +1,4 @@
-"""Placement `dense`: how many commits a turn is, beside the one that accepts it."""
+"""A turn in `dense` needs few commits besides the one that accepts it."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ FAN = [*(wait_step(name, ms=0) for name in "abcd"), wait_step("join", *"abcd", m
 
 
 def commits_of(stack: Stack, turn_id: str) -> int:
-    """Return how many commits have told of a turn: each appends events."""
+    """Return how many commits have appended events to a turn."""
     with psycopg.connect(stack.database_url) as db:
         query = "SELECT count(DISTINCT xmin::text) FROM turn_events WHERE turn_id = %s"
         row = db.execute(query, [turn_id]).fetchone()

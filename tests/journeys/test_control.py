@@ -1,4 +1,4 @@
-"""Turns that are stopped while they run: by their caller, by the next message, by the clock."""
+"""Running turns are stopped by their caller, by the next message or by the clock."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Placement `dense`: the same order and the same results, with fewer messages."""
+"""Placement `dense` gives the same order and the same results with fewer messages."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def test_what_waits_at_its_worker_is_pending_until_it_begins(asking_dense: httpx
 
 
 def test_a_failure_ends_what_needs_it_and_nothing_else(asking_dense: httpx2.Client, log: Path) -> None:
-    """What had been claimed with the failed step is given back, and goes on as the ledger decides."""
+    """Steps that had been claimed with the failed one are given back, and go on as the ledger decides."""
     needs = {"a": [], "bad": ["a"], "lost": ["bad"], "b": ["a"], "c": ["b"], "all": ["c", "lost"]}
     steps = [wait_step(name, *before, ms=20) for name, before in needs.items()]
     steps[1] |= {"tool": "sim.fail", "args": {"code": "NOT_FOUND"}}
@@ -84,7 +84,7 @@ def test_no_step_of_a_bundle_is_told_to_begin_before_what_it_needs_has_ended(ask
 
 
 def test_writes_and_other_queues_get_messages_of_their_own(asking_dense: httpx2.Client) -> None:
-    """What has an effect does not ride along, and what burns CPU runs on the process pool."""
+    """Steps with an effect do not ride along, and steps that burn CPU run on the process pool."""
     steps = [
         wait_step("a", ms=50),
         {"id": "w", "tool": "sim.write", "args": {"value": 1}},

@@ -1,4 +1,4 @@
-"""Many clients at once: those who wait, poll or follow take nothing from each other, nor from who posts."""
+"""Many clients at once that wait, poll or follow do not slow each other, or those that post."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def crowd(stack: Stack) -> Iterator[httpx2.Client]:
 
 @pytest.mark.parametrize("pollers", [8, 32])
 def test_those_who_poll_at_once_are_all_answered(crowd: httpx2.Client, pollers: int) -> None:
-    """None is refused, whoever else asks at that moment."""
+    """Nobody is refused, however many others ask at that moment."""
     address = post(crowd)["links"]["self"]
 
     def poll(_: int) -> list[int]:
@@ -74,7 +74,7 @@ def test_those_who_follow_at_once_all_hear_the_end(crowd: httpx2.Client, followe
 
 
 def test_readers_who_get_no_answer_keep_no_message_out(stack: Stack, crowd: httpx2.Client) -> None:
-    """Where every reader's connection is held up, messages are accepted on those that are kept for them."""
+    """If every reader's connection is held up, messages are accepted on the connections reserved for them."""
     address = post(crowd)["links"]["self"]
     finished(crowd, address.rpartition("/")[2])
     with (
@@ -132,7 +132,7 @@ def _waiting_for_locks(stack: Stack) -> int:
 
 
 def test_live_news_outlives_what_is_no_news(stack: Stack, crowd: httpx2.Client) -> None:
-    """Somebody else's message on the channel of live news is passed over and counted; whoever waits hears as ever."""
+    """A foreign message on the channel of live news is skipped and counted, and readers go on hearing."""
     with Redis.from_url(stack.redis_url) as redis:
         for message in (b"garbage", b"{}", b'[["id", [["no id", "turn.queued", {}]]]]'):
             redis.publish(CHANNEL, message)

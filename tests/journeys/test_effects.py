@@ -1,4 +1,4 @@
-"""Effects over HTTP: what has happened is not said to have failed, and nothing small grows without bounds."""
+"""Over HTTP, an effect that has happened is never reported as failed, and small things do not grow without bounds."""
 
 from collections import Counter
 from pathlib import Path

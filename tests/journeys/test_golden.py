@@ -1,4 +1,4 @@
-"""The golden conversations that are shipped pass on the offline model; `turnloom eval` tells those that do not."""
+"""The shipped golden conversations pass on the offline model, and `turnloom eval` names those that do not."""
 
 import json
 from pathlib import Path

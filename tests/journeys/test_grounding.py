@@ -1,4 +1,4 @@
-"""An invented price, on the whole road: nobody hears it, and the reply says where its own figures are from."""
+"""Nobody hears an invented price in a whole turn, and the reply names the sources of its own figures."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ TRUE = "I asked the hotel. The room is ₪940 for the night. Shall I book it?"
 
 
 class Writer:
-    """A model that plans as it was told to, and writes the replies that it was told to, one after the other."""
+    """A model that plans and writes the replies that a test has given it, one after the other."""
 
     def __init__(self, script: Script) -> None:
         self.plan = written(QUOTE)
@@ -91,7 +91,7 @@ def test_no_link_of_the_models_own_is_sent(asking: httpx2.Client, writer: Writer
 
 @pytest.mark.parametrize("word", ["one", "cent", "מאה"])
 def test_a_row_of_numerals_holds_up_nobody(asking: httpx2.Client, writer: Writer, word: str) -> None:
-    """A message of numerals only, as long as a message may be, is answered, and so is whoever asks beside it."""
+    """A message of numerals only, as long as a message may be, is answered, and so are others sent beside it."""
     writer.plan, writer.replies, writer.asked = written(QUOTE), [TRUE], 0
     hard = f"{word} " * (7_990 // (len(word) + 1)) + "1"
 

@@ -1,4 +1,4 @@
-"""What a user has not granted is neither planned nor called, on real workers; what is granted works at once."""
+"""On real workers, what a user has not granted is neither planned nor called; what is granted works at once."""
 
 import json
 import re
@@ -16,7 +16,7 @@ WAIT = {"id": "a", "tool": "sim.wait", "args": {"ms": 1, "payload": None}, "need
 
 
 def test_what_is_not_granted_is_neither_planned_nor_called(asking: httpx2.Client, model: Speaker) -> None:
-    """The planner is told; a plan that has it all the same is refused, and a caller's plan fails at the call."""
+    """The planner learns of it. A plan that calls such a tool is refused, and a caller's plan fails at the call."""
     user = {"id": "guarded-noa", "name": "Noa"}
 
     turn = finished(asking, post(asking, says(written(LIST), written(WAIT)), agent="generic", user=user)["turn_id"])

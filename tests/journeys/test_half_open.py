@@ -1,4 +1,4 @@
-"""Clients that hold connections and never say what they want."""
+"""Clients hold connections open and never send a request."""
 
 import resource
 import socket

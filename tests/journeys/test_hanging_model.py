@@ -1,4 +1,4 @@
-"""A language model that hangs for one tenant: turns that need no model go on, and so do those of other tenants."""
+"""The language model hangs for one tenant: turns that need no model go on, and so do other tenants' turns."""
 
 import json
 import time
@@ -51,7 +51,7 @@ def stack(model: Script) -> Iterator[Stack]:
 
 @pytest.fixture
 def hung(api: httpx2.Client, model: Script) -> Iterator[list[str]]:
-    """Turns of the development tenant, as many of which ask the model as may."""
+    """Post so many turns of the development tenant that they use all of its slots for the model."""
     model.released.clear()
     asked = len(model.requests)
     posted = [post(api, SILENCE, agent="generic")["turn_id"] for _ in range(HUNG)]

@@ -1,4 +1,4 @@
-"""Whole conversations with the hotel agent on the embedded stack: dates, prices, changes, comparisons, links."""
+"""Hold whole conversations with the hotel agent on the embedded stack: dates, prices, changes, comparisons, links."""
 
 import hashlib
 import hmac
@@ -79,7 +79,7 @@ def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) ->
 
 
 def test_what_one_holds_another_is_not_sold(api: httpx2.Client) -> None:
-    """The only suite: its link holds it, renewed for who asks again; another one is told, and offered other rooms."""
+    """A link holds the only suite, and asking again renews it. Another user learns so and is offered other rooms."""
     days = f"{datetime.now(UTC).year + 1}-05-20 to {datetime.now(UTC).year + 1}-05-22"
     ask = f"The link for room SUI, {days}, with breakfast please"
     first, again = talk(api, ask, "the link for room SUI once more")

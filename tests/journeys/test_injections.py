@@ -1,4 +1,4 @@
-"""What a tool returns is data, on real workers, with a language model that does what it reads."""
+"""On real workers, text that a tool returns stays data, even for a language model that obeys what it reads."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tools that block for ever, or end their process, on a real pool of processes."""
+"""Tools that block for ever or end their process run on a real pool of processes."""
 
 import json
 import os
@@ -105,7 +105,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("tool", ["hold", "spin"])
 def test_a_call_that_never_returns_ends_with_its_process(api: httpx2.Client, tool: str) -> None:
-    """Whether it lets the process do anything else or not: the step times out, once, and what can go on goes on."""
+    """Whether or not it lets the process do anything else, the step times out once, and other steps go on."""
     lasting = {**call("after", "hung", tool="pid"), "on_need_error": "run"}
 
     turn = run(api, [call("hung", tool=tool), lasting, call("beside", tool="pid")])

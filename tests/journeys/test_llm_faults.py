@@ -1,6 +1,6 @@
-"""A language model with every fault, on real workers: each turn ends in a correct reply or a clean explained one.
+"""The language model shows every fault on real workers: each turn ends in a correct reply or a clear explanation.
 
-No fault is asked for more often than was decided, and every call is in the turn's account.
+Each fault gets at most the decided number of calls, and every call is in the turn's account.
 """
 
 import json
@@ -42,7 +42,7 @@ OBEYING = plan({"id": "w", "tool": "sim.write", "args": {"value": 1}, "needs": [
 
 
 def after_one(count: int) -> list[dict[str, Any]]:
-    """Return so many steps; they wait for the first one, which makes a change, so that none starts early."""
+    """Return steps that wait for the first one, which makes a change, so that none of them starts early."""
     write = {"id": "s1", "tool": "sim.write", "args": {"value": 1}, "needs": []}
     return [write, *(wait_step(f"s{number}", "s1") for number in range(2, count + 1))]
 
@@ -168,7 +168,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_the_endpoint_says(api: httpx2.Cli
 
 
 def test_a_turn_that_waits_for_its_model_says_so_once(api: httpx2.Client) -> None:
-    """Its reader is told why and until when; what it had found stays, and each attempt is a call in its account."""
+    """Its reader learns why and until when. What the turn had found stays, and its account has every attempt."""
     turn_id = post(api, "out again", agent="generic")["turn_id"]
     wait_for(lambda: api.get(f"/v1/turns/{turn_id}/explain").json()["cause"] == "retry_at")
     waiting = api.get(f"/v1/turns/{turn_id}").json()
@@ -213,7 +213,7 @@ def test_over_budget_no_model_is_asked(api: httpx2.Client, stack: Stack, days: D
 def test_a_turn_that_has_spent_its_own_budget_is_answered_from_a_template(
     api: httpx2.Client, stack: Stack, days: Days
 ) -> None:
-    """The plan may be drafted; after it nothing more is asked of a model, and the results are told all the same."""
+    """The plan may be drafted. After that no model is asked, and the reply still has the results."""
     with budget(stack, turn_tokens=1):
         turn = finished(api, post(api, "well bounded", agent="generic")["turn_id"])
 

@@ -1,4 +1,4 @@
-"""Logs say what happened, and nothing of what people wrote: also where an error quotes it."""
+"""Logs say what happened and never contain what people wrote, even if an error quotes it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

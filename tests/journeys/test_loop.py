@@ -1,4 +1,4 @@
-"""The loop on real workers: plan, run, observe, and plan again."""
+"""The loop runs on real workers: plan, run, observe, plan again."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def echo(name: str, value: Any) -> dict[str, Any]:
 
 
 def test_react_makes_one_step_at_a_time_from_what_came(asking: httpx2.Client, model: Speaker, log: Path) -> None:
-    """Each revision is told what came, refers to it, and the last one is the answer. No step runs twice."""
+    """Each revision gets the results and refers to them, and the last one is the answer. No step runs twice."""
     second = {"id": "b", "tool": "sim.wait", "args": {"ms": {"$from": "a.ms"}, "payload": None}, "needs": []}
 
     turn = ask(asking, written(wait_step("a")), written(second), written(reply="Both are done."), mode="react")
@@ -103,7 +103,7 @@ def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Pat
 
 
 def test_an_effect_is_not_repeated_by_a_reference(asking: httpx2.Client, log: Path) -> None:
-    """What the arguments are is known when the step is claimed: then it is refused."""
+    """The arguments are known when the step is claimed, and then the step is refused."""
     write = {"id": "a", "tool": "sim.write", "args": {"value": 1}, "needs": []}
     again = {**write, "id": "b", "args": {"value": {"$from": "a.value"}}}
 
@@ -124,7 +124,7 @@ def test_a_model_that_plans_an_effect_twice_is_asked_again(asking: httpx2.Client
 
 
 def test_the_answer_to_a_question_goes_on_from_there(asking: httpx2.Client, model: Speaker) -> None:
-    """A tool that lacks something asks one question with choices; the next turn is told which call asked."""
+    """A tool that lacks something asks one question with choices. The next turn learns which call asked."""
     unclear = {"id": "d", "tool": "dates.resolve_hint", "args": {"hint": "some time", "timezone": None}, "needs": []}
     clear = {**unclear, "args": {"hint": "tomorrow", "timezone": None}}
 

@@ -1,4 +1,4 @@
-"""MCP in both directions, on real workers: whole turns call foreign tools, and foreign clients call ours."""
+"""On real workers, whole turns call foreign MCP tools, and foreign MCP clients call ours."""
 
 import socket
 import sys
@@ -40,7 +40,7 @@ def test_a_plan_refers_to_what_a_foreign_tool_found(asking: httpx2.Client, mcp: 
 
 
 def test_a_foreign_write_waits_for_a_person_and_happens_once(asking: httpx2.Client, mcp: Program) -> None:
-    """What an untrusted server says of itself changes nothing."""
+    """What an untrusted server says about itself changes nothing."""
     turn_id = post(asking, plan={"steps": [step("w", "mcp.bad.note", text="once")]}, agent="generic")["turn_id"]
     wait_for(lambda: asking.get(f"/v1/turns/{turn_id}").json()["status"] == "waiting_approval")
     before = [name for name, _, _ in mcp.calls() if name == "note"]
@@ -76,7 +76,7 @@ def test_the_imported_tools_are_in_the_catalogue(asking: httpx2.Client) -> None:
 
 @pytest.fixture
 def address(asking: httpx2.Client) -> Iterator[str]:
-    """Where our tools are served over HTTP."""
+    """Serve our tools over HTTP; return the address."""
     app = make_http_app(ServedAgent(str(asking.base_url), "generic", None))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What a conversation holds from turn to turn, on the embedded stack: settled slots, and results that still hold."""
+"""A conversation keeps settled slots and valid results from turn to turn, on the embedded stack."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_what_is_remembered_is_not_fetched_again(api: httpx2.Client) -> None:
 
 
 def test_a_message_changes_one_slot_and_keeps_the_rest(api: httpx2.Client) -> None:
-    """What was settled stays until a message says otherwise, and dates that a tool resolved are settled too."""
+    """Settled slots stay until a message changes them, and dates that a tool resolved are settled too."""
     _said(api, "settling", "Hotels in Rome next weekend for 2 nights")
     before = _memory(api, "settling")["slots"]
     _said(api, "settling", "make it 3 nights")

@@ -1,4 +1,4 @@
-"""Metrics of calls that real workers make."""
+"""Calls on real workers are counted in the metrics."""
 
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families as parse
@@ -8,7 +8,7 @@ from tests.journeys.following import run, wait_step
 
 
 def value(api: httpx2.Client, name: str, **labels: str) -> float:
-    """Return what a series stands at, 0 where there is none."""
+    """Return the value of a series; 0 if there is none."""
     families = parse(api.get("/metrics", headers={"Authorization": ""}).text)
     samples = [sample for family in families for sample in family.samples]
     return sum(each.value for each in samples if each.name == name and labels.items() <= each.labels.items())

@@ -1,4 +1,4 @@
-"""What a newcomer asks first, on the offline model: the answer is written from results, or says what can be asked."""
+"""The offline model answers a newcomer's first questions from results, or says what one can ask."""
 
 import httpx2
 import pytest
@@ -30,7 +30,7 @@ def test_a_question_is_answered_from_results(
 
 @pytest.mark.parametrize(("agent", "example"), [("travel", "Kyoto"), ("hotel", "A room"), ("generic", "echo hello")])
 def test_something_else_is_told_what_can_be_asked(api: httpx2.Client, agent: str, example: str) -> None:
-    """What the offline model does not understand is answered with what it does, at the price of one call."""
+    """If the offline model does not understand a message, it says what it does understand, in one call."""
     turn = finished(api, post(api, "Write me a poem about love", agent=agent)["turn_id"])
 
     assert "I do understand" in turn["reply"]["text"]

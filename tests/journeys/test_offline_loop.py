@@ -1,4 +1,4 @@
-"""The loop with the offline model on real workers."""
+"""The loop runs with the offline model on real workers."""
 
 import json
 

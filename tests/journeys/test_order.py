@@ -1,4 +1,4 @@
-"""Messages that come out of order or in bursts, on the whole stack."""
+"""Messages come out of order or in bursts, on the whole stack."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Turns whose steps wait for a person, or for their time, on real workers: nothing is held, nothing runs twice."""
+"""On real workers, steps that wait for a person or for their time hold nothing, and nothing runs twice."""
 
 from collections import Counter
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_a_branch_of_a_chord_waits_for_approval(api: httpx2.Client, sim_log: Pat
 
 
 def test_a_rejected_call_is_not_made_and_the_reply_says_so(api: httpx2.Client, sim_log: Path) -> None:
-    """What needs it is skipped, what had been done is told."""
+    """The steps that need it are skipped, and the reply says what had been done."""
     turn_id = waiting(api)
 
     decide(api, turn_id, "reject")

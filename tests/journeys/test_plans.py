@@ -1,4 +1,4 @@
-"""Plans posted as data: each step once, never before its needs, on real workers."""
+"""On real workers, posted plans run each step once, and never before the steps that it needs."""
 
 import json
 import os
@@ -129,7 +129,7 @@ def test_a_failure_is_told_and_the_rest_goes_on(api: httpx2.Client) -> None:
 
 
 def test_fail_fast_stops_at_the_first_failure(api: httpx2.Client) -> None:
-    """What has not started is cancelled, and the turn fails with a reply."""
+    """Steps that have not started are cancelled, and the turn fails with a reply."""
     steps = [{"id": "bad", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}}, wait_step("slow", ms=300)]
     turn = run(api, [*steps, wait_step("later", "slow")], on_error="fail_fast")
 
@@ -185,7 +185,7 @@ def test_a_turn_past_its_deadline_says_so(api: httpx2.Client) -> None:
 
 
 def test_inline_steps_need_no_worker_of_their_own(api: httpx2.Client) -> None:
-    """At the start the planner runs them, later whoever made them ready."""
+    """At the start the planner runs them; later, the process that made them ready does."""
     echo = {"tool": "sim.echo", "args": {"value": 1}}
     steps = [
         {"id": "start", **echo},

@@ -1,4 +1,4 @@
-"""The whole service behind PgBouncer in transaction mode: every process, with four connections to the server in all."""
+"""The whole service works behind PgBouncer in transaction mode, with four connections to the server in all."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Research on real workers: a question over our own documentation, addresses that are nobody's to call, notes."""
+"""Research on real workers answers from our own documentation, refuses forbidden addresses and takes notes."""
 
 import httpx2
 import psycopg

@@ -1,4 +1,4 @@
-"""Where the language model fails, is unsure, or is not to be heard: playbooks, the critic and hooks on real workers."""
+"""Playbooks, the critic and hooks step in, on real workers, when the language model fails, is unsure or is vetoed."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def _trace(api: httpx2.Client, turn: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("message", "code"), [("out", "llm_rejected"), ("nonsense", "invalid_plan")])
 def test_a_playbook_stands_in_for_a_plan(api: httpx2.Client, script: Script, message: str, code: str) -> None:
-    """What the conversation has settled fills a playbook; the reply says that the message itself was not worked on."""
+    """The conversation's settled slots fill a playbook; the reply says that the message itself was not worked on."""
     _turn(api, "settle", f"trip-{message}")
     before = len(script.requests)
 

@@ -1,4 +1,4 @@
-"""Streamed planning: what only reads runs while the language model still writes the plan."""
+"""With streamed planning, reads run while the language model is still writing the plan."""
 
 import random
 from collections.abc import Iterator
@@ -120,7 +120,7 @@ def test_a_plan_that_turns_out_invalid_cancels_what_it_had_started(
 
 
 def test_a_turn_can_be_cancelled_while_its_plan_is_written(api: httpx2.Client, model: Speaker, log: Path) -> None:
-    """Its reads stop with it, and the plan that comes late is nobody's."""
+    """Its reads stop with it, and a plan that comes late is ignored."""
     turn_id = ask(api, written(wait_step("a", ms=2_000), wait_step("b"), write("w"), PAUSE, write("v")))
     wait_for(lambda: statuses(api, turn_id) == {"a": "running", "b": "succeeded"})
 

@@ -1,4 +1,4 @@
-"""A tenant's own prompts and agents on the whole road: they count within seconds, and every trace names them."""
+"""A tenant's own prompts and agents count within seconds in a whole turn, and every trace names them."""
 
 import json
 from collections.abc import Callable, Iterator

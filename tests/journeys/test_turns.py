@@ -1,4 +1,4 @@
-"""Whole turns over HTTP on the embedded stack: accepted once, in order, whatever happens to the broker."""
+"""Whole turns over HTTP on the embedded stack are accepted once and run in order, whatever happens to the broker."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +12,7 @@ KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels fo
 
 
 def test_a_trip_is_planned_side_by_side_and_changed_in_follow_ups(api: httpx2.Client) -> None:
-    """The travel agent plans, runs independent lookups, formats, and understands what a follow-up changes."""
+    """The travel agent plans, runs independent lookups and formats, and understands what a follow-up changes."""
     first = finished(api, post(api, KYOTO, agent="travel", conversation_id="trip")["turn_id"])
     second = finished(api, post(api, "Make it 3 days", conversation_id="trip")["turn_id"])
     third = finished(api, post(api, "What about Osaka instead?", conversation_id="trip")["turn_id"])
@@ -77,7 +77,7 @@ def test_waiting_answers_with_the_finished_turn(api: httpx2.Client) -> None:
 
 
 def test_no_plan_from_the_model_ends_with_an_explained_reply(api: httpx2.Client) -> None:
-    """What the model cannot do is said, not invented."""
+    """The reply says what the model cannot do, and invents nothing."""
     turn = finished(api, post(api, "Please paint my house blue", agent="generic")["turn_id"])
 
     assert turn["status"] == "succeeded"

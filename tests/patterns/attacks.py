@@ -1,4 +1,4 @@
-"""Texts that are hard for a pattern: its own words repeated, almost matched, and joined with each other.
+"""Make texts that are hard for a pattern: its own words repeated, almost matched and joined with each other.
 
 In: a pattern.  Out: pieces of texts.  An attack is a head, a piece that is repeated, and a tail that spoils the match.
 """

@@ -1,4 +1,4 @@
-"""A census of the regular expressions in our packages: what modules hold, and what stands in their code.
+"""Count the regular expressions in our packages: those that modules hold, and those in their code.
 
 In: the packages.  Out: each pattern under the name of its place, with the methods that it is used by.
 """

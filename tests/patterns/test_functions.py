@@ -1,4 +1,4 @@
-"""What reads a text from outside, whole, takes time in proportion to it, whatever the text."""
+"""Functions that read a text from outside take time in proportion to its length, whatever it says."""
 
 from collections.abc import Callable
 from datetime import date

@@ -1,4 +1,4 @@
-"""No text from outside takes long to search: each pattern of ours, and what is built around them, takes linear time."""
+"""No text from outside takes long to search: each of our patterns, with the code around it, takes linear time."""
 
 import re
 from collections.abc import Iterator

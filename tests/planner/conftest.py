@@ -1,4 +1,4 @@
-"""What planner tests share: a scripted endpoint, the offline model, the shipped agents and tools."""
+"""Give planner tests a scripted endpoint, the offline model, and the shipped agents and tools."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def tools() -> Registry:
 
 @pytest.fixture
 def script() -> Iterator[Script]:
-    """An endpoint that does as it is told."""
+    """An endpoint that answers by script."""
     with scripted_server() as script:
         yield script
 

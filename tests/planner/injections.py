@@ -1,4 +1,4 @@
-"""Texts that try to give orders where only data stands: our own, and those of outside cases."""
+"""Texts that try to give orders where only data belongs: our own, and those of outside cases."""
 
 import json
 import os

@@ -39,7 +39,7 @@ def test_an_agents_style_exists(name: str) -> None:
 
 
 def test_agent_without_any_tool_answers_directly(context: Callable[..., PlanningContext], offline: OpenAIModel) -> None:
-    """Where none of its packs is loaded, an agent says by itself what it can."""
+    """If none of its packs is loaded, an agent says by itself what it can."""
     bare = replace(context("hello", agent="assistant"), tools=Registry({}))
 
     drafted = draft(bare, offline)

@@ -1,4 +1,4 @@
-"""What a tool returns is data: text inside it adds no steps, no tools and no scopes."""
+"""Text inside a tool's result is data: it adds no steps, no tools and no scopes."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def looked(text: str) -> StepOutcome:
 
 
 def told(context: Context, mode: Mode, text: str) -> PlanningContext:
-    """What planning is told after that step, and of an earlier turn that brought the same."""
+    """Return what planning gets after that step, and from an earlier turn that brought the same."""
     remembered = RecalledResult(tool="sim.echo", args={}, result={"value": text}, turn="t", step="s", age_s=9)
     return context("Rome?", mode=mode, again="observe", revision=1, done=[looked(text)], memory=[remembered])
 
@@ -78,7 +78,7 @@ def test_what_may_be_called_does_not_hang_on_results(text: str, context: Context
 def test_a_model_that_obeys_is_refused(
     tool: str, mode: Mode, script: Script, llm: OpenAIModel, context: Context, tools: Registry
 ) -> None:
-    """A plan is judged by the agent's tools, whoever made the model write it: a forbidden call is no step."""
+    """A plan is judged by the agent's tools, however the model came to write it: a forbidden call is not a step."""
     obeying = {"id": "x", "tool": tool, "args": {}, "needs": []}
     beside = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Rome"}, "needs": []}
     hidden = {**beside, "fallbacks": [{"tool": tool, "args": {}}]}

@@ -1,4 +1,4 @@
-"""The loop: when a turn is planned again, and what keeps it from that."""
+"""Test when the loop plans a turn again, and what prevents it."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Templates are bounded: whatever a tenant writes, a rendering ends soon, stays small and reaches nothing."""
+"""Whatever a tenant's template says, its rendering ends soon, stays small and reaches nothing."""
 
 import time
 from datetime import UTC, datetime
@@ -92,6 +92,6 @@ def test_what_templates_cannot_do(text: str) -> None:
 
 
 def test_error_at_reading_names_the_line() -> None:
-    """Whoever writes a template is told where it is wrong, before anything is rendered with it."""
+    """The author of a template learns where it is wrong before anything is rendered with it."""
     with pytest.raises(ValueError, match="line 2: templates have no Macro"):
         TEMPLATES.read("hello\n{% macro f() %}{% endmacro %}")

@@ -1,4 +1,4 @@
-"""A tenant's own texts stand in for the shipped ones, as far as they can be used."""
+"""A tenant's own texts replace the shipped ones if they can be used."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ PIRATE = "---\nname: styles/pirate\nversion: 1\ninputs: []\n---\nTalk like a pir
 
 
 def tailored(**texts: str) -> Tailored:
-    """Return what is in effect with these texts; `__` stands for the slash in a name."""
+    """Return what is in effect with these texts; `__` means the slash in a name."""
     return tailor(Overrides({name.replace("__", "/"): Override(text, "ledger") for name, text in texts.items()}))
 
 
@@ -57,7 +57,7 @@ def test_own_prompt_that_fails_gives_way_to_the_shipped_one() -> None:
 
 
 def test_partial_profile_changes_its_fields_only() -> None:
-    """What a tenant leaves out of an agent stays as it is shipped."""
+    """Fields that a tenant leaves out of an agent keep their shipped values."""
     shipped = tailor(NO_OVERRIDES).agents.get("travel")
 
     own = tailored(agents__travel="persona: You are a butler.\nmax_parallel: 2").agents.get("travel")
@@ -80,7 +80,7 @@ def test_tenant_may_have_styles_and_agents_of_its_own() -> None:
 
 
 def test_tenant_may_have_reply_templates_of_its_own() -> None:
-    """An agent of the tenant may ask for one as its hint; where it fails, the results' template stands in for it."""
+    """A tenant's agent may ask for one as its hint. If it fails, the results' template is used."""
     front = "---\nname: responding/cheer\nversion: 1\ninputs: [action]\n---\n"
     text = front + "Hurray{{ action.nothing if action == 'sink' else '' }}!"
     own = tailored(responding__cheer=text, agents__travel="hints: [cheer]")

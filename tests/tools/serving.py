@@ -1,4 +1,4 @@
-"""Local servers for tests."""
+"""Run local servers for tests."""
 
 import socket
 import threading

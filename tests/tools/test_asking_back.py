@@ -1,4 +1,4 @@
-"""A call with an effect that got no answer: its backend is asked before the call counts as failed."""
+"""If a call with an effect gets no answer, its backend is asked before the call counts as failed."""
 
 from collections.abc import Callable
 from typing import Any

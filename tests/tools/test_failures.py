@@ -1,4 +1,4 @@
-"""Failures of tools, as their authors write them."""
+"""Failures of tools are raised as their authors write them."""
 
 from datetime import UTC, datetime
 
@@ -8,7 +8,7 @@ from models.errors import ToolFailed
 
 
 def test_a_failure_names_its_time_with_a_zone() -> None:
-    """Without one nobody knows when that is; the tool's author is told how to write it."""
+    """Without a zone nobody knows when that is. The tool's author learns how to write it."""
     with pytest.raises(ValueError, match=r"time zone: datetime\.now\(UTC\)"):
         ToolFailed("slow down", code="RATE_LIMITED", retry_at=datetime(2030, 1, 1))  # noqa: DTZ001 - as is easily done
 

@@ -1,4 +1,4 @@
-"""Hooks around tools: what they may change, what they may veto, and that a broken one costs nothing."""
+"""Hooks around tools may change and veto calls, and a broken hook costs nothing."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -157,7 +157,7 @@ def test_what_a_person_approved_is_not_changed_any_more(act: Callable[..., Envel
 
 
 def test_a_hook_sees_the_result_and_may_change_it(act: Callable[..., Envelope], install: Install) -> None:
-    """After a call a hook is told the call, as other hooks have changed it, and its result."""
+    """After a call a hook gets the call, as other hooks have changed it, and its result."""
     seen: list[tuple[dict[str, Any], Any]] = []
 
     def halve(call: ToolCall, envelope: Envelope) -> Envelope:

@@ -1,4 +1,4 @@
-"""An application over a database of its own, and keys to it."""
+"""Make an application over its own database, and keys to it."""
 
 from collections.abc import Callable, Generator, Iterator
 from uuid import UUID
@@ -51,7 +51,7 @@ def new_hub() -> Iterator[Callable[[], Hub]]:
 
 @pytest.fixture
 def key(database: str) -> KeyMaker:
-    """Make a key; return it as the header to send. `key("turns:read", tenant="b")`; all scopes where none is named."""
+    """Make a key and return it as a header: `key("turns:read", tenant="b")`; it has all scopes by default."""
 
     def make(*scopes: Scope, tenant: str = "ours") -> dict[str, str]:
         with transaction() as db:

@@ -1,4 +1,4 @@
-"""An application for gunicorn that takes its time, for tests of connections."""
+"""A slow application for gunicorn, for tests of connections."""
 
 import gc
 import time
@@ -51,7 +51,7 @@ def file() -> Response:
 
 @app.get("/hold")
 def hold() -> str:
-    """Let nobody else run until told to go on, by a file."""
+    """Keep all other greenlets from running until a file tells to go on."""
     _hold(request.args["folder"])
     return ""
 

@@ -1,4 +1,4 @@
-"""Deciding about a call that waits for approval, at the door."""
+"""A person decides over HTTP about a call that waits for approval."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Who may call, and what a key may do."""
+"""Test who may call the API, and what a key may do."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

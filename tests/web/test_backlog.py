@@ -1,4 +1,4 @@
-"""Back-pressure at the door."""
+"""The API refuses messages while too many turns are in work."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -105,7 +105,7 @@ def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytes
 
 
 def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that was let in and then refused, repeated or lost takes nobody's place."""
+    """A message that was let in and then refused, repeated or lost does not take a place."""
     monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 1e6)
     monkeypatch.setattr("web.backlog._BELIEVED_S", 60.0)
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")

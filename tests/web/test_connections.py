@@ -1,4 +1,4 @@
-"""Clients that are slow, silent or many, at a real server with short time-outs."""
+"""Clients are slow, silent or many, at a real server with short time-outs."""
 
 import os
 import socket
@@ -120,7 +120,7 @@ def test_who_never_says_anything_is_let_go(connect: Connect) -> None:
 
 
 def test_half_a_header_is_answered_and_let_go(connect: Connect) -> None:
-    """Whether it stands still or goes on byte by byte."""
+    """This holds whether the client stops or goes on byte by byte."""
     still, slow = connect(), connect()
 
     still.sendall(b"GET / HTTP/1.1\r\nHost:")
@@ -174,7 +174,7 @@ def test_no_answer_is_cut_short(connect: Connect) -> None:
 
 
 def test_who_takes_nothing_of_an_answer_is_let_go(connect: Connect) -> None:
-    """What fits nowhere any more is not sent for ever."""
+    """Data that fits into no buffer any more is not sent for ever."""
     client = connect()
     client.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 

@@ -1,4 +1,4 @@
-"""Cancelling a turn, and messages to a busy conversation, at the door."""
+"""Turns are cancelled over HTTP, and busy conversations get messages."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Conversations and their audit records."""
+"""Conversations and their audit records are listed, shown and erased over HTTP."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""How errors look from outside."""
+"""Errors are problem documents."""
 
 import pytest
 from apiflask import APIFlask

@@ -1,4 +1,4 @@
-"""A turn's events as a stream."""
+"""A turn's events are streamed."""
 
 import json
 import threading
@@ -113,7 +113,7 @@ def test_what_is_kept_of_a_turn_in_redis_is_gone_a_minute_after_its_last_word(cl
 
 @pytest.mark.parametrize("through", ["header", "query"])
 def test_resume_at_every_position(client: FlaskClient, through: str) -> None:
-    """From whatever event on: none is lost, none doubled."""
+    """After any event, none is lost and none is doubled."""
     turn_id = _open(client)
     list(_work(turn_id))
 
@@ -188,7 +188,7 @@ def test_many_readers_of_one_turn(client: FlaskClient) -> None:
 
 
 def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An event whose announcement was lost is told with the next one, before it."""
+    """An event whose announcement was lost is sent with the next one, before it."""
     turn_id = _open(client)
     turn = claim_turn(turn_id)
     assert turn is not None

@@ -1,4 +1,4 @@
-"""Explaining a turn over HTTP and on the command line: the same answer."""
+"""A turn is explained over HTTP and on the command line with the same answer."""
 
 import json
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""A gate lets so many through at a time, and refuses at once whoever would wait too long."""
+"""A gate lets a limited number through at a time, and refuses at once those that would wait too long."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Health of the API."""
+"""The API reports its health."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever stands in an address, a query or an id is answered, never with a fault of ours."""
+"""Any value in a path, a query or an id gets an answer, and never an internal error."""
 
 import base64
 import json
@@ -137,7 +137,7 @@ def test_nothing_in_a_query_is_a_fault_of_ours(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("field", ["conversation_id", "agent", "message_id", "mode"])
 def test_nothing_in_a_message_s_ids_is_a_fault_of_ours(client: FlaskClient, field: str) -> None:
-    """Also where it is read again, or stands in a header."""
+    """This holds when it is read again, or is in a header."""
     found = []
     for text in _TEXTS:
         found += faults(client, "/v1/turns", "post", {"message": "hi", field: text})
@@ -196,7 +196,7 @@ def test_any_sign_is_a_message(client: FlaskClient, message: str) -> None:
 
 
 def test_a_key_that_may_not_read_turns_cannot_wait_for_one(app: APIFlask, key: KeyMaker, client: FlaskClient) -> None:
-    """It is told which scope it lacks, before anything is recorded; without `wait` it posts as before."""
+    """The error names the missing scope before anything is recorded; without `wait` it posts as before."""
     writer = key("turns:write")
     message = {"message": "hi", "conversation_id": "w"}
 

@@ -1,4 +1,4 @@
-"""Messages that come together are opened together, and none is the worse for the others."""
+"""Messages that come together are opened together, and none suffers from the others."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,7 +61,7 @@ def _message(conversation_id: str, deadline_ms: int = 60_000) -> NewTurn:
 
 
 def _waits(count: int = 1) -> Callable[[], bool]:
-    """Return whether so many statements wait for somebody."""
+    """Return whether this many statements wait for a lock."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
     def fact() -> bool:
@@ -72,7 +72,7 @@ def _waits(count: int = 1) -> Callable[[], bool]:
 
 
 def _gathered(count: int) -> Callable[[], bool]:
-    """Return whether so many messages wait for the next commit."""
+    """Return whether this many messages wait for the next commit."""
     return lambda: ingest._door()._waiting.qsize() == count
 
 
@@ -136,7 +136,7 @@ def test_a_message_that_cannot_be_recorded_fails_alone(
 
 
 def test_a_commit_of_unknown_outcome_is_not_tried_again(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose connection broke after the commit is told 503, and sends the message again: it was opened once."""
+    """If the connection broke after the commit, the sender gets 503 and sends the message again: it was opened once."""
     record = turns.open_turns
 
     def lose_the_answer(db: psycopg.Connection, news: list[NewTurn], **how: Any) -> list[OpenedTurn]:
@@ -155,7 +155,7 @@ def test_a_commit_of_unknown_outcome_is_not_tried_again(client: FlaskClient, mon
 def test_what_would_wait_too_long_for_its_commit_is_refused_at_once(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """Its sender is told when to come back. What was let in before is opened when it can be."""
+    """Its sender learns when to come back. What was let in before is opened when it can be."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     first = post("c1")
     wait_for(_waits())
@@ -174,7 +174,7 @@ def test_what_would_wait_too_long_for_its_commit_is_refused_at_once(
 def test_no_message_waits_for_ever(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where nothing is recorded, its sender is told so in time, and may send it again."""
+    """If nothing is recorded, its sender learns so in time, and may send it again."""
     monkeypatch.setattr(ingest, "_PATIENCE_S", 0.3)
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     answers = [post(name).result() for name in ("c1", "c2", "c3")]

@@ -1,4 +1,4 @@
-"""What callers send."""
+"""Request bodies are read strictly."""
 
 import json
 from typing import Any

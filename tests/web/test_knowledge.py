@@ -1,4 +1,4 @@
-"""A conversation's knowledge over HTTP."""
+"""A conversation's knowledge is shown over HTTP."""
 
 from uuid import UUID
 

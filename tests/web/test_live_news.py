@@ -1,4 +1,4 @@
-"""Live news: one subscription and one look for all readers of a process, and nothing ends them."""
+"""All readers of a process share one subscription and one look into the ledger, and nothing ends them."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -121,7 +121,7 @@ def test_whatever_ends_the_listener_starts_it_again(
 def test_a_look_that_fails_is_made_again(
     turn_id: UUID, counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody is told anything by it; the next one tells."""
+    """Its failure notifies nobody; the next one notifies the readers."""
     stands, failing = events.stands, iter([True])
 
     def fail_once(*asked: Any) -> Any:
@@ -203,7 +203,7 @@ def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypa
 
 
 def test_what_has_been_said_is_forgotten_when_redis_has_forgotten_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that hears all remembers of whom it has heard deltas, for as long as these are kept."""
+    """A process that hears everything remembers which turns had deltas, for as long as Redis keeps these."""
     monkeypatch.setattr("web.live_news.DELTAS_TTL_S", 0.0)
     hub = Hub()
     hub._hears_since = -inf

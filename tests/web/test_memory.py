@@ -1,4 +1,4 @@
-"""What a conversation holds from turn to turn, over HTTP."""
+"""What a conversation keeps from turn to turn is shown over HTTP."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Metrics, as Prometheus reads them."""
+"""Prometheus can read the metrics."""
 
 import pytest
 from apiflask import APIFlask
@@ -26,7 +26,7 @@ Samples = dict[tuple[str, ...], float]
 
 
 def scrape(client: FlaskClient) -> Samples:
-    """Return what stands there: (name, tool, value of its other label) -> value."""
+    """Return the metrics: (name, tool, value of its other label) -> value."""
     samples = [each for family in parse(client.get("/metrics").get_data(as_text=True)) for each in family.samples]
     return {
         (each.name, *(each.labels[name] for name in sorted(each.labels, reverse=True))): each.value for each in samples
@@ -94,7 +94,7 @@ def test_processes_count_together(client: FlaskClient) -> None:
 
 
 def test_what_redis_does_not_take_is_kept(client: FlaskClient, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While it is out nothing is lost; what it loses begins anew."""
+    """While Redis is down nothing is lost. What Redis itself loses starts from zero."""
     counts().add("turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()
@@ -144,7 +144,7 @@ def test_metrics_need_no_key_and_name_no_tenant(app: APIFlask, client: FlaskClie
 
 
 def test_what_is_out_is_left_out(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Redis or without Postgres the rest is still told."""
+    """Without Redis or without Postgres, the rest is still shown."""
     with statement() as db:
         workers.beat(db, "io@here", ["tools.io"], 16)
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")

@@ -1,4 +1,4 @@
-"""What the API says of itself, and whether it is true."""
+"""The API describes itself, and the description is true."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def test_document_covers_every_route(app: APIFlask, spec: dict[str, Any]) -> Non
 
 
 def test_examples_are_true(client: FlaskClient, spec: dict[str, Any]) -> None:
-    """The example of a message is accepted as it stands."""
+    """The example of a message is accepted as it is."""
     example = spec["paths"]["/v1/turns"]["post"]["requestBody"]["content"]["application/json"]["example"]
 
     answer = client.post("/v1/turns", json=example)

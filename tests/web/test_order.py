@@ -1,4 +1,4 @@
-"""What the door takes for the sender's number of a message, and for a burst."""
+"""The API reads the sender's sequence number of a message, and recognises bursts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A message is taken before those who only read, however many of them come with it. Told by who is answered first."""
+"""A message is accepted before reads that come with it, however many. The order of the answers shows it."""
 
 import socket
 from collections.abc import Iterator

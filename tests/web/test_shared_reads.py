@@ -1,4 +1,4 @@
-"""Turns that are asked for at the same moment are read together, and none is the worse for the others."""
+"""Turns asked for at the same moment are read together, and none suffers from the others."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Receiving turns."""
+"""Turns are received over HTTP."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What a tenant's turns have spent, as the API tells it."""
+"""The API reports what a tenant's turns have spent."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -79,7 +79,7 @@ def test_days_that_are_not_asked_for_are_left_out(client: FlaskClient, turn_id: 
     ["from=2026-02-01&to=2026-01-31", "from=x", "group_by=user", "limit=0", "until=2026-01-01", "from=0001-01-01"],
 )
 def test_a_wrong_question_is_refused(client: FlaskClient, query: str) -> None:
-    """Days in the wrong order, other groups and unknown fields are told apart from an empty answer."""
+    """Days in the wrong order, other groups and unknown fields are errors, not an empty answer."""
     assert client.get(f"/v1/usage?{query}").status_code == 422
 
 

@@ -1,4 +1,4 @@
-"""The directory over HTTP: users, accounts without their secrets, connections."""
+"""The directory is managed over HTTP: users, accounts without their secrets, connections."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""How turns are shown."""
+"""Turns are shown in contracts."""
 
 from uuid import UUID
 

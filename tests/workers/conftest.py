@@ -1,4 +1,4 @@
-"""Tools for workers that run in the test's own process."""
+"""Provide tools for workers that run in the test's own process."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Compiling: the same call twice in a plan is made once."""
+"""A call that is twice in a plan is compiled to be made once."""
 
 from typing import Any
 

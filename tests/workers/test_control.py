@@ -1,4 +1,4 @@
-"""The sweep ends what is late, and gives up what a closed turn left behind."""
+"""The sweep ends late turns, and drops what a closed turn left behind."""
 
 import pytest
 from sqlalchemy import text
@@ -27,7 +27,7 @@ def test_the_sweep_closes_what_is_late() -> None:
 
 
 def test_the_sweep_gives_up_the_lost_write_of_a_cancelled_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is compiled anew and nothing is sent: the step is unknown until somebody decides."""
+    """Nothing is compiled again and nothing is sent: the step is unknown until somebody decides."""
     monkeypatch.setattr("workers.recovery.recovery.could_renew", lambda *_: True)
     turn = running_turn(WRITE)
     claim(turn.id, "w")

@@ -1,4 +1,4 @@
-"""Dispatch: what is left for a moment later is not forgotten."""
+"""Messages whose dispatch is delayed for a moment are not forgotten."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The executor where something comes between: what it holds is neither forgotten nor kept alive."""
+"""If the executor is interrupted, the steps that it holds are neither forgotten nor kept alive."""
 
 import threading
 from contextlib import suppress
@@ -53,7 +53,7 @@ def test_reads_beside_a_parked_one_are_gone_on_with() -> None:
 
 
 def test_reads_that_are_given_back_in_another_generation_are_sent_anew() -> None:
-    """While they were held the turn was compiled without them, so somebody must be told."""
+    """While they were held the turn was compiled without them, so they must be sent."""
     failing = step("f", "y", tool="sim.fail", args={"code": "NOT_FOUND"})
     turn = running_turn(wait_step("a", ms=500), wait_step("b", "a", ms=1), wait_step("y", ms=100), failing)
     running = threading.Thread(target=run, args=(turn.id, ["a", "b"], ["y", "f"]))

@@ -1,4 +1,4 @@
-"""Recovery: what nobody holds is found, taken back and set going, and nothing of the old generation interferes."""
+"""Recovery finds what nobody holds, takes it back and sets it going, and the old generation does not interfere."""
 
 from datetime import timedelta
 from typing import Any

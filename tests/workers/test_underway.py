@@ -1,4 +1,4 @@
-"""Tool calls that are under way: whether one that has ended waits for the others, to be recorded together."""
+"""Calls under way decide whether one that has ended waits for the others, to be recorded together."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A process's connections: lent one at a time to each thread, and replaced when the server has closed them."""
+"""A process lends a connection to one thread at a time, and replaces those that the server has closed."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def test_a_connection_that_the_server_closed_is_replaced(
 def test_one_closed_connection_has_the_others_looked_at(
     database: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a restart of Postgres one borrower of a busy process is told, and nobody after it."""
+    """After a restart of Postgres one borrower in a busy process gets an error, and nobody after it."""
     monkeypatch.setattr("models.connections.connection_pool._REST_S", 3_600.0)
     old = _ask_at_once(how, 4)
     _end(database, old)
@@ -106,7 +106,7 @@ def test_threads_that_come_first_together_share_the_pool() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statements and transactions share them. Whoever waits for too long is told what is short."""
+    """Statements and transactions share the pool. After too long a wait, the error says what is short."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "4")
     monkeypatch.setattr("models.connections.database.CONNECT_TIMEOUT_S", 0.1)
     settings.cache_clear()

@@ -57,7 +57,7 @@ def test_statements_of_many_clients_do_not_meet(declared: str) -> None:
 
 
 def test_sessions_have_their_settings_from_the_role(declared: str) -> None:
-    """What a client cannot say at its start, `turnloom migrate` has said before."""
+    """`turnloom migrate` has set what a client cannot set at its start."""
     before = examine()
 
     set_defaults(declared)

@@ -1,4 +1,4 @@
-"""Commits that threads share: who comes alone goes at once, and no item does another one harm."""
+"""Threads share commits: a single item goes at once, and no item harms another."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def test_what_comes_during_a_commit_goes_together_in_the_next() -> None:
 
 
 def test_no_commit_has_more_than_its_share() -> None:
-    """What is left goes with the one after it."""
+    """The rest goes into the next commit."""
     together = Together()
 
     commit_all(together, *range(1, 20))

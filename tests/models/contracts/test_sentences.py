@@ -1,4 +1,4 @@
-"""Sentences beneath fields are in every JSON schema, and cost nothing until one is wanted."""
+"""The sentences beneath fields are in every JSON schema, and cost nothing until a schema is wanted."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Start steps before their plan is whole, and record the plan over them, as the planner does it."""
+"""Start steps before their plan is complete, and record the plan over them, as the planner does."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -71,5 +71,5 @@ def view(turn_id: UUID) -> dict[str, tuple[str, int, int]]:
 
 
 def told(turn_id: UUID) -> list[str]:
-    """Return the turn's events, those of a step with its id."""
+    """Return the turn's events, with the ids of steps."""
     return [f"{event.type} {event.data.get('step', '')}".strip() for event in recorded_events(turn_id)]

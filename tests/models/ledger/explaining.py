@@ -1,4 +1,4 @@
-"""Explain turns of the ledger, and let there be workers and losses."""
+"""Explain turns of the ledger, and simulate workers and losses."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Park steps in the ledger, and decide what they wait for, as the road does it."""
+"""Park steps in the ledger and decide what they wait for, as the lifecycle does."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stop turns and run their steps in the ledger, as the road does it."""
+"""Stop turns and run their steps in the ledger, as the lifecycle does."""
 
 from typing import Literal
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Approvals in the ledger: a call waits for a person, holds nothing, and is decided once."""
+"""In the ledger, a call that waits for a person holds nothing, and is decided once."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -34,7 +34,7 @@ def kinds(turn_id: UUID) -> list[str]:
 
 
 def test_a_call_that_waits_holds_nothing() -> None:
-    """Neither lease nor worker; its turn waits too, is not late, is nobody's backlog, and recovery lets it be."""
+    """It holds no lease and no worker. Its turn waits, is not late and in no backlog, and recovery leaves it alone."""
     turn_id = waiting_turn(step("after", "w"))
     change("UPDATE turns SET deadline_at = deadline_at - interval '1 d', compiled_at = compiled_at - interval '1 d'")
 
@@ -68,7 +68,7 @@ def test_a_request_shows_what_it_is_about() -> None:
 
 
 def test_copies_of_messages_start_nothing_that_waits() -> None:
-    """Whether the turn waits as a whole or runs beside, a claim is refused; so is what comes under the old fence."""
+    """Whether the turn waits as a whole or runs beside, a claim is refused, and so is anything under the old fence."""
     waits, runs = waiting_turn(), waiting_turn(step("r"), conversation_id="c2")
 
     verdicts = [claim(turn_id, "w").verdict for turn_id in (waits, runs)]
@@ -80,7 +80,7 @@ def test_copies_of_messages_start_nothing_that_waits() -> None:
 
 
 def test_an_approved_call_may_be_made_with_these_arguments_and_no_others() -> None:
-    """The step is claimed again; asked with the same hash it is approved, with another it waits anew."""
+    """The step is claimed again. With the same hash it is approved; with another one it waits again."""
     turn_id = waiting_turn()
     decide(turn_id)
     claimed = claim(turn_id, "w")
@@ -141,7 +141,7 @@ def test_two_requests_of_a_turn_are_decided_one_by_one() -> None:
 
 
 def test_a_rejected_call_has_failed() -> None:
-    """It says by whom and why; what needs it is skipped, the rest goes on, and the chain keeps the decision."""
+    """It says who rejected it and why. What needs it is skipped, the rest goes on; the chain has the decision."""
     turn_id = waiting_turn(step("after", "w"), step("anyway", "w", on_need_error="run"))
 
     decided = decide(turn_id, "reject", reason="too dear")

@@ -1,4 +1,4 @@
-"""The audit chain: what was changed, left out or put elsewhere is found; erased content is not a fault."""
+"""The audit chain reveals records that were changed, left out or moved; erased content is not a fault."""
 
 from collections.abc import Callable
 

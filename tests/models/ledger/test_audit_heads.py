@@ -1,4 +1,4 @@
-"""The signed heads: what somebody who may write everything in the database, and has not the key, cannot do unseen."""
+"""The signed heads reveal changes by somebody who can write everything in the database but lacks the key."""
 
 import psycopg
 import pytest
@@ -147,7 +147,7 @@ def test_a_head_that_is_touched_is_found(owner: str, tamper: str, found: list[tu
 
 
 def test_a_head_signed_with_another_key_is_found(owner: str) -> None:
-    """Who has not the key can make none; without it, what a head says is compared all the same."""
+    """Nobody can make a head without the key. Without a key to verify, a head's content is compared all the same."""
     other = KEY + b"!"
 
     assert faults(key=other) == [("", 1), ("", 2), ("", 3)]
@@ -166,7 +166,7 @@ def test_what_was_cut_together_with_its_heads_is_found_by_an_anchor(owner: str) 
 
 
 def test_an_anchor_is_compared_by_its_signature(owner: str) -> None:
-    """Heads that somebody with the key has made anew are others."""
+    """Heads that somebody with the key has written again differ from the anchor."""
     with transaction() as db:
         kept = audit_heads.last_heads(db)
     tampered(owner, "DELETE FROM audit_heads")
@@ -215,7 +215,7 @@ def test_tenants_have_heads_of_their_own(owner: str) -> None:
 
 @pytest.mark.parametrize("again", [False, True])
 def test_an_erasure_is_a_record(owner: str, again: bool) -> None:
-    """What it erased verifies; what somebody blanks after it does not."""
+    """Erased content verifies; content that somebody blanks later does not."""
     tenant_id = make_tenant()
     for _ in range(2 if again else 1):
         with transaction() as db:

@@ -1,4 +1,4 @@
-"""A cap on the steps of a turn: never more at a time, and never fewer while something is ready."""
+"""A limit on a turn's steps at a time is never exceeded, and never leaves a place free while a step is ready."""
 
 import random
 from datetime import timedelta
@@ -118,7 +118,7 @@ def test_a_plan_that_cannot_exceed_the_cap_is_compiled_without_one(names: str, c
 
 
 def test_recovery_sends_no_more_than_there_are_places_for() -> None:
-    """What runs on goes on to take up its place in the new generation."""
+    """Steps that are still running take up their places in the new generation."""
     turn = running_turn(*(wait(name) for name in "abcde"), cap=2)
     workers = Workers(turn.id, sent_of(turn.id))
     workers.start("a")
@@ -168,7 +168,7 @@ def test_a_parked_step_leaves_its_place_to_others() -> None:
 
 
 def test_early_steps_take_up_places_too() -> None:
-    """What is beyond the cap waits in the ledger, before the plan is whole and after it."""
+    """Steps beyond the cap wait in the ledger, before the plan is complete and after it."""
     turn = planning_turn()
 
     started = [start_early(turn, wait(name), first=number, cap=2) for number, name in enumerate("abc")]
@@ -184,7 +184,7 @@ def test_early_steps_take_up_places_too() -> None:
 
 
 def test_an_early_step_that_was_parked_takes_no_place() -> None:
-    """Its time may come before the plan is recorded: nobody was told, so the others go on."""
+    """Its time may come before the plan is recorded. Nobody is notified, and the other steps go on."""
     turn = planning_turn()
     start_early(turn, wait("a"), cap=1)
     early = Workers(turn.id, ["a"], turn.generation)

@@ -1,4 +1,4 @@
-"""Control in the ledger: a turn is closed at any moment, once and for all."""
+"""In the ledger, a turn can be closed at any moment, once and for all."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ def test_closing_ends_what_only_reads_and_leaves_what_acts() -> None:
 
 
 def test_a_closed_turn_is_closed_once() -> None:
-    """The first reason counts; whoever comes later gets no fence, and a final turn is left alone."""
+    """The first reason counts. Later calls get no fence, and a final turn stays as it is."""
     turn = running_turn(step("a"))
     first, second = close(turn.id), close(turn.id, "late")
 
@@ -46,7 +46,7 @@ def test_a_closed_turn_is_closed_once() -> None:
 
 @pytest.mark.parametrize("stage", ["queued", "planning", "running", "responding"])
 def test_whoever_had_the_turn_has_lost_its_fence(stage: str) -> None:
-    """Closing works at any moment, and its planner or responder can record neither a plan nor a reply."""
+    """Closing works at any moment. Afterwards its planner or responder can record neither a plan nor a reply."""
     opened = open_turn(make_tenant())
     turn = claim_turn(opened.turn_id) if stage != "queued" else None
     if turn is not None and stage != "planning":

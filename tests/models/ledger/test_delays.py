@@ -1,4 +1,4 @@
-"""Delayed retries in the ledger: a call whose failure names a time waits for it, holding nothing."""
+"""In the ledger, a call whose failure names a time waits until then and holds nothing."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -75,7 +75,7 @@ def test_it_is_refused_before_its_time_and_found_when_it_has_come() -> None:
 
 
 def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
-    """Compiled anew while it waits, the turn has it pinned; its time is found all the same."""
+    """It stays pinned when the turn is compiled again while it waits, and its time is found all the same."""
     turn = running_turn(step("a"), step("b"))
     for name in "ab":
         claim(turn.id, name)
@@ -107,7 +107,7 @@ def test_a_time_that_has_come_is_no_loss() -> None:
 
 
 def test_a_step_that_ran_ahead_has_begun_when_it_is_delayed() -> None:
-    """Nobody had told of its start; the turn can be explained, and the events are in order."""
+    """Its start was not announced, yet the turn can be explained and the events are in order."""
     turn = running_turn(step("a"), step("b", "a"))
     with statement() as db:
         steps.claim(db, turn.id, [["a", "b"]], 1, HOLDER)

@@ -1,4 +1,4 @@
-"""Steps that start before their plan is whole: each once, under its fence, kept all or dropped all."""
+"""Steps that start before their plan is complete run once under their fence, and are all kept or all dropped."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -155,7 +155,7 @@ def test_what_failed_early_fails_what_needs_it(on_error: str, expected: dict[str
 
 
 def test_a_refused_plan_cancels_what_it_had_started() -> None:
-    """Nothing of it starts or is recorded any more, and its readers are told."""
+    """None of its steps starts or is recorded any more, and readers see that they were cancelled."""
     turn = planning_turn()
     for number, name in enumerate("abc"):
         start_early(turn, step(name), first=number)
@@ -175,7 +175,7 @@ def test_a_refused_plan_cancels_what_it_had_started() -> None:
 
 
 def test_an_id_may_come_again_with_another_call() -> None:
-    """The step of the repaired plan runs as if it were new; whoever ran the one before can record nothing into it."""
+    """The repaired plan's step runs like a new one, and the process that ran the old one can record nothing."""
     turn = planning_turn()
     start_early(turn, step("a", args={"ms": 1}))
     claim(turn.id, "a")
@@ -236,7 +236,7 @@ def test_a_lost_planner_takes_its_early_steps_with_it() -> None:
 
 
 def test_a_lost_worker_is_found_when_the_plan_is_recorded() -> None:
-    """Before that its step is nobody's to take back, and is not given up either."""
+    """Before that, nobody may take its step back, and nobody gives it up."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -286,7 +286,7 @@ def test_a_turn_that_ends_without_a_plan_leaves_nothing_running() -> None:
 
 
 def test_closing_a_turn_stops_what_was_started_for_it() -> None:
-    """Its planner learns it at the next step, and whoever runs one at its end."""
+    """Its planner learns of it at the next step, and a process that runs a step learns of it at the end."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")

@@ -1,4 +1,4 @@
-"""Events in the ledger: one row for each commit that has any, and read one by one from any place on."""
+"""The ledger keeps one row of events per commit, and reads events one by one from any position."""
 
 from uuid import UUID
 

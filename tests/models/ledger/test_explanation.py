@@ -1,4 +1,4 @@
-"""Why a turn is not further on: each cause is named when it is made to happen."""
+"""Each cause that keeps a turn from going on is named when it occurs."""
 
 from datetime import timedelta
 from typing import get_args
@@ -42,7 +42,7 @@ def test_an_earlier_turn_comes_first() -> None:
 
 
 def test_a_queued_turn_waits_for_a_planner() -> None:
-    """The queue is told with what waits there and how many can be worked on at once."""
+    """The cause names the queue, what waits in it, and how many it can work on at once."""
     turn = open_turn(make_tenant())
     beat()
 
@@ -72,7 +72,7 @@ def test_a_worker_that_beats_no_more_is_none() -> None:
 
 
 def test_the_broker_is_down() -> None:
-    """What is to be handed to a worker waits for the broker first of all."""
+    """A step that must be handed to a worker waits for the broker first."""
     turn = open_turn(make_tenant())
     beat()
 
@@ -157,7 +157,7 @@ def test_a_step_whose_needs_have_just_ended_is_ready_since_then() -> None:
 
 
 def test_a_step_that_no_worker_takes_is_named_first() -> None:
-    """Of two ready steps, the one whose queue has no worker stands longer."""
+    """Of two ready steps, the cause names the one whose queue has no worker."""
     turn = running_turn(step("a"), step("b", tool="sim.burn", args={"ms": 1}))
     beat()
 
@@ -263,7 +263,7 @@ def test_a_reply_that_nobody_makes() -> None:
 
 
 def test_the_page_about_it_tells_of_each_cause() -> None:
-    """The list is closed, and whoever reads a cause finds what to do about it."""
+    """The list is closed, and a reader of a cause finds what to do about it."""
     page = (ROOT / "docs" / "how-to" / "find-out-why-a-turn-waits.md").read_text("utf-8")
 
     assert [cause for cause in get_args(Cause) if f"`{cause}`" not in page] == []

@@ -1,4 +1,4 @@
-"""Large plans: what a commit costs stays below the square of their steps, also where one goes wrong or is capped."""
+"""The cost of a commit grows less than the square of a plan's steps, also if a step fails or steps are capped."""
 
 import time
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def first_ends(count: int, chained: bool, cap: int | None, failed: bool) -> Call
     ("chained", "cap", "failed"), [(True, None, True), (False, 6, False)], ids=["a chain fails", "a cap holds back"]
 )
 def test_the_end_of_a_step(chained: bool, cap: int | None, failed: bool) -> None:
-    """What can no longer run, and what may go on, is found without looking at everything for everything."""
+    """Steps that can no longer run, and steps that may go on, are found without comparing all with all."""
     small, large = (least_s(first_ends(count, chained, cap, failed)) for count in (SMALL, LARGE))
 
     assert large < BEARABLE * small

@@ -1,4 +1,4 @@
-"""Accounts with outside services: their secrets, the keys of these, and what happens to refused ones."""
+"""Accounts with outside services have secrets, keys that encrypt them, and a state after a refusal."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
@@ -94,7 +94,7 @@ def test_connecting_anew_keeps_the_account(tenant: UUID) -> None:
 
 
 def test_a_refusal_of_an_old_secret_does_not_count(tenant: UUID) -> None:
-    """Who connects an account anew while a call with its old secret is refused has an active account."""
+    """If an account is connected again while a call with its old secret is refused, it is active."""
     first = put(tenant)
     put(tenant, secret={"password": "new"})
     with transaction() as db:
@@ -165,7 +165,7 @@ def test_an_unreadable_secret_is_told_and_left(tenant: UUID, keys) -> None:
 
 @pytest.mark.parametrize("wrong", [(), ("no key",), (NEW, "no key")])
 def test_without_a_key_nothing_is_kept(tenant: UUID, keys, wrong: tuple[str, ...]) -> None:
-    """The sentence says what is missing and how to mend it, never what stands there; nothing is stored."""
+    """The sentence says what is missing and what to do, but never shows the value. Nothing is stored."""
     keys(*wrong)
 
     with pytest.raises(Unavailable, match=r"TURNLOOM_SECRET_KEYS .*new-key") as refused:
@@ -178,7 +178,7 @@ def test_without_a_key_nothing_is_kept(tenant: UUID, keys, wrong: tuple[str, ...
 
 
 def test_rotating_does_not_put_an_old_secret_back(tenant: UUID, keys, database: str) -> None:
-    """Who connects an account anew while it is rotated is waited for, and has what they connected."""
+    """Rotation waits for an account that is connected again at the same time, and keeps its new secret."""
     put(tenant)
     keys(NEW, OLD)
     request = AccountRequest(secret={"password": "newest"})

@@ -1,4 +1,4 @@
-"""Knowledge in the ledger: recorded under the turn's fence, read back whole, gone when it is to be."""
+"""Knowledge is recorded under the turn's fence, read back complete, and removed when it must be."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -92,7 +92,7 @@ def test_a_stale_planner_records_nothing(stale: str) -> None:
 
 
 def test_lessons_of_earlier_turns_go() -> None:
-    """What they brought stays; the bound on what is kept holds over any number of turns."""
+    """The knowledge that they brought stays, and the limit on stored lessons holds over any number of turns."""
     first = _turn()
     _record(first, *KYOTO, revision=1)
     _record(first, revision=2)
@@ -116,7 +116,7 @@ def test_conversations_and_tenants_do_not_share() -> None:
 
 
 def test_a_turn_that_was_rolled_back_is_told() -> None:
-    """So that whoever reads can leave out what it said."""
+    """The turn is marked, so that readers can leave out what it said."""
     turn = _turn()
     _record(turn, *KYOTO)
     open_turn(turn.tenant_id, on_busy="rollback", body=b"another")

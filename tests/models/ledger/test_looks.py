@@ -1,4 +1,4 @@
-"""Reads that are looked at and not claimed: they run under no fence, and one record of them counts."""
+"""Reads that are not claimed run under no fence, and one record of them counts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -68,7 +68,7 @@ def test_before_a_write_the_next_read_of_the_lane_is_looked_at() -> None:
 
 @pytest.mark.parametrize("case", ["writes", "waits", "claimed", "stale", "closed", "recovered"])
 def test_all_else_is_to_be_claimed(case: str) -> None:
-    """A step with an effect, one that cannot run yet or is somebody's, and whatever may have killed a worker."""
+    """Steps with an effect, steps that cannot run yet or are held, and steps that may have killed a worker."""
     turn_id = running_turn(step("a"), WRITE, step("x")).id
     if case == "claimed":
         claim(turn_id, "x")

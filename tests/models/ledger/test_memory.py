@@ -1,4 +1,4 @@
-"""Memory in the ledger: what a turn settles and finds is there for the next one, unless it was rolled back."""
+"""What a turn settles and finds is there for the next turn, unless it was rolled back."""
 
 from typing import Any
 from uuid import UUID
@@ -62,7 +62,7 @@ def _answer(turn: ClaimedTurn, slots: dict[str, Any] | None = None) -> None:
 
 
 def test_a_turns_state_becomes_its_conversations() -> None:
-    """The next turn is told of it, and what results settled at the end counts."""
+    """The next turn gets it, and what results have settled at the end counts."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first, {"adults": 3})
@@ -182,7 +182,7 @@ def test_what_was_read_beside_a_write_does_not_hold() -> None:
 
 
 def test_a_stale_worker_has_nothing_remembered() -> None:
-    """What is recorded under an old fence changes nothing."""
+    """Records under an old fence change nothing."""
     turn = _turn(make_tenant())
     _plan(turn)
     late = FinishedStep("a", 7, "succeeded", "old", input_hash="h", remember=CALL)
@@ -232,7 +232,7 @@ def test_erasure_covers_memory(database: str) -> None:
 
 
 def test_only_final_turns_are_summed_up_and_once() -> None:
-    """Up to the first turn that is not final; what a summary covers is told no more; the first one made counts."""
+    """A summary covers turns up to the first unfinished one, and replaces them. The first one made counts."""
     tenant = make_tenant()
     for number in range(4):
         finish_turn(_turn(tenant, message=f"m{number}"), text=f"r{number}")

@@ -1,4 +1,4 @@
-"""Notifications: told, listed, settled once, erased with the conversation that they come from."""
+"""Notifications are delivered, listed, settled once, and erased with the conversation that they come from."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -37,7 +37,7 @@ def settle(tenant_id: UUID, notification_id: UUID, resolution: str = "done", use
 
 
 def test_the_oldest_comes_first_and_only_ones_own() -> None:
-    """What is added comes last, so that the second one remains the second one; others' are others'."""
+    """New items come last, so that the second one remains the second one. Other users' items are not shown."""
     tenant = make_tenant()
     tell(tenant, "theirs", "omer")
     tell(make_tenant("other"), "elsewhere")
@@ -50,7 +50,7 @@ def test_the_oldest_comes_first_and_only_ones_own() -> None:
 
 
 def test_a_clock_that_goes_wrong_moves_nothing() -> None:
-    """Ids of a process whose clock is ahead sort later than those of others; what was told first still comes first."""
+    """Ids of a process whose clock is ahead sort later than others, but what was recorded first comes first."""
     tenant = make_tenant()
     first = tell(tenant, "one")
     ahead = first_id(datetime.now(UTC) + timedelta(minutes=1))

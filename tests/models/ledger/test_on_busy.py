@@ -1,4 +1,4 @@
-"""What a second message does to a busy conversation, one after the other and thirty at once."""
+"""A busy conversation gets another message, or thirty at once."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -112,7 +112,7 @@ def test_with_no_active_turn_every_policy_opens_one(policy: str) -> None:
 
 
 def test_a_merged_message_is_a_part_of_the_turn() -> None:
-    """It stands below the first one, in the turn that waits longest in line; its planner gets both."""
+    """The turn that waits longest in line has it below the first message, and its planner gets both."""
     tenant = make_tenant()
     open_turn(tenant)
     waiting = open_turn(tenant, "first", on_busy="enqueue")
@@ -125,7 +125,7 @@ def test_a_merged_message_is_a_part_of_the_turn() -> None:
 
 
 def test_a_merged_message_that_comes_again_gives_the_same_turn() -> None:
-    """Also after the turn has ended; with another body it is told apart; the first message keeps its own id."""
+    """This holds after the turn has ended, too. Another body is a conflict, and the first message keeps its id."""
     tenant = make_tenant()
     first = open_turn(tenant, "first", message_id="m1", body=b"one")
     merged = open_turn(tenant, "second", message_id="m2", body=b"two")

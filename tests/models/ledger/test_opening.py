@@ -1,4 +1,4 @@
-"""Messages that are opened in one commit: as if each had come alone, and none waits for anybody."""
+"""Messages opened in one commit end up as if each had come alone, and none waits for another."""
 
 import random
 from collections import defaultdict
@@ -46,7 +46,7 @@ def elsewhere(database: str) -> Iterator[psycopg.Connection]:
 
 
 def test_messages_are_opened_in_one_commit() -> None:
-    """Each is told of its own turn. Conversations are made in one order: so two commits cannot block each other."""
+    """Each gets its own turn. Conversations are made in one order, so two commits cannot block each other."""
     news = [_message(name) for name in ("c2", "c3", "c1")]
 
     opened = _open(*news)

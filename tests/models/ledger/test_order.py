@@ -113,7 +113,7 @@ def test_a_message_that_nobody_plans_yet_steps_aside() -> None:
 
 
 def test_a_message_whose_planning_has_begun_stays() -> None:
-    """What was written before it, and came too late, follows it."""
+    """An earlier message that came too late follows it."""
     tenant = make_tenant()
     first = say(tenant, 1)
     claimed = claim_turn(first.turn_id)
@@ -127,7 +127,7 @@ def test_a_message_whose_planning_has_begun_stays() -> None:
 
 
 def test_numbers_with_gaps_only_order_what_is_queued() -> None:
-    """Where nothing is awaited, a message is held for none."""
+    """If no number is awaited, no message is held."""
     tenant = make_tenant()
     first, last, late = (open_turn(tenant, on_busy="enqueue", held={"sequence": number}) for number in (70, 200, 90))
 

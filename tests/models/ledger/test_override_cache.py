@@ -1,4 +1,4 @@
-"""A tenant's own texts in the ledger and in its folder: the newest counts, and a process hears of it within seconds."""
+"""Of a tenant's texts in the ledger and in its folder the newest counts, and processes see it within seconds."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_newest_text_counts(database: str) -> None:
 
 
 def test_tenants_do_not_see_each_other(database: str) -> None:
-    """What one tenant writes is no other's, and counts its own versions."""
+    """A tenant's texts are not visible to others, and each tenant counts its own versions."""
     acme, other = make_tenant(), make_tenant("other")
     write(acme, "styles/brief", "one")
 
@@ -65,7 +65,7 @@ def test_tenants_do_not_see_each_other(database: str) -> None:
 
 
 def test_writers_at_the_same_time_get_versions_of_their_own(database: str) -> None:
-    """Changes are counted one by one, so that whoever has seen a version has seen all before it."""
+    """Changes are counted one by one, so that a reader of a version has seen all earlier ones."""
     acme = make_tenant()
 
     with ThreadPoolExecutor(6) as pool:
@@ -124,7 +124,7 @@ def test_folder_may_be_called_by_the_id(folder: Path) -> None:
 
 
 def test_process_hears_of_a_change_within_seconds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was read is believed for a moment; while nothing changes it stays the same object."""
+    """A value that was read is trusted for a moment. While nothing changes it stays the same object."""
     acme = make_tenant()
     assert overrides_of(acme) is NO_OVERRIDES
 
@@ -138,7 +138,7 @@ def test_process_hears_of_a_change_within_seconds(folder: Path, monkeypatch: pyt
 
 
 def test_look_at_the_ledger_is_one_cheap_statement(database: str) -> None:
-    """Whether there is anything new is read from the end of an index, however many changes there have been."""
+    """The end of an index tells whether there is anything new, however many changes there have been."""
     acme = make_tenant()
     for number in range(50):
         write(acme, "styles/brief", f"text {number}")

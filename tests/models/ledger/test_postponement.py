@@ -1,4 +1,4 @@
-"""Postponed turns: given back while their language model is out, and taken up again when the time has come."""
+"""Turns are postponed while their language model is down, and taken up again when the time has come."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -130,7 +130,7 @@ def test_a_turn_is_not_postponed_beyond_its_deadline(prepare: Callable[[], tuple
 
 
 def test_a_plan_ends_the_postponement() -> None:
-    """What was wrong is forgotten with the plan: the turn's error is null, as of any turn in work."""
+    """The plan clears the reason: the turn's error is null, as in any turn in work."""
     turn_id, attempt = planned()
     postpone(turn_id, attempt)
     let_its_time_come()

@@ -1,4 +1,4 @@
-"""Steps in the ledger: claimed once, recorded under their fence, each commit taking what became ready."""
+"""Steps are claimed once and recorded under their fence; each commit also claims the steps that became ready."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -99,7 +99,7 @@ def test_recording_claims_the_next_of_the_lane_in_the_same_commit() -> None:
 
 
 def test_a_write_is_never_claimed_along_with_another_commit() -> None:
-    """What has an effect is claimed by itself, before it acts."""
+    """A step with an effect is claimed by itself, before it acts."""
     turn = running_turn(step("a"), step("b", "a", tool="sim.write", args={"value": 1}))
     claim(turn.id, "a", "b")
 
@@ -131,7 +131,7 @@ def test_an_outcome_counts_once() -> None:
 
 
 def test_fragments_become_ready_with_their_last_need() -> None:
-    """In an N, d waits for both; whoever ends second gets it, exactly once."""
+    """In an N, d waits for both. The one that ends second releases it, exactly once."""
     turn = running_turn(step("a"), step("b"), step("c", "a"), step("d", "a", "b"))
     for name in ("a", "b"):
         claim(turn.id, name)
@@ -155,7 +155,7 @@ def test_free_slots_take_ready_lanes_of_the_same_queue() -> None:
 
 
 def test_the_last_step_gets_the_reply_to_write() -> None:
-    """Of two that end at the same time exactly one is told to respond."""
+    """Of two that end at the same time, exactly one gets to respond."""
     for _ in range(5):
         turn = running_turn(*(step(name) for name in "abcd"), conversation_id=f"c{_}")
         for name in "abcd":
@@ -197,7 +197,7 @@ AFTER_A_FAILURE = pytest.mark.parametrize(
         (False, {"a": "failed", "b": "pending", "c": "skipped"}),
     ],
 )
-"""What `fail_fast` makes of three steps, of which `c` needs `a`, when `a` has failed."""
+"""The outcomes with `fail_fast` of three steps when `a` has failed; `c` needs `a`."""
 
 
 @AFTER_A_FAILURE

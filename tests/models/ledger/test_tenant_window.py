@@ -1,4 +1,4 @@
-"""A tenant's turns are handed to the planners a window at a time, so that no other tenant waits behind all of them."""
+"""The planners get a tenant's turns a window at a time, so that other tenants do not wait behind all of them."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -62,7 +62,7 @@ def test_what_is_over_the_window_is_held() -> None:
 
 
 def test_the_end_of_a_turn_releases_the_one_that_is_due_longest() -> None:
-    """The conversation's own next turn stands behind those that were due before it."""
+    """The conversation's own next turn comes after those that were due before it."""
     tenant = make_tenant()
     first, second, third, fourth = _open(tenant, 4)
     follower = open_turn(tenant, conversation_id="c0", on_busy="enqueue").turn_id
@@ -99,7 +99,7 @@ def test_a_turn_that_waits_for_a_person_makes_room() -> None:
 
 
 def test_without_a_window_nothing_is_held(window: pytest.MonkeyPatch) -> None:
-    """What was held under a window goes on when there is none any more."""
+    """Turns that a window held back go on when there is no window any more."""
     tenant = make_tenant()
     held = _open(tenant, 5)[WINDOW:]
 

@@ -1,4 +1,4 @@
-"""Steps that are claimed together: run ahead of the ledger, told of afterwards, or given back."""
+"""Steps that are claimed together run ahead of the ledger, and are recorded afterwards or given back."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -74,7 +74,7 @@ def test_reads_that_nobody_has_claimed_are_claimed_together() -> None:
 
 @pytest.mark.parametrize("other", ["claimed", "tried", "writes", "needs"])
 def test_others_are_claimed_one_by_one(other: str) -> None:
-    """Where one has been claimed or tried before, has an effect, or needs what is not final elsewhere."""
+    """This is so if one has been claimed or tried before, has an effect, or needs a step that runs elsewhere."""
     last = step("c", "b", tool="sim.write", args={"value": 1}) if other == "writes" else step("c", "b")
     first = step("b", "a", "x") if other == "needs" else step("b", "a")
     turn_id = running_turn(step("x"), step("a"), first, last).id
@@ -162,7 +162,7 @@ def test_steps_can_be_given_back_when_nothing_has_finished() -> None:
 
 
 def test_a_lost_worker_loses_what_it_held_and_no_more() -> None:
-    """What waited with it runs again under another fence, and what comes late records nothing."""
+    """Steps that waited with it run again under another fence, and late results record nothing."""
     turn_id = diamond()
     claim(turn_id, *LANES, holder=Holder("worker/1", 0))
     with transaction() as db:

@@ -1,4 +1,4 @@
-"""What the ledger tells of tools."""
+"""The ledger gives statistics of tools."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ def told(**how: Any) -> list[ToolStats]:
 
 
 def test_calls_are_summed_up_by_tool() -> None:
-    """How many ended how, how long they took, which fields were missing, which errors came."""
+    """The summary counts endings, times, missing fields and errors."""
     ended(make_tenant(), {"status": "succeeded"}, NEEDS, TIMEOUT, {"status": "succeeded", "cache": "memory"}, NEEDS)
     ended(make_tenant(), {"status": "unknown", "error": {"code": "UPSTREAM_5XX", "message": "…"}}, tool="pms.book")
 

@@ -1,4 +1,4 @@
-"""Turns in the ledger: opened once, one at a time per conversation, in order, finished under their fence."""
+"""Turns are opened once, run one at a time per conversation and in order, and finish under their fence."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -52,7 +52,7 @@ def test_a_young_database_finds_a_conversation_by_its_key() -> None:
 
 
 def test_the_same_message_gives_the_same_turn() -> None:
-    """A repeated message id answers with the first turn; another body under it is told apart."""
+    """A repeated message id gets the first turn. Another body under it is a conflict."""
     tenant = make_tenant()
     first = open_turn(tenant, message_id="m1")
 

@@ -1,4 +1,4 @@
-"""What language models cost: recorded once with the work it was for, summed up, and held against a budget."""
+"""The cost of language models is recorded once with its work, summed up, and checked against a budget."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -64,7 +64,7 @@ def bound(**budget: Any) -> UUID:
 
 
 def test_a_turns_usage_adds_up_over_plan_and_reply() -> None:
-    """What the plan and the reply cost is the turn's, and once the turn is final its conversation's."""
+    """The cost of plan and reply is added to the turn's, and once the turn is final to its conversation's."""
     turn = claimed()
     record_plan(turn, step("a", tool="sim.echo", args={"value": 1}), calls=[CALL, replace(CALL, purpose="repair")])
     before = used_by_conversation(turn)

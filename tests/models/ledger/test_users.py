@@ -1,4 +1,4 @@
-"""The directory: users, what they allow, whom they know, and whom they mean by a name."""
+"""The directory knows users, what they allow, their connections, and which user a name means."""
 
 from uuid import UUID
 
@@ -76,7 +76,7 @@ def test_whom_somebody_means_by_a_name(tenant: UUID, query: str, ids: set[str]) 
 
 
 def test_only_ones_own_connections_count(tenant: UUID) -> None:
-    """Who is in the directory and not connected is nobody's contact, and another tenant's users are not there."""
+    """People who are not connected are nobody's contacts, and another tenant's users are not there."""
     with transaction() as db:
         users.put_user(db, tenant, "far", Profile(name="David Far"))
 
@@ -86,7 +86,7 @@ def test_only_ones_own_connections_count(tenant: UUID) -> None:
 
 
 def test_a_connection_is_the_same_from_both_sides(tenant: UUID) -> None:
-    """It keeps its id when it is switched off and on, whoever of the two is named first."""
+    """It keeps its id when it is switched off and on, whichever of the two is named first."""
     with transaction() as db:
         off = users.connect(db, tenant, "cohen", "noa", "inactive")
     with transaction() as db:
@@ -112,7 +112,7 @@ def test_ids_are_ordered_by_their_bytes(tenant: UUID) -> None:
 
 
 def test_connecting_needs_two_people_that_are_there(tenant: UUID) -> None:
-    """Nobody is connected with themself, or with somebody whom the tenant does not have."""
+    """Nobody is connected with themselves, or with somebody who is not a user of the tenant."""
     with transaction() as db, pytest.raises(Invalid):
         users.connect(db, tenant, "noa", "noa")
     with transaction() as db, pytest.raises(NotFound, match="ghost"):
@@ -120,7 +120,7 @@ def test_connecting_needs_two_people_that_are_there(tenant: UUID) -> None:
 
 
 def test_putting_a_user_again_replaces_the_profile(tenant: UUID) -> None:
-    """What is left out has its default again; connections and the day of creation stay."""
+    """Fields that are left out get their default; connections and the day of creation stay."""
     with transaction() as db:
         before = users.get_user(db, tenant, "cohen")
         users.put_user(db, tenant, "cohen", Profile(name="David C.", scopes=["b", "a", "b"]))

@@ -1,4 +1,4 @@
-"""Gathering: an item that comes alone goes at once, and those that follow it closely go together."""
+"""A gatherer passes a single item on at once, and items that follow closely together."""
 
 import threading
 import time
@@ -44,7 +44,7 @@ def test_an_item_that_comes_alone_goes_at_once(hands: Hands) -> None:
 
 
 def test_followers_wait_and_go_together() -> None:
-    """What comes within a moment of the last batch goes in one batch, in order."""
+    """Items that come within a moment of the last batch go in one batch, in order."""
     hands = Hands(0.5)
     hands.put("first")
     hands.wait_for(1)
@@ -85,7 +85,7 @@ def test_urgent_items_of_many_go_together(hands: Hands) -> None:
 
 
 def test_whoever_settles_is_not_kept_waiting(hands: Hands) -> None:
-    """What was put before goes at once; where nothing waits, there is nothing to wait for."""
+    """Items that were put before go at once; if nothing waits, there is nothing to wait for."""
     hands.put("a", "b")
     hands.gatherer.settle(8, urgent_for="x")
     settled = list(hands.batches)

@@ -1,4 +1,4 @@
-"""Daemons: whatever their work raises, they go on, and it is counted."""
+"""Daemons go on whatever their work raises, and count it."""
 
 import threading
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_a_daemon_survives_a_log_that_cannot_be_written(monkeypatch: pytest.Monk
 
 
 def test_a_gatherer_goes_on_after_a_failure() -> None:
-    """What comes after it is handed on, and who waits for the failed ones to be dealt with is let go."""
+    """Later items are handed on, and those that wait for the failed ones are released."""
     handed_on: list[str] = []
 
     def hand_on(items: list[str]) -> None:

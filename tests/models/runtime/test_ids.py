@@ -1,4 +1,4 @@
-"""Ids: in the order in which a process makes them, whatever its threads, forks and clock do."""
+"""Ids ascend in the order in which a process makes them, whatever its threads, forks and clock do."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def test_ids_of_a_process_sort_as_they_were_made() -> None:
 
 @given(moves=some.lists(some.integers(-2_000_000, 2_000_000), min_size=2, max_size=50))
 def test_no_move_of_the_clock_changes_the_order(moves: list[int]) -> None:
-    """A clock that stands, jumps or goes back gives later ids that sort later, each of version 7."""
+    """A clock that stops, jumps or goes back gives later ids that sort later, each of version 7."""
     now = time.time_ns()
     made = []
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Loading: no garbage is looked for meanwhile, and not in what was loaded."""
+"""Garbage collection is off while modules load, and skips what they have loaded."""
 
 import gc
 
@@ -8,7 +8,7 @@ from models.runtime.lean_imports import loading
 
 
 def test_what_is_loaded_is_passed_over() -> None:
-    """Collecting stands still meanwhile, and afterwards what is there is not looked through."""
+    """Collection is off meanwhile, and afterwards it skips what was loaded."""
     with loading():
         assert not gc.isenabled()
     assert gc.isenabled()

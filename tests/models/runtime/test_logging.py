@@ -1,4 +1,4 @@
-"""What is logged of an error: where it was, and nothing that anybody wrote."""
+"""A logged error says where it happened, and nothing that people wrote."""
 
 from collections.abc import Callable
 

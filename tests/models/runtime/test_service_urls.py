@@ -1,4 +1,4 @@
-"""A URL with a password is read in one way, or refused without a word of it."""
+"""A URL with a password is read in one way, or refused without showing any of it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Values that are looked up once and believed for a while."""
+"""Values that were looked up once are trusted for a while."""
 
 import threading
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class _Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
-    """The time that a memory goes by."""
+    """The clock that a cache uses."""
     clock = _Clock()
     monkeypatch.setattr("models.runtime.ttl_cache.time.monotonic", lambda: clock.now)
     return clock

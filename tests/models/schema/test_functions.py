@@ -1,4 +1,4 @@
-"""Each version has functions of its own, so that processes of two versions run side by side."""
+"""Each version has its own functions, so that processes of two versions run side by side."""
 
 import shutil
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_a_version_is_dropped_at_the_migration_after_next(owner: psycopg.Connect
 
 
 def test_a_return_to_the_version_before_keeps_both(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """What is migrated to last counts as the newest, so that the next migration drops neither in use."""
+    """The version migrated to last counts as the newest, so that the next migration drops neither in use."""
     first, second, third = (other_version(tmp_path, number) for number in (1, 2, 3))
     for each in (first, second, first):
         functions.install(owner, each)
@@ -109,7 +109,7 @@ def test_a_newer_revision_is_no_reason_to_migrate(owner: psycopg.Connection, own
 
 
 def test_a_database_of_a_much_newer_version_is_refused(owner: psycopg.Connection, owner_url: str) -> None:
-    """Where our functions are gone, `turnloom migrate` says why it can do nothing."""
+    """If our functions are gone, `turnloom migrate` says why it can do nothing."""
     owner.execute("UPDATE alembic_version SET version_num = '9999'")
     functions.drop(owner, functions.installed(owner))
 

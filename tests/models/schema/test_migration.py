@@ -1,4 +1,4 @@
-"""The database that migrations make is the one that the tables describe, and can be unmade."""
+"""Migrations make the database that the tables describe, and can be undone."""
 
 import psycopg
 import pytest

@@ -1,4 +1,4 @@
-"""Drafting: one call, one repair, and never an exception but `Unavailable`."""
+"""Drafting makes one call and at most one repair, and raises nothing but `Unavailable`."""
 
 import json
 from collections.abc import Callable
@@ -121,7 +121,7 @@ def test_a_refusal_is_the_reply(script: Script, llm: OpenAIModel, context: Conte
 
 
 def test_an_outage_passes_through(script: Script, llm: OpenAIModel, context: Context) -> None:
-    """Whether to try later is for the caller to decide."""
+    """The caller decides whether to try later."""
     script.behaviours = [fails(401, "no such key")]
 
     with pytest.raises(Unavailable):
@@ -153,7 +153,7 @@ def test_mode_direct_is_one_streamed_call_without_a_schema(script: Script, llm: 
 
 
 def test_steps_are_told_while_they_are_written(script: Script, llm: OpenAIModel, context: Context) -> None:
-    """Each step is told once, in order, when it is complete."""
+    """Each step is passed on once, in order, when it is complete."""
     told: list[WrittenStep] = []
     script.behaviours = [says(_plan(_weather("a"), _weather("b", days=3), _weather("c")))]
 
@@ -181,7 +181,7 @@ def test_the_first_answers_steps_are_told_and_then_refused(script: Script, llm: 
 
 
 def test_the_prompt_is_the_same_for_the_same_context(context: Context) -> None:
-    """Same inputs, same bytes; and what changes with each message stands last."""
+    """The same inputs give the same bytes, and what changes with each message comes last."""
     history = (Exchange("Hello", "Good day."),)
     user = {"name": "Ada", "timezone": "Europe/Rome"}
 

@@ -1,4 +1,4 @@
-"""Packing: what is told of the past fits its budget, whatever there is, and is the same for the same context."""
+"""The packed past fits its budget whatever there is, and is the same for the same context."""
 
 import json
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def test_what_fits_is_told_whole(context: Context) -> None:
 
 
 def test_the_last_exchange_stays_and_older_ones_go(context: Context) -> None:
-    """Of many long ones the newest are told; in their order."""
+    """Of many long exchanges the newest are given, in their order."""
     history = [Exchange(f"message {number}", "word " * 600) for number in range(24)]
 
     fits = packed(context("more", history=history))
@@ -97,7 +97,7 @@ def test_the_last_exchange_stays_and_older_ones_go(context: Context) -> None:
 
 
 def test_what_the_message_speaks_of_is_told_before_what_is_as_old(context: Context) -> None:
-    """Relevance counts: of two results of the same age, only one of which there is room for, it is the fitting one."""
+    """Relevance counts: of two results of the same age, with room for one, the fitting one is given."""
     paris, rome = (_remembered(["place " * 300], city=city) for city in ("Paris", "Rome"))
     history = [Exchange("long", "word " * 4_300)]
 

@@ -1,4 +1,4 @@
-"""Every shipped prompt renders; what it is given must be what it declares."""
+"""Every shipped prompt renders, and gets exactly the inputs that it declares."""
 
 import json
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_data_cannot_leave_its_tags() -> None:
 
 
 def test_rendered_text_names_its_source() -> None:
-    """What wrote a text is kept with it, by name and version."""
+    """A text is kept with the name and version of what wrote it."""
     rendered = SHIPPED.render("fragments/safety")
 
     assert rendered == Rendered(rendered.text, SHIPPED.get("fragments/safety").source)

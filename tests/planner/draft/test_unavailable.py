@@ -1,4 +1,4 @@
-"""Tools that cannot be used now: the planner is told, and plans around them."""
+"""The planner knows which tools cannot be used now, and plans around them."""
 
 import json
 import re

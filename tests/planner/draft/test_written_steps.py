@@ -1,4 +1,4 @@
-"""Reading a plan while it is written: each step in its turn, and which of them may start."""
+"""A plan is read while it is written: each step in its turn, and which of them may start."""
 
 import json
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_each_step_is_told_once_whatever_the_pieces(pieces: int, tools: Registry
 
 @pytest.mark.parametrize("pieces", [1, 3, 10_000])
 def test_marks_in_strings_and_around_the_plan_are_no_structure(pieces: int, tools: Registry) -> None:
-    """Whatever stands in a text, and however it is cut, steps begin and end where they do."""
+    """Whatever a text contains and however it is cut, steps begin and end where they should."""
     odd = '"}]} \\" {[ \\'
     plan = {"thought": odd, "assumptions": [{"id": "x"}], "steps": [wait(odd), wait("b")]}
 
@@ -145,5 +145,5 @@ def test_nothing_starts_beyond_the_limit_of_steps(tools: Registry) -> None:
 
 
 def test_numbers_that_are_none_end_the_reading(tools: Registry) -> None:
-    """What strict JSON does not know is left to the whole answer's judge."""
+    """Numbers that strict JSON does not know are left to the check of the whole answer."""
     assert told('{"steps": [{"id": "a", "tool": "sim.wait", "args": {"ms": NaN}}, {"id": "b"}, {}]}', tools) == []

@@ -1,4 +1,4 @@
-"""Reading a plan out of what a language model wrote."""
+"""A plan is read from what a language model wrote."""
 
 import json
 
@@ -47,7 +47,7 @@ NASTY = {
 @pytest.mark.parametrize("text", NASTY.values(), ids=NASTY)
 @pytest.mark.parametrize("is_whole", [True, False])
 def test_json_text_is_judged_like_json(text: str, is_whole: bool, tools: Registry) -> None:
-    """Whether one argument is written so or all of them."""
+    """This holds whether one argument is written so or all of them."""
     args = f'{{"value": {text}}}' if is_whole else {"value": text}
     with pytest.raises(InvalidPlan) as caught:
         decode(json.dumps({"steps": [{"id": "a", "tool": "sim.write", "args": args}]}), tools)

@@ -1,4 +1,4 @@
-"""How an answer is bound to a schema: the best form that the endpoint takes, against one that refuses by script."""
+"""An answer is bound to a schema in the best form that the endpoint accepts; this one refuses forms by script."""
 
 import json
 from collections.abc import Callable
@@ -136,7 +136,7 @@ def test_the_best_form_is_tried_again_after_a_while(
 
 
 def test_a_form_that_led_nowhere_is_not_remembered(script: Script, llm: OpenAIModel) -> None:
-    """Where every form is refused, the reason reaches the caller and the next call begins with the best again."""
+    """If every form is refused, the caller gets the reason, and the next call begins with the best form again."""
     script.behaviours = [NO_SCHEMA, NO_TOOLS, NO_JSON, fails(400, "no tools, no schema, nothing"), says(ANSWER)]
 
     with pytest.raises(Unavailable, match="nothing") as caught:
@@ -148,7 +148,7 @@ def test_a_form_that_led_nowhere_is_not_remembered(script: Script, llm: OpenAIMo
 
 
 def test_a_call_without_a_schema_binds_nothing(script: Script, llm: OpenAIModel) -> None:
-    """What is to be prose is asked for as prose, and a rejection of it is not taken for one of a form."""
+    """Prose is asked for as prose, and its rejection does not count as the rejection of a form."""
     script.behaviours = [says("hello"), fails(400, "response_format is what we dislike")]
 
     answer = llm.generate(HELLO, purpose="reply")
@@ -177,7 +177,7 @@ def test_arguments_may_come_as_an_object(script: Script, llm: OpenAIModel) -> No
 
 @pytest.mark.parametrize("mode", ["auto", "react", "adaptive"])
 def test_the_planning_prompt_alone_says_what_a_plan_holds(context: Callable[..., PlanningContext], mode: str) -> None:
-    """Where a model takes no schema, the prompt names every field that the schema has."""
+    """If a model takes no schema, the prompt names every field that the schema has."""
     asked = context("A trip to Rome", mode=mode)
 
     system = planning_messages(asked)[0][0]["content"]

@@ -1,4 +1,4 @@
-"""Hooks around a language model: what they see, change and veto."""
+"""Hooks around a language model see, change and veto its calls."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def notes() -> list[HookRecord]:
-    """What hooks had noted of them."""
+    """What hooks noted about the calls."""
     return []
 
 
@@ -46,7 +46,7 @@ def blunt(_: ModelCall, answer: Generation) -> Generation:
 
 
 def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install, notes: list[HookRecord]) -> None:
-    """Where no hook wants to hear of language models, the language model itself is used."""
+    """If no hook is for language models, the language model itself is used."""
     install(before_tool=print)
 
     assert with_hooks(llm, notes.append) is llm
@@ -139,7 +139,7 @@ def test_a_broken_hook_is_noted_and_passed_over(
 def test_a_vetoed_plan_is_a_reply_with_the_reason(
     script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord], context: Callable[..., PlanningContext]
 ) -> None:
-    """Planning that a hook vetoes ends in the reason as the reply: nothing is asked, mended or run."""
+    """Planning that a hook vetoes ends with the reason as the reply: nothing is asked, repaired or run."""
     install(before_model=lambda _: Veto("Bookings are closed until Monday."))
 
     drafted = draft(context("Weather in Rome?"), with_hooks(llm, notes.append))

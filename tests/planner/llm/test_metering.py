@@ -1,4 +1,4 @@
-"""The account of a turn's calls: what each cost, and none over a budget."""
+"""The account of a turn's calls has the cost of each, and no call exceeds a budget."""
 
 import json
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_call_that_got_no_answer_is_one_call(script: Script, llm: OpenAIModel)
 
 
 def test_cached_tokens_are_counted_and_cheaper(script: Script, llm: OpenAIModel) -> None:
-    """Where the endpoint says what it had cached, these tokens cost what cached ones do."""
+    """If the endpoint says which tokens it had cached, they cost the lower price."""
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 800}}
     answer = {"model": "gpt-4o-2024-08-06", "choices": [{"message": {"content": "hi"}}], "usage": usage}
     script.behaviours = [raw(json.dumps(answer))]
@@ -73,7 +73,7 @@ def test_cached_tokens_are_counted_and_cheaper(script: Script, llm: OpenAIModel)
 def test_no_call_is_made_over_an_allowance(
     script: Script, llm: OpenAIModel, unit: AllowanceUnit, limit: float, calls: int
 ) -> None:
-    """What was spent before and what is spent since count together; a refused call does not reach the endpoint."""
+    """Earlier spending and the spending since count together; a refused call does not reach the endpoint."""
     script.otherwise = says("hi")
     meter = Meter(llm, [Allowance("day", unit, limit, 0)])
 
@@ -132,7 +132,7 @@ def test_an_unknown_model_has_no_price() -> None:
 
 
 def test_prices_may_be_set_as_text_or_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is set goes over what is shipped, model by model."""
+    """Prices that are set replace the shipped ones, model by model."""
     file = tmp_path / "prices.yaml"
     file.write_text("mine: {prompt: 3, completion: 4}\n")
     text = '{"gpt-4o": {"prompt": 1, "completion": 2}}'

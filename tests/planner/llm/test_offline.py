@@ -1,4 +1,4 @@
-"""The offline model, as the planner meets it: through the adapter, with the real prompts."""
+"""The planner uses the offline model through the adapter, with the real prompts."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ TRIP = ["travel.search_attractions", "travel.lookup_weather", "travel.search_hot
 
 
 def _last_plan(context: Context, llm: OpenAIModel, messages: list[str], **more: Any) -> Plan:
-    """Hold the conversation, each turn told of those before and of what they settled; return the last one's plan."""
+    """Hold the conversation, where each turn gets the earlier ones and what they settled; return the last plan."""
     state: dict[str, Any] = {}
     plan = Plan(steps=[])
     for number, message in enumerate(messages):
@@ -106,7 +106,7 @@ def test_a_trip_is_three_calls_side_by_side_and_an_itinerary_over_all(context: C
 def test_follow_ups_are_read_from_the_conversation(
     context: Context, offline: OpenAIModel, messages: list[str], calls: list[str], expected: dict[str, Any]
 ) -> None:
-    """What an earlier message said stays; what a later one says wins."""
+    """What an earlier message said stays, unless a later one says otherwise."""
     plan = _last_plan(context, offline, messages)
 
     given = {name: value for args in _calls(plan).values() for name, value in args.items()}
@@ -115,7 +115,7 @@ def test_follow_ups_are_read_from_the_conversation(
 
 
 def test_flights_need_to_begin_somewhere(context: Context, offline: OpenAIModel) -> None:
-    """Where nobody has said from where, the reply asks; where the city is unknown too, it asks for that first."""
+    """If nobody has said from where, the reply asks; if the city is unknown too, it asks for that first."""
     assert _last_plan(context, offline, ["Flights to Rome"]).reply == "Which city do you leave from?"
     assert "Which city is it for?" in (_last_plan(context, offline, ["Find me flights"]).reply or "")
 
@@ -164,7 +164,7 @@ def test_what_the_sandbox_refuses_is_not_taken_for_an_unknown_result(tmp_path: P
 
 
 def test_half_a_question_about_dates_is_no_fault(context: Context, offline: OpenAIModel) -> None:
-    """Where a rule's own words do not stand in the message, the rule does not apply."""
+    """If a rule's own words are not in the message, the rule does not apply."""
     plan = _last_plan(context, offline, ["Which day of the week works for Monday?"], agent="generic")
 
     assert plan.steps == []
@@ -233,7 +233,7 @@ def test_only_offered_tools_are_used(context: Context, offline: OpenAIModel) -> 
 def test_its_plans_obey_the_schema_to_the_letter(
     context: Context, offline: OpenAIModel, mode: Mode, message: str
 ) -> None:
-    """What it writes is valid in strict mode, before any decoding."""
+    """Its plans are valid in strict mode before any decoding."""
     asked = context(message, mode=mode)
     messages, _ = planning_messages(asked)
     schema = plan_schema(asked.tools, None, asked.agent, phased=mode == "adaptive")
@@ -263,7 +263,7 @@ def test_streaming_gives_the_same_answer_in_pieces(context: Context, offline: Op
     [("{}", 400), ("[]", 400), ("{", 400), ('{"messages": []}', 400), ('{"messages": [{"role": "user"}]}', 400)],
 )
 def test_malformed_requests_get_an_error_object(body: str, status: int) -> None:
-    """What is no request is refused in the protocol's own form."""
+    """A malformed request is refused in the protocol's own form."""
     client = create_app(Path(settings().prompts_dir)).test_client()
 
     answer = client.post("/v1/chat/completions", data=body, content_type="application/json")

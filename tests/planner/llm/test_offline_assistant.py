@@ -1,4 +1,4 @@
-"""The offline model on meetings and notifications: whom, how long, when, which of them."""
+"""The offline model understands meetings and notifications: with whom, how long, when, and which ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -139,7 +139,7 @@ def test_what_was_not_listed_is_listed_first(plan_for: PlanFor) -> None:
     ],
 )
 def test_other_wishes(plan_for: PlanFor, message: str, calls: list[str]) -> None:
-    """What it cannot tell apart is shown rather than guessed; what cannot be meant is not done."""
+    """It shows options that it cannot tell apart instead of guessing, and does not do what cannot be meant."""
     plan = plan_for("Schedule 30 minutes with David", message)
 
     assert [step.tool for step in plan.steps] == calls

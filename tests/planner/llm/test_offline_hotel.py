@@ -1,4 +1,4 @@
-"""The offline model on hotel rooms: what it takes from a message, what it keeps, what it takes from memory."""
+"""The offline model understands hotel rooms: what comes from a message, what is kept, what comes from memory."""
 
 import json
 from collections.abc import Callable
@@ -100,7 +100,7 @@ def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None
 def test_a_later_word_changes_one_thing(
     plan_for: Callable[..., Plan], message: str, slots: dict[str, Any], args: dict[str, Any]
 ) -> None:
-    """What it says is taken down, and the search goes on with everything else as it was."""
+    """It notes that change, and the search goes on with everything else as it was."""
     plan = plan_for(message)
 
     search = args_of(plan, "pms.get_availability")
@@ -110,7 +110,7 @@ def test_a_later_word_changes_one_thing(
 
 @pytest.mark.parametrize(("which", "code"), [("first", "STD"), ("second", "SEA"), ("cheapest", "STD")])
 def test_an_option_is_taken_from_memory(plan_for: Callable[..., Plan], which: str, code: str) -> None:
-    """What was shown needs no second search; the codes are those of the option that is meant."""
+    """What was shown needs no second search, and the codes are those of the option that the user means."""
     plan = plan_for(f"send me the link for the {which} one", quoted(*OPTIONS))
 
     link = args_of(plan, "pms.generate_booking_link")
@@ -155,7 +155,7 @@ def test_each_wish_has_its_reply(plan_for: Callable[..., Plan], message: str, hi
 
 
 def test_its_plans_obey_the_schema_to_the_letter(context: Context, offline: OpenAIModel) -> None:
-    """What it writes of memory is valid in strict mode, too."""
+    """Its plans from memory are valid in strict mode, too."""
     asked = context(
         "what is the difference between those two?",
         agent="hotel",

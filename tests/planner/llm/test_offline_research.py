@@ -1,4 +1,4 @@
-"""The offline model reads an answer out of passages, and sees where they disagree."""
+"""The offline model reads an answer from passages, and notices where they disagree."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ def research() -> Domain:
 
 
 def results(*passages: str) -> dict[str, Any]:
-    """What a search found: one document a passage."""
+    """Return what a search found, as one document per passage."""
     entries = [{"document": f"d{n}", "title": f"D{n}", "passage": text} for n, text in enumerate(passages)]
     return {"results": entries}
 

@@ -1,4 +1,4 @@
-"""The adapter, against an endpoint that misbehaves by script."""
+"""The adapter works against an endpoint that misbehaves by script."""
 
 import sys
 import time
@@ -56,7 +56,7 @@ def test_retry_after_is_waited_for(script: Script, llm: OpenAIModel) -> None:
 
 
 def test_a_wait_beyond_the_budget_is_not_begun(script: Script, llm: OpenAIModel) -> None:
-    """Where Retry-After lies beyond the caller's time, the error comes at once and carries it."""
+    """If Retry-After is beyond the caller's time, the error comes at once and carries it."""
     script.behaviours = [fails(429, Retry_After="60")]
 
     with pytest.raises(Unavailable) as caught:
@@ -179,7 +179,7 @@ def test_what_is_no_answer_at_all_is_unavailable(script: Script, llm: OpenAIMode
 
 
 def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: OpenAIModel) -> None:
-    """What goes wrong in `on_delta` reaches the caller, and nothing is asked again."""
+    """An error in `on_delta` reaches the caller, and nothing is asked again."""
     script.behaviours = [says("some words")]
 
     def broken(_: str) -> None:
@@ -238,7 +238,7 @@ def _steps(call: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 def test_a_proxy_of_the_environment_is_used(script: Script, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Where the environment names a proxy, calls go through it; not where it excepts the endpoint."""
+    """If the environment names a proxy, calls go through it, unless the endpoint is excepted."""
     chunk = b'{"choices": [{"message": {"content": "by proxy"}, "finish_reason": "stop"}]}'
     monkeypatch.setenv("no_proxy", "")
     with wire() as proxy:

@@ -1,4 +1,4 @@
-"""The response schema of a plan obeys strict mode for every tool, also for unkind ones."""
+"""The response schema of a plan obeys strict mode for every tool, even for hostile ones."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Kept connections, against a server that misbehaves to the byte."""
+"""Persistent connections work against a server that misbehaves to the byte."""
 
 import gzip
 import socket
@@ -24,7 +24,7 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 @pytest.fixture
 def server() -> Iterator[Wire]:
-    """A server that does as it is told."""
+    """A server that answers by script."""
     with wire() as server:
         yield server
 
@@ -68,7 +68,7 @@ def test_a_connection_is_used_again(server: Wire, http: httpx2.Client, answer: b
 def test_a_connection_that_ends_or_says_too_much_is_not_used_again(
     server: Wire, http: httpx2.Client, answer: bytes
 ) -> None:
-    """Where a server says that it closes, or sends what nobody asked for, the next request has a new connection."""
+    """If a server says that it closes, or sends unrequested data, the next request gets a new connection."""
     server.otherwise = sends(answer)
 
     texts = [http.post("/").text for _ in range(2)]
@@ -175,7 +175,7 @@ def test_a_server_that_does_not_finish_tls_ends_the_connecting(server: Wire, htt
 
 
 def test_a_stream_that_is_closed_early_gives_its_connection_up(server: Wire, http: httpx2.Client) -> None:
-    """Where the rest of an answer was not read, the connection is closed, and nobody reads another's rest."""
+    """If the rest of an answer was not read, the connection is closed, and nobody reads another's rest."""
     begun = HEAD + b"Content-Length: 100\r\n\r\nfirst"
     server.answers = [sends(begun)]
 
@@ -202,7 +202,7 @@ def test_an_end_that_comes_after_the_last_words_is_waited_for(server: Wire, http
 
 @pytest.mark.parametrize(("encoding", "encode"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
 def test_encoded_bodies_are_decoded(server: Wire, http: httpx2.Client, encoding: str, encode: object) -> None:
-    """What a server compresses is plain text to the reader."""
+    """The reader gets plain text of what a server compresses."""
     encoded: bytes = encode(b"many words")  # type: ignore[operator]
     server.answers = [sends(chunked(encoded[:5], encoded[5:], Content_Encoding=encoding))]
 

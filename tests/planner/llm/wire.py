@@ -1,4 +1,4 @@
-"""A server of bytes: what it answers to each request, and how it breaks off, is scripted to the byte."""
+"""A server of bytes, whose answers and breaks are scripted to the byte."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""Items of a knowledge graph, for tests."""
+"""Make items of a knowledge graph for tests."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,7 +28,7 @@ def source(
     hours: float = 0,
     day: int | None = None,
 ) -> Provenance:
-    """A source so many hours before noon, of a day of May; its origin is its step, unless told otherwise."""
+    """Return a source on a day in May, the given hours before noon; its origin is its step by default."""
     return Provenance(
         turn=turn,
         step=step,
@@ -66,5 +66,5 @@ def found(kind: str, name: str, links: tuple[tuple[str, str, str], ...] = (), /,
 
 
 def told(*findings: Finding, **said: Any) -> list[Item]:
-    """What findings of one source are in the graph."""
+    """Return what findings of one source are in the graph."""
     return [item for finding in findings for item in items_of(finding, source(**said))]

@@ -1,4 +1,4 @@
-"""The knowledge graph: what comes in stays, whatever the order, and disagreements are decided by the stated rule."""
+"""The knowledge graph keeps what it gets in any order, and decides disagreements by the stated rule."""
 
 from typing import Any
 
@@ -117,7 +117,7 @@ def test_the_rule_that_decides(facts: list[AttributeFact], value: Any, rule: Rul
     ],
 )
 def test_values_that_are_the_same(left: Any, right: Any) -> None:
-    """How a value is written does not make it another one."""
+    """Two spellings of a value are one value."""
     assert comparable(left) == comparable(right)
 
 
@@ -125,7 +125,7 @@ def test_values_that_are_the_same(left: Any, right: Any) -> None:
     ("left", "right"), [("12", "12 %"), (12345678901234567, 12345678901234568), ("1,2", "12"), (True, 1), ("a b", "ab")]
 )
 def test_values_that_are_not(left: Any, right: Any) -> None:
-    """What differs stays different."""
+    """Values that differ stay different."""
     assert comparable(left) != comparable(right)
 
 
@@ -147,7 +147,7 @@ def test_long_and_wordless_names_stay_apart() -> None:
 
 
 def test_an_entity_is_found_by_id_or_by_its_only_name() -> None:
-    """Where two things share a name, only the id tells them apart."""
+    """If two things share a name, only the id tells them apart."""
     known = graph(entity("Kyoto"), entity("Kyoto", "station"), entity("Osaka"))
 
     assert known.get_entity("city:kyoto") == known.entities["city:kyoto"]
@@ -157,7 +157,7 @@ def test_an_entity_is_found_by_id_or_by_its_only_name() -> None:
 
 
 def test_one_step_has_one_word_on_an_attribute() -> None:
-    """What a step says again takes the place of what it said; another step's word stands beside it."""
+    """A step that reports again replaces its own report; another step's report is kept beside it."""
     known = graph(entity(), fact(1, hours=1), fact(2), fact(3, step="b"))
 
     assert sorted(str(one.value) for one in known.beliefs["city:kyoto"]["population"].facts) == ["2", "3"]
@@ -175,7 +175,7 @@ def test_sources_of_one_attribute_are_bounded() -> None:
 
 
 def test_what_was_rolled_back_is_not_recalled() -> None:
-    """What only an undone turn said is gone; an entity that it was the last to mention stays for what others said."""
+    """What only an undone turn said is gone. An entity that others also mention stays with what they said."""
     mine = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1), turn="t1", hours=1)
     undone = told(found("city", "Kyoto", (("near", "city", "Osaka"),), size=2), turn="t2", step="b")
     known = graph(*mine, *undone, hypothesis("h1", turn="t2"))
@@ -189,7 +189,7 @@ def test_what_was_rolled_back_is_not_recalled() -> None:
 
 
 def test_facts_without_their_entity_say_nothing() -> None:
-    """What is left of a graph is whole: no fact and no relationship without its ends."""
+    """The rest of a graph is consistent: no fact and no relationship is without its ends."""
     items = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1))
 
     left = recalled([item for item in items if not (isinstance(item, Entity) and item.name == "Kyoto")])

@@ -1,4 +1,4 @@
-"""Learning: what tools and a language model say becomes knowledge, and a bad answer costs nothing but itself."""
+"""What tools and a language model say becomes knowledge, and a bad answer spoils nothing but itself."""
 
 import json
 from collections.abc import Callable

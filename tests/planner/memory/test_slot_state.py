@@ -1,4 +1,4 @@
-"""Settling: a message changes what it mentions, and the rest of the state stays."""
+"""A message changes the slots that it mentions, and the rest of the state stays."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ STATE = {"check_in": "2026-12-04", "check_out": "2026-12-06", "adults": 2, "ages
     ids=["nothing", "one", "list", "replaced", "kept", "forgotten", "both", "together"],
 )
 def test_a_message_changes_what_it_mentions(said: dict[str, Any], forget: list[str], changed: dict[str, Any]) -> None:
-    """None stands for a slot that is gone; all others are as they were."""
+    """None means that a slot is gone; all others are as they were."""
     after = merged(STATE, said, forget, SLOTS)
 
     expected = STATE | changed

@@ -1,4 +1,4 @@
-"""Slots: values as people and models write them, kept in one form, or refused with a sentence."""
+"""Slot values, as people and models write them, are kept in one form or refused with a sentence."""
 
 from typing import Any
 

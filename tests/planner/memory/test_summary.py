@@ -1,4 +1,4 @@
-"""Summing up: what a turn of a long conversation is told stays as long as it was."""
+"""The summary given to a turn of a long conversation does not grow."""
 
 from collections.abc import Callable
 

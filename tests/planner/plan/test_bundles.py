@@ -1,4 +1,4 @@
-"""Bundles: what one worker can run by itself waits for nothing that its steps would not have waited for."""
+"""What one worker runs by itself waits for nothing that its steps would not have waited for."""
 
 from itertools import pairwise
 
@@ -68,7 +68,7 @@ def test_a_bundle_has_never_more_to_do_than_lanes(plan: list[Node], most_lanes: 
 @given(plans())
 @settings(max_examples=200)
 def test_only_reads_of_one_queue_ride_together(plan: list[Node]) -> None:
-    """What has an effect, or a process of its own, is alone; what is inline goes with either queue."""
+    """A step with an effect or its own process is alone; an inline step goes with either queue."""
     nodes = {node.id: node for node in plan}
     for fragment in bundles(plan, LANES, STEPS):
         members = [nodes[step] for step in fragment.steps]

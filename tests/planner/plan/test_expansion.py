@@ -1,4 +1,4 @@
-"""Expansion: what becomes of a playbook's call in a plan."""
+"""A playbook's call in a plan is expanded into steps."""
 
 import json
 from collections.abc import Callable
@@ -62,7 +62,7 @@ steps:
 
 @pytest.fixture
 def books(tools: Registry) -> Playbooks:
-    """Two playbooks, one of which calls the other."""
+    """Return two playbooks, one of which calls the other."""
     read = {name: read_playbook(name, text) for name, text in (("trip", TRIP), ("outer", OUTER))}
     return Playbooks(read).for_agent("travel", tools)
 
@@ -103,7 +103,7 @@ def test_what_has_nothing_to_run_on_is_left_out(expansion: Expansion) -> None:
 
 
 def test_an_input_may_come_from_another_step(expansion: Expansion, tools: Registry) -> None:
-    """A reference stands where the input is used; a condition on it is one of the plan's, judged when it runs."""
+    """A reference is put where the input is used; a condition on it becomes one of the plan's, checked when it runs."""
     args = {"city": {"$from": "w.city"}, "nights": {"$from": "w.days[0].t_max_c"}}
     weather = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Rome"}}
 
@@ -200,7 +200,7 @@ def test_what_is_no_step_is_left_to_validation(expansion: Expansion, steps: Any)
 
 
 def test_a_planner_may_call_a_playbook(script: Script, llm: OpenAIModel, context: Context, books: Playbooks) -> None:
-    """It stands among the tools, in prompt and schema; the plan holds its steps, and the trace its version."""
+    """It is among the tools in prompt and schema. The plan has its steps, and the trace its version."""
     call = {"tool": "playbook.trip", "id": "t", "reason": None, "args": {"city": "Rome", "nights": None}, "needs": []}
     script.behaviours = [says(json.dumps({"thought": "t", "reply": None, "steps": [call]}))]
     told: list[WrittenStep] = []

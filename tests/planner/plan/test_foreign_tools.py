@@ -1,4 +1,4 @@
-"""Tools of MCP servers in plans: planned, judged and decoded like ours."""
+"""Tools of MCP servers are planned, judged and decoded like ours."""
 
 from typing import Any
 
@@ -72,7 +72,7 @@ PLACE_FOUND = {"$from": "f.place"}
     ],
 )
 def test_a_plan_is_judged_argument_by_argument(tools: Registry, args: dict[str, Any], expected: str | None) -> None:
-    """Where one refers to a result, the others are judged all the same."""
+    """If one argument refers to a result, the others are judged all the same."""
     if expected is None:
         validate(steps(**args), tools)
         return

@@ -1,4 +1,4 @@
-"""Reduction: fragments impose the DAG's own order, no more and no less."""
+"""Fragments impose the DAG's own order, no more and no less."""
 
 from collections.abc import Iterator, Mapping
 
@@ -93,7 +93,7 @@ def test_every_step_is_in_one_fragment_of_bounded_size(needs: dict[str, tuple[st
 
 @given(dags(), st.integers(1, 2))
 def test_a_lane_stays_on_one_queue(needs: dict[str, tuple[str, ...]], queues: int) -> None:
-    """What runs in one task wants the same queue."""
+    """Everything that runs in one task needs the same queue."""
     queue_of = {node.id: node.queue for node in nodes(needs, QUEUES[:queues])}
 
     def lanes(expression: Expression) -> Iterator[Lane]:
@@ -117,7 +117,7 @@ def test_a_diamond_is_one_fragment() -> None:
 
 
 def test_inline_steps_stay_out_of_groups() -> None:
-    """They never need a message of their own: whoever makes them ready runs them; in a lane they simply ride."""
+    """They need no message of their own: the process that makes them ready runs them; in a lane they ride along."""
     inline = Node("a", (), "tools.io", "sim.echo", inline=True)
     others = [Node("b", (), "tools.io", "sim.wait"), Node("c", ("a", "b"), "tools.io", "sim.wait")]
     follower = Node("b", ("a",), "tools.io", "sim.wait")
@@ -158,7 +158,7 @@ def test_a_needless_edge_changes_nothing() -> None:
 
 @given(dags())
 def test_expressions_survive_their_json(needs: dict[str, tuple[str, ...]]) -> None:
-    """What is stored in the ledger is what was compiled."""
+    """The ledger stores exactly what was compiled."""
     for fragment in fragments(nodes(needs, QUEUES), 16):
         assert load_expression(dump_expression(fragment.expression)) == fragment.expression
 

@@ -1,4 +1,4 @@
-"""Phases and assumptions: what is run now, what a wrong assumption undoes, what is refused."""
+"""Phases and assumptions decide what runs now, what a wrong assumption undoes, and what is refused."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_phases_must_fit_the_steps(change: dict[str, Any], path: str) -> None:
 @pytest.mark.parametrize("odd", [5, "x", {}, [[]], [{}], [{"id": [], "steps": 5}], [{"id": {}, "steps": [[], {}]}]])
 @pytest.mark.parametrize("place", ["phases", "assumptions", "current_phase"])
 def test_odd_phases_are_refused_and_break_nothing(place: str, odd: Any) -> None:
-    """Whatever stands where phases should, the answer is a list of faults."""
+    """Whatever is given in place of phases, the answer is a list of faults."""
     step = _step("a", phase="look", assumes=["x"])
     data = {"steps": [step, {"id": []}], place: odd}
 
@@ -206,7 +206,7 @@ KYOTO = (entity(), fact(2))
     ids=["name", "id", "same", "attribute", "entity", "text", "unresolved"],
 )
 def test_an_assumption_is_contradicted_by_what_is_believed(known: Any, assumed: dict[str, Any], wrong: bool) -> None:
-    """Where sources disagree and nothing decides, nothing is contradicted either."""
+    """If sources disagree and nothing decides between them, nothing is contradicted."""
     found = contradicted([Assumption(id="x", text="…", **assumed)], graph(*known))
 
     assert list(found) == (["x"] if wrong else [])

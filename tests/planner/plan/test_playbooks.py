@@ -1,4 +1,4 @@
-"""Playbooks: what may stand in one, what it looks like to a planner, and when one stands in for a plan."""
+"""Test what a playbook may contain, how a planner sees it, and when one replaces a plan."""
 
 from collections.abc import Callable
 from textwrap import dedent
@@ -98,7 +98,7 @@ def test_what_cannot_work_is_refused_when_it_is_read(fault: dict[str, Any], mess
 
 
 def test_a_file_is_named_after_its_playbook() -> None:
-    """Who looks for a playbook finds it under its name."""
+    """So a playbook is found by its name."""
     with pytest.raises(ValueError, match="name the file"):
         read_playbook(
             "other",
@@ -171,7 +171,7 @@ def test_a_playbook_is_offered_where_it_can_run(tools: Registry) -> None:
 def test_a_playbook_stands_in_where_its_inputs_are_known(
     tools: Registry, known: dict[str, Any], args: dict[str, Any] | None
 ) -> None:
-    """What is known fills it; what must be known and is not, or what its tools refuse, leaves it out."""
+    """Known values fill it. It is left out if a required one is missing, or if its tools refuse one."""
     found = stand_in(_playbooks(sky={}).for_agent("travel", tools), known, tools, PlanLimits())
 
     assert (found.plan.steps[0].args if found else None) == args
@@ -180,7 +180,7 @@ def test_a_playbook_stands_in_where_its_inputs_are_known(
 
 
 def test_nothing_with_an_effect_stands_in(tools: Registry) -> None:
-    """Nobody has understood the message, so that nothing is written; the next one that only reads is taken."""
+    """Nobody has understood the message, so nothing is written; the next playbook that only reads is used."""
     write = {"steps": [{"id": "w", "tool": "sim.write", "args": {"value": 1}}]}
     never = {"when": []}
     books = _playbooks(a=write, b=never, c={"action": "The third"}).for_agent("travel", tools)

@@ -1,4 +1,4 @@
-"""References: filled in before a call, typed before anything runs."""
+"""References are filled in before a call, and checked for their types before anything runs."""
 
 import tracemalloc
 from typing import Any
@@ -39,7 +39,7 @@ RESULTS = {"find": {"results": [{"name": "Inn", "stars": 3}, {"name": "Spa", "st
     ],
 )
 def test_references_are_replaced_by_what_they_point_to(value: Any, expected: Any) -> None:
-    """Wherever a reference stands, its value takes the place; the rest stays as it is."""
+    """A reference anywhere is replaced by its value; the rest stays as it is."""
     assert resolve(value, RESULTS) == expected
 
 
@@ -51,7 +51,7 @@ def test_references_are_replaced_by_what_they_point_to(value: Any, expected: Any
     ],
 )
 def test_a_reference_to_nothing_is_named(target: str) -> None:
-    """What cannot be found is an error that spells the reference out."""
+    """A missing target is an error that spells the reference out."""
     with pytest.raises(LookupError, match=target.replace("[", r"\[").replace("]", r"\]")):
         resolve({"$from": target}, RESULTS)
 

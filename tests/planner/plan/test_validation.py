@@ -1,4 +1,4 @@
-"""Validation: every fault is named, with its step."""
+"""Validation names every fault with its step."""
 
 from dataclasses import replace
 from typing import Any
@@ -67,7 +67,7 @@ def test_each_fault_is_named_with_its_step(tools: Registry, steps: Any, expected
 
 
 def test_a_fallback_asks_nobody(tools: Registry) -> None:
-    """What a person must approve cannot stand in for a failed call."""
+    """A call that a person must approve cannot replace a failed call."""
     asking = Registry({**tools.tools, "sim.wait": replace(tools.get("sim.wait"), requires_approval=True)})
     steps = [{**wait("a"), "fallbacks": [{"tool": "sim.wait", "args": {"ms": 1}}]}]
 

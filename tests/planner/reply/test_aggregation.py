@@ -1,4 +1,4 @@
-"""When the answer is made whole, and of what."""
+"""Test when an aggregated answer is made, and from what."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The assistant's reply templates: times by number, in the user's zone; what is settled, and what is left."""
+"""The assistant's templates number the times in the user's zone, and say what is settled and what is open."""
 
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +85,7 @@ def test_notifications_are_numbered(reply: Callable[..., str], listed: list[Any]
     ],
 )
 def test_what_was_settled_and_what_is_left(reply: Callable[..., str], left: list[Any], text: str) -> None:
-    """The rest is numbered anew, as it can be referred to next."""
+    """The rest is numbered again, in the way it can be referred to next."""
     still_open = {"notifications": left, "more": 0}
 
     assert (

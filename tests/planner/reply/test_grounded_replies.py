@@ -1,4 +1,4 @@
-"""What becomes of a reply that says what nothing holds."""
+"""A reply that claims what no result says is written again or replaced."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ WRONG = "The Inn is in Gion. It costs €85 a night. Shall I go on?"
 def test_a_sentence_with_an_invented_price_is_never_heard(
     script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
 ) -> None:
-    """What stands before it is heard; the reply is written anew once, told what was wrong, and counts."""
+    """The sentences before it are heard. The reply is written again once, with the reasons, and that one counts."""
     script.behaviours = [says(WRONG), says(RIGHT)]
     pieces: list[str] = []
 
@@ -79,7 +79,7 @@ def test_after_one_more_try_the_template_stands_in(
 def test_a_planners_answer_is_checked_where_the_agent_is_strict(
     script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
 ) -> None:
-    """An amount from memory is not said; where nothing can be found for it, the user is told so."""
+    """An amount from memory is not said. If nothing can be found for it, the user learns so."""
     script.behaviours = [says("It costs 95 EUR.")]
 
     composed = compose(outcome(reply="A night costs about €85."), llm)
@@ -100,7 +100,7 @@ def test_a_planners_answer_stands_where_the_agent_may_answer_by_itself(
 
 
 def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
-    """What a template says without a source is left out, and the reply says that it is not whole."""
+    """A template's text without a source is left out, and the reply says that it is incomplete."""
     guest = {"value": {"guest_name": "Dana Levi", "phone": "054-1234567", "room": "Deluxe"}}
     echo = StepOutcome(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
 
@@ -113,7 +113,7 @@ def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[...
 
 
 def test_an_old_price_is_marked(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
-    """A price that an earlier turn found more than ten minutes ago is told with its time."""
+    """A price that an earlier turn found more than ten minutes ago is given with its time."""
     old = RecalledResult(tool="travel.search_hotels", args={}, result=HOTELS.result, turn="t1", step="h", age_s=1_200)
     now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""The hotel agent's reply templates: each says what there is to say, and leaves the prices to the table."""
+"""Each of the hotel agent's templates says what is to be said, and leaves prices to the table."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -161,7 +161,7 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
 def test_a_template_says_what_matters(
     hint: str, results: dict[str, Any], slots: dict[str, Any], said: list[str]
 ) -> None:
-    """The dates, the guests, what to choose from, and what stands in the way."""
+    """It says the dates, the guests, the choices, and what is in the way."""
     text = reply(hint, results, slots)
 
     assert [words for words in said if words not in text] == []

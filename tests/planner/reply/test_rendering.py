@@ -1,4 +1,4 @@
-"""How replies look on each channel."""
+"""Replies are rendered for each channel."""
 
 from typing import Any, get_args
 

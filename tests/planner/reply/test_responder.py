@@ -1,4 +1,4 @@
-"""Who writes the reply, and what is in it."""
+"""Test who writes the reply, and what is in it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -103,7 +103,7 @@ def test_who_writes_the_reply(
 def test_the_results_template_stands_in(
     script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome], behaviour: Any
 ) -> None:
-    """Where the language model is out, or leaves nothing that can be sent, the reply comes from the template."""
+    """If the language model is down, or writes nothing that can be sent, the reply comes from the template."""
     script.behaviours = [behaviour]
 
     composed = compose(outcome(WEATHER), llm)
@@ -136,7 +136,7 @@ def test_what_a_tool_returned_stays_data(script: Script, llm: OpenAIModel, outco
 
 
 def test_a_question_lists_fields_and_choices(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
-    """What only the user can say is asked in one sentence, and given to programs as fields and choices."""
+    """A question that only the user can answer is one sentence, and for programs it has fields and choices."""
     composed = compose(outcome(HOTELS, ASKS), llm)
 
     question = composed.reply.question

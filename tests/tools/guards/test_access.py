@@ -1,4 +1,4 @@
-"""Access: whom a tool may act for."""
+"""Test which users a tool may act for."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The circuit breaker on a real Valkey: what opens a circuit, what closes it, and who may try."""
+"""On a real Valkey, test what opens and closes a circuit, and who may try."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("redis_url")
 
 
 class Service:
-    """An outside service that fails as told; `calls` counts who reached it."""
+    """An outside service that fails by script; `calls` counts the calls that reached it."""
 
     def __init__(self) -> None:
         self.failure: BaseException | None = Unavailable("it is down", code="UPSTREAM_5XX")
@@ -47,7 +47,7 @@ def tool(service: Service) -> Tool:
 
 @pytest.fixture
 def short_pause(monkeypatch: pytest.MonkeyPatch) -> float:
-    """How long a circuit stays open here."""
+    """Shorten the time that a circuit stays open."""
     monkeypatch.setenv("TURNLOOM_BREAKER_PAUSE_S", "0.2")
     settings.cache_clear()
     return 0.2
@@ -119,7 +119,7 @@ def test_what_is_its_failure_opens_the_circuit(tool: Tool, service: Service, fai
 
 
 def test_a_service_that_does_not_answer_in_time_has_failed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it had a second at least: shorter deadlines are the caller's."""
+    """This counts if it had a second at least; shorter deadlines are the caller's."""
     monkeypatch.setattr("tools.guards.breaker._PATIENCE_S", 0.0)
     service.failure = TimeoutError()
     tool = made(service, integration="weather")
@@ -184,7 +184,7 @@ def test_a_trial_that_nobody_hears_of_again_does_not_block_the_service(
 
 
 def lost_afterwards() -> Any:
-    """Ask as ever; what is told afterwards is lost, as with the process that would have told it."""
+    """Ask as usual, but lose what is reported afterwards, as if the process had died."""
     real = breaker._script
     return lambda said, *rest: real(said, *rest) if said == "ask" else ("noted", 0)
 
@@ -217,7 +217,7 @@ def test_each_account_has_its_circuit(service: Service, tool: Tool) -> None:
 
 
 def test_the_arguments_can_say_which_service_it_is(service: Service) -> None:
-    """Where they say that it is none, nothing is counted."""
+    """If they name no service, nothing is counted."""
     tool = made(service, integration=lambda question, _: "weather" if question.about == "rain" else None)
     for _ in range(6):
         ask(tool, "stars")
@@ -251,7 +251,7 @@ def test_a_hundred_calls_from_four_processes_reach_a_dead_service_a_handful_of_t
 
 
 def test_before_the_first_answer_few_calls_are_under_way_after_it_any_number() -> None:
-    """Who waits for the first answer goes on with it; one that was killed holds its place for its time only."""
+    """Calls that wait for the first answer go on with it; a killed one holds its place only for its time."""
     inside, most, gate, first = set[int](), [], threading.Event(), threading.Event()
 
     def slowly(question: Question, context: ToolContext) -> Answer:

@@ -1,4 +1,4 @@
-"""The shared cache on a real Valkey: who fetches, who waits, and what holds for how long."""
+"""On a real Valkey, test who fetches a value, who waits, and how long a value holds."""
 
 import threading
 import time
@@ -53,7 +53,7 @@ def tool(service: Service) -> Tool:
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """The threads that have been told to wait."""
+    """Return the threads that have to wait."""
     told = set()
 
     def run(name: str, keys: Any, args: Any) -> Any:

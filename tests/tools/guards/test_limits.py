@@ -1,4 +1,4 @@
-"""Rates on a real Valkey: who may call, who waits, and until when."""
+"""On a real Valkey, test who may call, who waits, and until when."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def wait_s(tool: Tool, **changes: object) -> float:
 
 
 def test_a_user_may_call_so_often(tool: Tool) -> None:
-    """The next call is told when; another user, and another tenant's user of the same name, may call."""
+    """The error says when the next call may be made. Another user, or a namesake in another tenant, may call."""
     before = [refused(tool, **NOA) for _ in range(2)]
 
     error = refused(tool, **NOA)
@@ -78,14 +78,14 @@ def test_who_must_wait_for_its_user_takes_nothing_from_the_tenant() -> None:
 
 
 def test_those_who_wait_get_their_time_one_after_another(tool: Tool) -> None:
-    """So nobody comes in vain: in no minute are there more than two."""
+    """So nobody comes too early: in no minute are there more than two."""
     waits = [wait_s(tool, longest_wait_s=600.0, **NOA) for _ in range(8)]
 
     assert waits == [0, 0, 60, 60, 120, 120, 180, 180]
 
 
 def test_who_comes_at_its_time_finds_its_place_kept() -> None:
-    """A step counts once, however often it is tried; and who comes anew waits behind those who wait."""
+    """A step counts once, however often it is tried, and a new call waits behind those that wait."""
     tool, step = made(answer, per_user="1/second"), {"turn_id": new_id(), "step_id": "a"}
     wait_s(tool, **NOA)
     first = refused(tool, **NOA, **step)
@@ -101,7 +101,7 @@ def test_who_comes_at_its_time_finds_its_place_kept() -> None:
 
 
 def test_who_cannot_wait_so_long_takes_no_place(tool: Tool) -> None:
-    """Its turn would have ended before: it is told the time, and those after it have it."""
+    """Its turn would have ended before. It learns the time, and those after it get the place."""
     waits = [wait_s(tool, longest_wait_s=30.0, **NOA) for _ in range(5)]
 
     assert waits == [0, 0, 60, 60, 60]

@@ -1,4 +1,4 @@
-"""Which addresses may be called where somebody else names the URL, in whatever notation."""
+"""Test which addresses may be called when somebody else names the URL, in any notation."""
 
 import socket
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def test_any_other_address_may_not(address: str) -> None:
 
 @pytest.mark.parametrize("host", ODD)
 def test_no_notation_gets_around_it(host: str) -> None:
-    """What counts is the address that the resolver makes of it."""
+    """The address that the resolver makes of it counts."""
     with pytest.raises(PolicyDenied):
         reachable(host, 80)
 

@@ -1,4 +1,4 @@
-"""The client for URLs that somebody else names connects to what was checked, and to nothing else."""
+"""The client for URLs that somebody else names connects only to addresses that were checked."""
 
 import socket
 import ssl
@@ -61,7 +61,7 @@ def test_the_other_side_sees_the_name(server: HTTPServer, monkeypatch: pytest.Mo
 
 
 def test_what_was_checked_is_what_is_connected_to(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that stands for something else a moment later is not asked again; the next request is checked anew."""
+    """If a name points elsewhere a moment later, it is not resolved again; the next request is checked again."""
     server.expect_request("/").respond_with_data("here")
     asked = resolving(monkeypatch, ["127.0.0.1"], ["127.0.0.2"])
     url = f"http://rebound.example:{server.port}/"
@@ -141,7 +141,7 @@ def test_no_proxy_is_asked(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_certificate_must_be_for_the_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """TLS is told the name, not the address, and one that nobody vouches for ends it."""
+    """TLS checks the name, not the address, and a certificate that nobody vouches for ends the connection."""
     named: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate(tmp_path, "secure.example"))

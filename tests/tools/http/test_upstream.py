@@ -1,4 +1,4 @@
-"""The client for outside services, against a local server that answers in every way a service can."""
+"""The client for outside services meets a local server that answers in every way a service can."""
 
 import gzip
 import json
@@ -63,7 +63,7 @@ def test_json_comes_back_as_it_was_meant(server: HTTPServer, make_context: Make)
 def test_each_status_has_its_error(
     server: HTTPServer, make_context: Make, status: int, kind: type[Exception], code: str
 ) -> None:
-    """What may get better is Unavailable, what will not is refused, and one request is made either way."""
+    """Errors that may pass are Unavailable, others are refused, and one request is made either way."""
     server.expect_request("/").respond_with_json({"reason": "because"}, status=status, headers={"Location": "/x"})
 
     with pytest.raises(kind) as caught:
@@ -106,7 +106,7 @@ def test_the_service_names_a_date_to_come_back_at(server: HTTPServer, make_conte
 
 
 def test_a_slow_service_is_left_at_the_deadline(server: HTTPServer, make_context: Make) -> None:
-    """Where no byte comes, the wait ends with the call's time."""
+    """If no byte comes, the wait ends with the call's time."""
     ended = threading.Event()
 
     def wait(_: Received) -> Response:
@@ -164,7 +164,7 @@ def test_nothing_is_sent_after_the_deadline(server: HTTPServer, make_context: Ma
     ids=["cut", "packed badly", "packed and cut", "not JSON", "not HTTP", "nothing"],
 )
 def test_a_broken_answer_may_be_asked_for_again(data: bytes, make_context: Make) -> None:
-    """What is no whole answer is a failure of the service."""
+    """An incomplete answer is a failure of the service."""
     with answering_once(data) as url, pytest.raises(Unavailable) as caught:
         get_json(url, None, make_context())
 
@@ -182,7 +182,7 @@ def test_another_shape_is_named(server: HTTPServer, make_context: Make) -> None:
 
 
 def test_a_service_that_is_not_there_may_come_back(make_context: Make) -> None:
-    """A refused connection is a failure of the service, and no more than the host is told of it."""
+    """A refused connection is a failure of the service, and the error shows only the host."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -237,7 +237,7 @@ def test_a_redirect_is_an_answer(server: HTTPServer, make_context: Make) -> None
 
 
 def test_no_cookie_is_kept(server: HTTPServer, make_context: Make) -> None:
-    """What a service sets for one tenant's call is not sent with another's."""
+    """A cookie that a service sets for one tenant's call is not sent with another's."""
     server.expect_request("/").respond_with_json({}, headers={"Set-Cookie": "who=tenant-1"})
 
     for _ in range(2):

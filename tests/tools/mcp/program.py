@@ -1,4 +1,4 @@
-"""An MCP server by hand, over standard input and output: quick to start, and as bad as its tools are told to be.
+"""A hand-written MCP server over standard input and output: it starts quickly, and misbehaves as its tools say.
 
 In: the path of a file with its tools, read for every list, and of a file that gets a line per call.
 """

@@ -1,4 +1,4 @@
-"""Servers for tests: the program beside this file, and what it is told to offer."""
+"""Run MCP servers for tests: the program beside this file, and the tools that it shall offer."""
 
 import json
 import sys

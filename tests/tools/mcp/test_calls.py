@@ -1,4 +1,4 @@
-"""Calls of MCP servers that behave, and of those that do not."""
+"""Call MCP servers that behave, and some that do not."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ Call = Callable[..., Envelope]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A server that can be told to do anything."""
+    """A server that a test can make do anything."""
     names = "echo die hang fail refuse break huge junk malformed ask structured pid"
     return Program(tmp_path, *names.split())
 
@@ -63,7 +63,7 @@ def test_a_result_without_a_schema_is_text_and_the_data_in_it(program: Program, 
 
 
 def test_a_structured_result_is_compared_with_its_schema(program: Program, call: Call) -> None:
-    """What does not fit is no result."""
+    """A result that does not fit is refused."""
     schema = {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}
     program.offer([{"name": "structured", "inputSchema": {"type": "object"}, "outputSchema": schema}])
     tool = program.tool("structured")
@@ -155,7 +155,7 @@ def test_a_server_that_hangs_is_started_again(program: Program, call: Call, monk
 
 
 def test_calls_at_once_share_a_connection(program: Program, call: Call) -> None:
-    """One program is started, whoever is first."""
+    """One program is started, whichever call is first."""
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: call(program.tool("pid")).data, range(16)))
 
@@ -192,7 +192,7 @@ def test_a_server_may_ask_us_for_nothing(program: Program, call: Call) -> None:
 def test_a_tool_that_was_changed_is_not_called(
     program: Program, call: Call, change: dict[str, object], expected: str
 ) -> None:
-    """Until it is imported again. What the language model is told stays what was imported."""
+    """This lasts until it is imported again. The language model still gets what was imported."""
     tool = program.tool("echo", "write")
     call(tool)
     program.log.write_text("")

@@ -1,4 +1,4 @@
-"""Servers over HTTP: one that is written with the library, and one that answers as it likes."""
+"""Use servers over HTTP: one written with the library, and one that answers as a test likes."""
 
 import json
 import socket
@@ -51,7 +51,7 @@ def adding() -> Iterator[str]:
 
 @pytest.fixture
 def answering(httpserver: HTTPServer) -> Callable[[Answers], McpServer]:
-    """Make a server that shakes hands and lists `echo`, and answers calls as it is told."""
+    """Make a server that shakes hands, lists `echo` and answers calls as a test wants."""
 
     def make(answer: Answers, **terms: Any) -> McpServer:
         def respond(request: Request) -> Response:

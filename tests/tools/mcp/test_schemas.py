@@ -1,4 +1,4 @@
-"""Foreign schemas, translated or refused."""
+"""Foreign schemas are translated or refused."""
 
 import json
 from typing import Any
@@ -85,7 +85,7 @@ def test_who_says_nothing_of_its_arguments_leaves_them_open(foreign: Any, ours: 
 
 
 def test_references_are_written_out() -> None:
-    """Those of each draft, with what stands beside them; one that leads back to itself leaves the rest open."""
+    """References of each draft are written out with what is beside them; a cyclic one leaves the rest open."""
     found = translate(
         {
             "type": "object",

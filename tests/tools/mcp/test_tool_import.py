@@ -1,4 +1,4 @@
-"""What becomes of the tools that a server says it has."""
+"""Tools that a server offers are imported or refused."""
 
 import json
 import os
@@ -160,7 +160,7 @@ def test_the_file_says_how_a_tool_is_guarded() -> None:
 
 
 def test_only_what_the_file_lists_may_be_called() -> None:
-    """Where it lists anything."""
+    """This applies if the file lists anything."""
     server = McpServer(url="http://unasked", tools={"look": ToolTerms()})
 
     assert [verdict.tool is not None for verdict in judge("far", server, named("look", "drop"))] == [True, False]
@@ -189,7 +189,7 @@ def _cases() -> list[Any]:
 
 @with_cases
 def test_outside_definitions_are_imported_or_refused_with_a_reason() -> None:
-    """Whatever the format: only a definition that does not describe its arguments has no translation."""
+    """In any format, only a definition that does not describe its arguments has no translation."""
     verdicts = [verdict for listed in _cases() for verdict in judge("far", McpServer(url="http://unasked"), listed)]
 
     reasons = {verdict.refused for verdict in verdicts if verdict.tool is None}
@@ -199,7 +199,7 @@ def test_outside_definitions_are_imported_or_refused_with_a_reason() -> None:
 
 @with_cases
 def test_outside_schemas_mean_what_their_editors_say() -> None:
-    """Where the cases say what a schema is in proper words, the translation is that."""
+    """If the cases give a schema's meaning in proper words, the translation has that meaning."""
     lines = (json.loads(line) for line in (Path(CASES or "") / "foreign_tool_schemas.jsonl").read_text().splitlines())
     for line in lines:
         if line["canonical"]:

@@ -1,4 +1,4 @@
-"""A local server that speaks as Open-Meteo, Wikipedia and Overpass do, and fails as they do."""
+"""A local server that speaks like Open-Meteo, Wikipedia and Overpass, and fails like them."""
 
 import json
 import re

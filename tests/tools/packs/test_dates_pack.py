@@ -84,7 +84,7 @@ def clock() -> Iterator[time_machine.Traveller]:
     ],
 )
 def test_a_phrase_names_a_stay(hint: str, check_in: str, check_out: str, call: Call, clock: object) -> None:
-    """What people say on a Wednesday, and what they mean."""
+    """The table has what people say on a Wednesday, and what they mean."""
     envelope = call("dates.resolve_hint", {"hint": hint, "timezone": "Asia/Jerusalem"})
 
     assert envelope.ok, envelope

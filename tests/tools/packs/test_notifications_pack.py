@@ -1,4 +1,4 @@
-"""Settling a notification when something goes wrong on the way, and what the tools declare."""
+"""Settling a notification survives failures on the way, and the tools declare what they do."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -33,7 +33,7 @@ def settled_as(told: UUID, resolution: str) -> dict[str, str]:
 
 
 def test_a_lost_call_that_took_effect_is_found(told: UUID, noa: ToolContext) -> None:
-    """Who was killed between the commit and the record has settled it: the result is the call's."""
+    """The process that was killed between the commit and the record has settled it: the result is the call's."""
     made = run(RESOLVE, settled_as(told, "paid"), noa)
 
     assert reconcile(RESOLVE, settled_as(told, "paid"), noa) == made

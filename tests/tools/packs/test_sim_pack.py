@@ -60,7 +60,7 @@ def test_wait_ends_at_its_deadline(call: Call) -> None:
 
 @pytest.mark.parametrize("value", [None, "x", {"a": [1, 2]}], ids=str)
 def test_echo_returns_its_value(value: Any, call: Call) -> None:
-    """What goes in comes out."""
+    """The result is the value that was given."""
     assert call("sim.echo", {"value": value}).data == {"value": value}
 
 
@@ -199,7 +199,7 @@ def test_the_log_names_turn_step_attempt_and_time(call: Call, sim_log_file: Path
 
 
 def test_a_failing_call_logs_its_start_only(call: Call, sim_log_file: Path) -> None:
-    """What failed had no effect."""
+    """A failed call has no effect."""
     call("sim.fail", {"code": "NOT_FOUND"})
     call("sim.wait", {"ms": 1000}, time_s=0.01)
 

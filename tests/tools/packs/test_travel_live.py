@@ -187,7 +187,7 @@ def test_figures_that_are_missing_are_missing(providers: Providers, call: Call) 
 
 
 def test_a_trip_is_made_of_live_parts(providers: Providers, call: Call) -> None:
-    """What the providers leave open is left out of the stay, and the source is noted."""
+    """Parts that the providers leave open are left out of the stay, and the source is noted."""
     parts = {name.rsplit("_", 1)[1]: call(name, args).data for name, args in CALLS.items()}
 
     trip = call("travel.format_itinerary", {"city": "Kyoto", "days": 2, **parts}).data
@@ -234,7 +234,7 @@ def test_a_failing_map_is_a_failing_call(
 
 
 def test_the_first_match_is_the_place(providers: Providers, call: Call) -> None:
-    """Where no country is named; a smaller place whose country or region nobody has written down is not meant."""
+    """This holds if no country is named. Places in a country or region without a name are not considered."""
     providers.places = [PARIS, {"name": "Paris", "latitude": 1, "longitude": 1}]
 
     call("travel.lookup_weather", {"city": "Paris"})

@@ -1,4 +1,4 @@
-"""Beat: an application that only sends."""
+"""Beat's application only sends."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The canvases that are built hold only constructs that are sound in Celery 5.7."""
+"""The canvases that we build contain only constructs that are sound in Celery 5.7."""
 
 from itertools import pairwise
 from typing import Any

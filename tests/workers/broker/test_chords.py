@@ -1,4 +1,4 @@
-"""Chords: whatever a canvas looks like, Celery's own machinery carries it out with our counting."""
+"""Celery's own machinery carries out any canvas with our counting of chords."""
 
 import json
 import random

@@ -25,9 +25,7 @@ FOLLOWS: list[dict[str, Any]] = [
 
 
 def taken(queue: str) -> dict[str, Any]:
-    """Take a message out of a queue and open its body. Left out is what is made anew for every message, and what Celery
-    says twice.
-    """
+    """Take a message out of a queue and open its body, without what is new in every message and what Celery repeats."""
     raw = redis().rpop(queue)
     assert isinstance(raw, bytes)
     message = json.loads(raw)
@@ -60,7 +58,7 @@ def test_messages_come_out_in_the_order_in_which_they_went_in() -> None:
 
 
 def test_what_is_no_message_ends_no_worker(redis_url: str) -> None:
-    """It is logged and passed over, or handed to who decides about it, and takes nobody's place."""
+    """It is logged and skipped, or passed to what decides about it, and takes no place."""
     heard: list[Any] = []
     refused: list[Any] = []
     way = {"exchange": "", "routing_key": "plan"}

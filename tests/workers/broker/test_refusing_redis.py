@@ -1,4 +1,4 @@
-"""A Redis that answers with errors: out of disk, out of memory, a replica since a failover, loading."""
+"""Redis answers with errors: out of disk, out of memory, a replica since a failover, loading."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -93,7 +93,7 @@ def broker(server: tuple[EmbeddedServer, Path], monkeypatch: pytest.MonkeyPatch)
 def test_a_server_that_refuses_is_a_broker_that_is_out(
     code: str, server: tuple[EmbeddedServer, Path], broker: Connection
 ) -> None:
-    """A worker that waits for messages is told of a lost connection, and goes on when the server serves again."""
+    """A worker that waits for messages sees a lost connection, and goes on when the server serves again."""
     queue = broker.SimpleQueue("q")
     queue.put("before")
     queue.get(timeout=5).ack()

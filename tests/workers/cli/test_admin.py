@@ -1,4 +1,4 @@
-"""Tenants, keys and migrations on the command line."""
+"""Tenants, keys and migrations are managed on the command line."""
 
 import json
 
@@ -16,7 +16,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_key_opens_what_its_tenant_has(database):
-    """A created key stands for its tenant with its scopes, until it is revoked."""
+    """A created key gives its scopes in its tenant until it is revoked."""
     tenant = json.loads(run("tenant", "create", "acme", "--json").stdout)
     key = json.loads(run("key", "create", "--tenant", "acme", "--scopes", "turns:read,turns:write", "--json").stdout)
     with transaction() as db:

@@ -1,4 +1,4 @@
-"""`turnloom audit verify` says whether anybody has touched the log."""
+"""`turnloom audit verify` reports whether anybody has changed the log."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The doctor sees what is wrong, and names the remedy."""
+"""The doctor finds what is wrong, and names the remedy."""
 
 import json
 import traceback

@@ -1,4 +1,4 @@
-"""The doctor sees what is wrong with the parts of a process, and which processes are missing."""
+"""The doctor finds what is wrong with the parts of a process, and which processes are missing."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Documents on the command line."""
+"""Documents are managed on the command line."""
 
 import json
 from pathlib import Path

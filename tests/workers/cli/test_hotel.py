@@ -1,4 +1,4 @@
-"""Hotels on the command line."""
+"""Hotels are managed on the command line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a command prints is its answer, and nothing else."""
+"""A command prints its answer and nothing else."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_warnings_go_beside_the_answer(time: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_wrong_settings_do_not_keep_the_doctor_from_telling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logging goes by settings too, and the doctor says what is wrong with them."""
+    """Logging depends on settings too, and the doctor reports what is wrong with them."""
     monkeypatch.setitem(COMMANDS, "noisy", f"{__name__}:noisy")
     monkeypatch.setenv("TURNLOOM_LOG_LEVEL", "LOUD")
     settings.cache_clear()

@@ -1,4 +1,4 @@
-"""`turnloom mcp`: what an operator imports, reads and checks."""
+"""An operator imports, reads and checks tools with `turnloom mcp`."""
 
 import json
 from pathlib import Path

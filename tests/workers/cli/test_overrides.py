@@ -1,4 +1,4 @@
-"""`turnloom prompts` and `turnloom agents`: a tenant's own texts on the command line."""
+"""`turnloom prompts` and `turnloom agents` manage a tenant's own texts."""
 
 import json
 from pathlib import Path

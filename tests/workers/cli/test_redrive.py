@@ -1,4 +1,4 @@
-"""Dead letters on the command line: they are listed, and an operator's decision is recorded once, and audited."""
+"""Dead letters are listed on the command line, and an operator's decision is recorded once and audited."""
 
 import json
 import os
@@ -117,7 +117,7 @@ def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: st
 def test_the_audit_log_says_who_decided(
     options: tuple[str, ...], known: bool, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever runs the command, also in a container that does not know its user; or whom they name."""
+    """It names the user who runs the command, also in a container without that user, or the one given."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     if known:

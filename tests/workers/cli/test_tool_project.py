@@ -51,7 +51,7 @@ def test_a_new_pack_is_installed_and_passes_its_test(tmp_path: Path) -> None:
 
 @needs_a_builder
 def test_pip_installs_a_new_pack(tmp_path: Path) -> None:
-    """What stands in its pyproject.toml builds."""
+    """The pyproject.toml in it builds."""
     new("words", tmp_path)
     site = tmp_path / "site"
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--target", str(site))

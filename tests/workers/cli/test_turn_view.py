@@ -1,4 +1,4 @@
-"""A turn on a terminal."""
+"""A turn is shown on a terminal."""
 
 from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Usage and budgets on the command line."""
+"""Usage and budgets are shown and set on the command line."""
 
 import json
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Users, their accounts, and the keys of these on the command line."""
+"""Users, their accounts and the keys of their secrets are managed on the command line."""
 
 import json
 from pathlib import Path
@@ -142,7 +142,7 @@ def test_keys_are_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_the_demo_directory_leaves_those_who_are_there() -> None:
-    """It comes with every start of the embedded stack: whoever is there stays as they are, the others are added."""
+    """It comes with every start of the embedded stack: existing people stay as they are, the others are added."""
     seen = []
     for _ in range(2):
         with transaction() as db:

@@ -1,4 +1,4 @@
-"""Mistakes in settings end in one sentence that names the variable or the file: no traceback, no value, no silence."""
+"""A mistake in the settings ends in one sentence that names the variable or the file, without traceback or value."""
 
 import os
 import shutil

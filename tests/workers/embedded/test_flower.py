@@ -1,4 +1,4 @@
-"""Flower, as a process of the embedded stack."""
+"""Flower runs as a process of the embedded stack."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit

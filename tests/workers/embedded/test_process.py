@@ -1,4 +1,4 @@
-"""A program that is kept alive."""
+"""A program is kept alive."""
 
 import os
 import signal

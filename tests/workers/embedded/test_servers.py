@@ -1,4 +1,4 @@
-"""Postgres and Valkey as children."""
+"""Postgres and Valkey run as child processes."""
 
 import os
 import stat
@@ -72,7 +72,7 @@ def test_data_survives_kill_9(tmp_path):
 
 
 def test_second_stack_in_the_same_directory_is_refused(tmp_path):
-    """One directory, one stack; the second is told who holds it and what to do."""
+    """A directory has one stack. The second one learns who holds it and what to do."""
     first = Home(tmp_path)
 
     with pytest.raises(Conflict, match=r"another stack \(process \d+\) runs in .*; stop it, or choose another"):

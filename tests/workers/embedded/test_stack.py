@@ -1,4 +1,4 @@
-"""The whole service in one command."""
+"""One command starts and stops the whole service."""
 
 import os
 import signal

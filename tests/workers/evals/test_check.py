@@ -1,4 +1,4 @@
-"""Golden conversations: read from files, and checked against turns by facts."""
+"""Golden conversations are read from files, and checked against turns by facts."""
 
 from datetime import date
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""However the call of a tool with an effect ends: what may have happened has not failed, and happens once."""
+"""However a call with an effect ends, what may have happened does not count as failed, and happens once."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -150,7 +150,7 @@ class Backend:
 
 
 def run(turn_id: UUID, generation: int = 1) -> tuple[str, str | None]:
-    """Run the write as a worker would; return how it stands, and its error's code."""
+    """Run the write as a worker would, and return its status and its error's code."""
     with statement() as db:
         claimed = steps.claim(db, turn_id, [["w"]], generation, HOLDER)
     assert claimed.turn is not None

@@ -1,4 +1,4 @@
-"""How the end of a call becomes the end of its step."""
+"""The end of a call becomes the end of its step."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Parking: a worker lets go of a call that must wait, and another one makes it when it may be made."""
+"""A worker lets go of a call that must wait, and another worker makes it when it may be made."""
 
 from collections.abc import Callable
 from dataclasses import replace

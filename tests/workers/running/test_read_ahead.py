@@ -1,4 +1,4 @@
-"""Running ahead: what waits begins with the last success it waited for, and times follow the ledger's."""
+"""A step that runs ahead begins with the last success that it waited for, and its times follow the ledger's."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,7 +56,7 @@ def test_what_a_step_is_given_is_a_copy() -> None:
 
 
 def test_what_is_given_back_waits_no_longer() -> None:
-    """It begins with nobody's success any more."""
+    """It no longer begins with another step's success."""
     ahead = Ahead()
     ahead.add(replace(STEP, waits=["a"]))
 

@@ -1,4 +1,4 @@
-"""The same call with an effect is made once in a turn, however it is spelled and whoever is lost on the way."""
+"""The same call with an effect is made once in a turn, however it is written and whichever worker is lost."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def write(name: str, value: Any = 7, *needs: str, **fields: Any) -> dict[str, An
 
 
 def run(turn_id: UUID, name: str, generation: int = 1) -> tuple[str, str | None]:
-    """Run a step as a worker would; return how it stands, and its error's code."""
+    """Run a step as a worker would, and return its status and its error's code."""
     with statement() as db:
         claimed = steps.claim(db, turn_id, [[name]], generation, HOLDER)
     assert claimed.turn is not None

@@ -1,4 +1,4 @@
-"""Remembering: a call that was made in the conversation is not made again while its result holds."""
+"""A call that was made in the conversation is not made again while its result is valid."""
 
 import time
 from dataclasses import replace
@@ -109,7 +109,7 @@ def test_the_same_call_is_made_once(world: _World) -> None:
 
 
 def test_what_others_change_is_called_again_and_remembered(world: _World) -> None:
-    """The planner is told what the user has seen last; the call itself never hides what came since."""
+    """The planner gets what the user saw last; the call itself never hides what came since."""
     tool = replace(TOOL, always_made=True)
     world.call(ROME, tool)
     newer = world.call(ROME, tool, Envelope(ok=True, data={"weather": "rain"}))
@@ -132,7 +132,7 @@ def test_what_others_change_is_called_again_and_remembered(world: _World) -> Non
     ids=["arguments", "more", "person", "conversation"],
 )
 def test_another_call_is_made(world: _World, args: dict[str, Any], context: dict[str, Any]) -> None:
-    """What one person was told in one conversation is nobody else's."""
+    """What one person learned in one conversation is for nobody else."""
     world.call(ROME)
 
     assert world.call(args, **context).cache is None

@@ -1,4 +1,4 @@
-"""Guards as a worker asks them: what a step comes to where its call may not be made, or not now."""
+"""A worker asks the guards, and ends a step whose call may not be made, or not now."""
 
 from contextlib import suppress
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The executor with reads that nobody has claimed: short ones never are, and longer ones while they run."""
+"""The executor runs short reads without a claim, and claims longer ones while they run."""
 
 import threading
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def claim(turn_id: UUID, name: str) -> None:
 
 
 def commits(turn_id: UUID) -> int:
-    """Count the commits that told of something."""
+    """Count the commits that announced something."""
     with statement() as db:
         found = db.execute("SELECT count(*) FROM turn_events WHERE turn_id = %s", (turn_id,)).fetchone()
     assert found is not None

@@ -1,4 +1,4 @@
-"""A planner whose language model writes what a test says, and that runs reads meanwhile."""
+"""A planner whose language model writes what a test says, while the planner runs reads."""
 
 import threading
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What a worker spends on a turn is in its account, whether its work is recorded or not."""
+"""A worker's spending on a turn is in the turn's account, whether its work is recorded or not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Knowing: what a planner learns is recorded once, under its fence, and told to the next call."""
+"""What a planner learns is recorded once under its fence, and given to the next call."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -125,7 +125,7 @@ def test_a_planner_that_lost_its_turn_is_told_nothing(script: Script, llm: OpenA
 
 
 def test_a_later_turn_of_the_conversation_knows(script: Script, llm: OpenAIModel) -> None:
-    """The first plan of a turn is told what earlier turns found out, without a call."""
+    """The first plan of a turn gets what earlier turns found out, without a call."""
     script.behaviours = [says(NOTHING)]
     first = _claimed()
     know(first, _context(DONE), llm)

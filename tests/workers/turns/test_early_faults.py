@@ -1,4 +1,4 @@
-"""Reads in the planner's threads where something comes between: the fence of their turn guards them."""
+"""Reads in the planner's threads are interrupted: their turn's fence guards them."""
 
 import threading
 from typing import Any
@@ -152,7 +152,7 @@ def end_who_wait_for_locks() -> int:
 
 
 def test_an_answer_that_was_lost_is_given_again(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was recorded before its answer was lost is recorded once, and told once."""
+    """What was recorded before its answer was lost is recorded once and announced once."""
     real = plans.keep_begun
 
     def lose_the_answer(db: psycopg.Connection, *arguments: Any) -> None:

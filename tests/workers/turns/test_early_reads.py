@@ -1,4 +1,4 @@
-"""Reads in the planner's threads: they enter the ledger with their plan, each in the state that it is in."""
+"""Reads in the planner's threads enter the ledger with their plan, each in its current state."""
 
 from datetime import timedelta
 from typing import Any
@@ -110,7 +110,7 @@ def test_what_no_plan_holds_is_dropped(planner: Planner, steps: list[dict[str, A
 
 
 def test_a_refused_plan_is_told_of_and_cancelled(planner: Planner) -> None:
-    """Before the repair is asked for; what ends late is nobody's."""
+    """This comes before the repair is asked for; a step that ends late is ignored."""
     planner.write(slow("a"))
 
     planner.reads.drop()

@@ -1,4 +1,4 @@
-"""Early steps as the planner holds them: gathered, kept all or dropped all, whatever the ledger's answers were."""
+"""The planner gathers early steps, and keeps or drops all of them, whatever the ledger answers."""
 
 from typing import Any
 from uuid import UUID
@@ -105,7 +105,7 @@ def test_steps_start_when_their_moment_is_over() -> None:
 
 
 def test_a_refused_plan_starts_nothing_of_what_waits() -> None:
-    """Nobody is told of steps that never will be."""
+    """Nobody hears of steps that will never exist."""
     turn = planning_turn()
     early = early_steps(turn)
     take(early, 0, 1)
@@ -119,7 +119,7 @@ def test_a_refused_plan_starts_nothing_of_what_waits() -> None:
 
 @pytest.mark.parametrize("steps", [[], [step("b")], [step("a", args={"ms": 2}), step("b", "a")]])
 def test_a_plan_that_does_not_hold_them_all_as_they_were_has_none(steps: list[dict[str, Any]]) -> None:
-    """A step that is gone, or is another call now, was started in vain, and so were those beside it."""
+    """If a step is gone or is another call now, it and those beside it were started in vain."""
     turn = planning_turn()
     early = early_steps(turn)
     start(early, 0, 1)

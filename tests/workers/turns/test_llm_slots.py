@@ -1,4 +1,4 @@
-"""Slots for the language model: bounded in all and for each tenant; who finds none waits without a thread."""
+"""Slots for the language model are limited in all and per tenant; a turn that finds none waits without a thread."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""Which tools a plan may call now, for this user."""
+"""Test which tools a plan may call now, for this user."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ NOA = {"user": {"id": "noa"}}
 
 
 def tools(**changes: Mapping[str, Any]) -> Registry:
-    """Three tools of the sim pack, changed as told."""
+    """Return three tools of the sim pack, changed as given."""
     named: dict[str, Tool] = {name: SIM[f"sim.{name}"] for name in ("wait", "echo", "write")}
     return Registry({tool.name: replace(tool, **changes.get(name, {})) for name, tool in named.items()})
 

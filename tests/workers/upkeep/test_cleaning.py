@@ -1,4 +1,4 @@
-"""Tools undo what lost calls of theirs have left."""
+"""Tools clean up what their lost calls have left."""
 
 from dataclasses import replace
 

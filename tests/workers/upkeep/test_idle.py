@@ -1,4 +1,4 @@
-"""Workers that have nothing to do ask Postgres for little."""
+"""Idle workers send few queries to Postgres."""
 
 import pytest
 from sqlalchemy.event import listen

@@ -1,4 +1,4 @@
-"""The background threads of a worker: each goes on after a failure of what it does."""
+"""Each background thread of a worker goes on after its work has failed."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pulses, and the probe that reads them."""
+"""The probe reads the pulses of processes."""
 
 import os
 import resource

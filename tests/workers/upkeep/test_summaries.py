@@ -1,4 +1,4 @@
-"""Summarising: a long conversation's older messages become a few lines, once, and nobody waits for it."""
+"""The older messages of a long conversation become a few lines, once, and nobody waits for it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ AGENT = load_agents(settings().prompts_dir / "agents").get("generic")
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
-    """A language model that does as it is told, for the workers of this process."""
+    """A language model that answers by script, for the workers of this process."""
     with scripted_server() as script:
         model = connect(Settings(openai_base_url=script.url, llm_retries=0, llm_timeout_s=5))
         assert isinstance(model, OpenAIModel)
@@ -38,7 +38,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
 
 
 def _conversation(exchanges: int, reply: str = "Fine.") -> ClaimedTurn:
-    """Return the turn that is planned after so many exchanges."""
+    """Return the turn that is planned after this many exchanges."""
     tenant = make_tenant()
     for number in range(exchanges):
         turn = claim_turn(open_turn(tenant, f"message {number}").turn_id)
@@ -72,7 +72,7 @@ def test_a_short_conversation_is_told_word_by_word(script: Script) -> None:
 
 
 def test_the_older_messages_of_a_long_one_are_summed_up(script: Script) -> None:
-    """Whoever plans asks for it; from then on the summary stands for them."""
+    """The planner asks for it; from then on the summary replaces them."""
     script.behaviours = [says("They said hello seventeen times.")]
     turn = _conversation(17)
 

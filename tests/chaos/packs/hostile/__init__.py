@@ -1,4 +1,4 @@
-"""Tools that do what no tool should. A drill's stack finds this pack beside the shipped ones."""
+"""A pack of tools that do what no tool should. A drill's stack finds it beside the shipped packs."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,5 +1,6 @@
-"""A shop that can be out: a folder whose file `orders` has a line for each order. While it has a file `closed`, nobody
-answers.
+"""A shop that can be closed: a folder whose file `orders` has a line for each order.
+
+While the folder has a file `closed`, the shop does not answer.
 """
 
 from pathlib import Path
@@ -19,13 +20,13 @@ class Order(Contract):
 
 
 class Ordered(Contract):
-    """An order that stands."""
+    """An order that the shop has taken."""
 
     key: str
 
 
 def find_order(query: Order, context: ToolContext) -> Ordered | None:
-    """Return the order that stands under the call's key."""
+    """Return the order taken under the call's key."""
     _reach(query)
     return Ordered(key=context.idempotency_key) if context.idempotency_key in _orders(query) else None
 

@@ -1,4 +1,4 @@
-"""Replies as a model may write them: figures of given results in many formats, right ones and altered ones."""
+"""Write replies as a model may: figures of given results in many formats, some right and some altered."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""No figure without a source: what is traced, what is refused, what is withheld."""
+"""No figure passes without a source: figures are traced, refused or withheld."""
 
 import random
 import time
@@ -33,7 +33,7 @@ def _refused(text: str, known: Evidence = EVIDENCE) -> list[tuple[str, str]]:
 
 
 def test_each_figure_is_traced_to_step_and_path() -> None:
-    """A source names the step and where in its result the value stands."""
+    """A source names the step and the place of the value in its result."""
     assert _traced(f"The room is ₪937.50, 4-6 December; rain 35%. Until 10:42: {LINK}") == [
         ("₪937.50", "rooms", "options[2].price_total"),
         ("4-6 December", "rooms", "check_in"),
@@ -64,7 +64,7 @@ def test_today_may_be_said() -> None:
 
 
 def test_times_of_results_are_told_in_the_users_zone() -> None:
-    """A moment with its time zone may be said in UTC as it stands, and in the user's own time."""
+    """A moment with its time zone may be given in UTC, as it is, or in the user's own time."""
     known = Evidence(NOW.astimezone(ZoneInfo("Asia/Jerusalem")))
     known.add_result({"expires_at": "2026-11-20T22:42:00Z"}, ResultOrigin("s"))
 
@@ -92,7 +92,7 @@ def test_times_of_results_are_told_in_the_users_zone() -> None:
     ],
 )
 def test_where_results_keep_their_values(result: Any, text: str) -> None:
-    """A currency stands beside its amount, in its name, above it or in a text."""
+    """A currency may be beside its amount, in its name, above it or in a text."""
     assert _refused(text, _known(result)) == []
 
 
@@ -137,7 +137,7 @@ def test_personal_data_from_nowhere_is_refused(text: str) -> None:
 
 
 def test_the_users_own_data_may_be_said() -> None:
-    """What the user has said may be said back, though a result holds it, too."""
+    """What the user has said may be said back, even if a result contains it, too."""
     said = {"name": "Dana Levi", "phone": "+972 54 123 4567", "email": "dana@example.com"}
     known = _known({"guest_name": "Dana Levi", "phone": "+972541234567"}, said=said)
 
@@ -174,7 +174,7 @@ def test_a_result_of_this_turn_comes_before_what_was_remembered() -> None:
 
 
 def test_violations_can_be_withheld() -> None:
-    """An ellipsis stands for each piece that must not be said; what is left passes."""
+    """An ellipsis replaces each piece that must not be said, and what is left passes."""
     text = "It is ₪900 or ₪901; call 054-1234567 at 12 Hidden Street."
     known = _known(GUEST | {"price": 900, "currency": "ILS"})
 
@@ -204,7 +204,7 @@ def test_a_huge_result_is_searched_so_far_and_no_further() -> None:
 
 
 def test_no_number_is_cut_in_two() -> None:
-    """What of a long text is not read ends between words: half a price would be another price."""
+    """The part of a long text that is read ends between words: half a price would be another price."""
     known = _known("x " * 49_994 + "for 1234567 EUR")
 
     assert _refused("1234 EUR", known) == [("1234 EUR", "no_source")]

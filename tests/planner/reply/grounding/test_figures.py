@@ -1,4 +1,4 @@
-"""What counts as a figure, and what it means, in the ways that people and models write it."""
+"""Figures are recognised, with their meaning, in the ways that people and models write them."""
 
 from datetime import date
 from decimal import Decimal
@@ -78,7 +78,7 @@ def test_amounts_in_words(text: str) -> None:
 
 
 def test_both_ends_of_a_range_are_money() -> None:
-    """A currency stands for both ends of a range."""
+    """A currency counts for both ends of a range."""
     assert _read("€90\u2013120") == [*_money("90", "EUR"), *_money("120", "EUR")]
     assert _read("20 to 25 EUR") == [*_money("20", "EUR"), *_money("25", "EUR")]
 
@@ -186,5 +186,5 @@ def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
     ],
 )
 def test_links_times_and_personal_data(text: str, kind: str, key: tuple[Any, ...]) -> None:
-    """Each kind is told from the others, and normalised."""
+    """Each kind is distinguished from the others, and normalised."""
     assert _read(text) == [(kind, key)]

@@ -1,4 +1,4 @@
-"""Digits in other forms than 0 to 9 are digits."""
+"""Digits in forms other than 0 to 9 are digits."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_digits_in_other_forms_are_read(text: str) -> None:
 
 
 def test_digits_in_other_forms_have_sources_too() -> None:
-    """A true price may be written in them, and what is withheld is withheld as it stands in the text."""
+    """A true price may be written in them, and what is withheld is withheld as the text has it."""
     assert check("①②⓪⓪ ILS, &#49;&#50;00 ILS, \uff11200 ILS", EVIDENCE).violations == ()
     text = "It is &#49;&#50;01 ILS, or ₪900."
     assert withhold(text, check(text, EVIDENCE).violations) == "It is …, or ₪900."

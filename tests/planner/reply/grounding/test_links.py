@@ -1,4 +1,4 @@
-"""No link but those of the results, however it is written, and no word of ours that only a page has said."""
+"""Only the results' links pass, however they are written, and none of our words that only a page has said."""
 
 from typing import Any
 

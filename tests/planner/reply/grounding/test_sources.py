@@ -1,4 +1,4 @@
-"""What counts as evidence for a reply, and what does not."""
+"""Test what counts as evidence for a reply, and what does not."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def test_the_plans_own_word_is_no_evidence(outcome: Callable[..., Outcome]) -> N
 
 
 def test_a_fetched_page_is_no_word_of_ours(outcome: Callable[..., Outcome]) -> None:
-    """What research.fetch brings is the page's own word: its price needs its address, its links are not passed on."""
+    """What research.fetch brings is the page's claim: its price needs its address, and its links are not passed on."""
     result = {
         "url": "https://fares.example.com/ferry",
         "title": "Ferry",
@@ -42,7 +42,7 @@ def test_a_fetched_page_is_no_word_of_ours(outcome: Callable[..., Outcome]) -> N
 
 
 def test_names_of_tools_and_scopes_are_no_links(outcome: Callable[..., Outcome]) -> None:
-    """What a user has to grant may be named, although hosts could be called so."""
+    """A scope that a user has to grant may be named, although a host could have that name."""
     told = outcome(agent="assistant")
 
     assert check("You have not granted calendar.availability.read.", gather(told, [], [])).violations == ()

@@ -12,18 +12,18 @@ Each shipped pack has one module here, named after it, which is all data:
     }
 
 `test_contracts.py` runs them through the runner, as a worker does, each on an empty database, unless the module's set
-`WITHOUT_DATABASE` names the tool: to empty one takes its time. It fails where a tool of the pack has no `Valid` case,
-where a code in its `errors=` has no `Fails` case or a field in its `asks=` no `Asks` case, where a case meets a code or
-a field that the tool does not declare, and where a case belongs to no tool.
+`WITHOUT_DATABASE` names the tool: emptying a database takes time. The test fails if a tool of the pack has no `Valid`
+case, if a code in its `errors=` has no `Fails` case or a field in its `asks=` no `Asks` case, if a case meets a code or
+a field that the tool does not declare, and if a case belongs to no tool.
 
-**Not to be written**, because it is made from the input schema for every tool: a required argument that is missing, an
+**Do not write** cases that are made from the input schema for every tool: a required argument that is missing, an
 argument of another JSON type, one outside `ge`, `le`, `min_length`, `max_length` or a `Literal`, and an unknown one.
-`Refused` is for what a validator refuses.
+`Refused` is for arguments that a validator refuses.
 
-**The world.** Where all cases of a pack need something, such as rows or a provider, its module has a context manager
-`world()`. One that a single case needs besides is the case's `given`. Both are plain `@contextmanager` functions
-without arguments, which put things back at their end; `with pytest.MonkeyPatch.context() as patch:` sets variables and
-attributes. What `given` yields is handed to `args` and `context` where these are functions:
+**The world.** If all cases of a pack need something, such as rows or a provider, its module has a context manager
+`world()`. What only one case needs is the case's `given`. Both are plain `@contextmanager` functions without arguments,
+which undo their changes at the end; `with pytest.MonkeyPatch.context() as patch:` sets variables and attributes. What
+`given` yields is passed to `args` and `context` if these are functions:
 
     Valid(lambda session: {"session_id": session.id, "selection_index": 1}, given=proposed_session)
 

@@ -1,4 +1,4 @@
-"""One database for all cases, emptied before each: making one takes longer than most calls do."""
+"""Provide one database for all cases, emptied before each: making one takes longer than most calls do."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Calls that a tool must refuse, made from the schema of its arguments."""
+"""Make calls that a tool must refuse, from the schema of its arguments."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The contract of the notifications pack: of a user who was told two things, and settled one more."""
+"""The contract of the notifications pack, for a user with two open notifications and a settled one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

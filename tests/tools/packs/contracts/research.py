@@ -1,4 +1,4 @@
-"""The contract of the research pack, over the documents that are shipped as samples and a web server."""
+"""The contract of the research pack, over the shipped sample documents and a web server."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,7 +47,7 @@ def failing(code: Any, words: str, **response: Any) -> Case:
 
 
 def compared(*said: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    """What sources say of one thing, each with what was read of it."""
+    """Return the findings of sources on one thing, each with the text that was read."""
     about = {"subject": "crossing to Sandholm", "attribute": "duration"}
     claims = [{**about, "value": value, "source": read.get("document") or read.get("url")} for value, read in said]
     return {"claims": claims, "sources": [read for _, read in said]}

@@ -75,7 +75,7 @@ def test_a_tool_keeps_its_contract(
 
 @pytest.mark.parametrize(("tool", "case"), generated())
 def test_a_tool_refuses_what_its_schema_rules_out(tool: Tool, case: Refused, make_context: MakeContext) -> None:
-    """What is missing, unknown, of another type or out of bounds is BAD_ARGS, by its name."""
+    """A missing or unknown argument, another type and a value out of bounds are BAD_ARGS, with the argument's name."""
     check(tool, case, run(tool, dict(resolved(case.args, None)), make_context()))
 
 

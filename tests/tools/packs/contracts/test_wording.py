@@ -1,4 +1,4 @@
-"""Whatever a shipped tool returns can be put into words, by every template that knows the tool."""
+"""Every template that knows a shipped tool can put into words whatever the tool returns."""
 
 import json
 from collections.abc import Iterator

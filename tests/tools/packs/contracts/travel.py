@@ -1,4 +1,4 @@
-"""The contract of the travel pack, over the data set that is shipped, and where a provider fails over a local one."""
+"""The contract of the travel pack, over the shipped data and, for failures of a provider, a local server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,4 @@
-"""The demo hotel on a Friday in November, and stays to ask it for."""
+"""Set up the demo hotel on a Friday in November, and stays to ask it for."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime

@@ -1,4 +1,4 @@
-"""A server that speaks MiniHotel's XML: one hotel, and whatever it is told to answer instead."""
+"""A server that speaks MiniHotel's XML for one hotel, or answers as a test wants."""
 
 import json
 import threading

@@ -1,6 +1,6 @@
-"""A process whose threads all want the only suite at once: `racing TENANT NUMBER THREADS START`.
+"""Run a process whose threads all want the only suite at once: `racing TENANT NUMBER THREADS START`.
 
-Prints `held` or `sold-out`, and who, for each thread.
+It prints `held` or `sold-out`, and who, for each thread.
 """
 
 import sys

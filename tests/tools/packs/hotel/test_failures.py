@@ -1,4 +1,4 @@
-"""How the hotel pack's tools fail, and what they ask."""
+"""Test how the hotel pack's tools fail, and what they ask."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_without_a_secret_no_link_is_made(call: Call, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("tool", ["pms.get_availability", "pms.compare_options", "pms.generate_booking_link"])
 def test_missing_dates_are_asked_for(call: Call, tool: str) -> None:
-    """One question with two answers, in words that dates.resolve_hint understands; a departure has two as well."""
+    """One question offers two answers, in words that dates.resolve_hint understands; a departure has two as well."""
     more = {"pms.compare_options": {"choices": CHOICES}, "pms.generate_booking_link": {"room_type_code": "SEA"}}
 
     dates = call(tool, more.get(tool, {})).needs

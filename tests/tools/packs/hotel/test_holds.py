@@ -1,4 +1,4 @@
-"""Holds: what a booking link keeps for a conversation, from whom, and until when."""
+"""A booking link holds a room for a conversation against others, until a time."""
 
 import subprocess
 import sys
@@ -142,7 +142,7 @@ def test_what_one_tenant_holds_is_free_for_another(demo: TenantHotel) -> None:
 
 
 def test_a_lost_call_is_found_by_its_key(database: str, call: Call, make_context: Callable[..., Any]) -> None:
-    """A worker died after the hold: the link is the one that it made. Once that has expired, it may be made anew."""
+    """A worker died after the hold: its link is returned. After the link has expired, a new one may be made."""
     tool = load_registry(["hotel"]).get("pms.generate_booking_link")
     made = data(call("pms.generate_booking_link", SUITE, idempotency_key="k1"))
 
@@ -158,7 +158,7 @@ def test_a_lost_call_is_found_by_its_key(database: str, call: Call, make_context
 
 
 def test_a_renewed_link_is_for_the_same_room(database: str, call: Call) -> None:
-    """The only suite, asked for twice by one conversation, is one hold; another one is told that it is sold out."""
+    """One conversation that asks twice for the only suite has one hold. Another one learns that it is sold out."""
     first, again = (data(call("pms.generate_booking_link", SUITE, idempotency_key=key)) for key in ("k1", "k2"))
     other = call("pms.generate_booking_link", SUITE, conversation_id="c2", idempotency_key="k3")
     elsewhere = data(call("pms.get_availability", {**STAY, "room_type_filter": "suite"}, conversation_id="c2"))

@@ -1,4 +1,4 @@
-"""The inventory: what a stay costs, what is free of it, and what becomes of both."""
+"""The inventory knows what a stay costs and which rooms are free, and keeps both up to date."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
@@ -49,7 +49,7 @@ def stay(check_in: date, nights: int = 1, adults: int = 2, children: int = 0) ->
 
 
 def free(hotel: TenantHotel, room_type: str, wanted: StayRequest) -> int:
-    """How many rooms of a type are free."""
+    """Return how many rooms of a type are free."""
     with transaction() as db:
         found = inventory.quotes(db, GUEST, hotel, wanted, ["ILS"])
     return next(quote.free for quote in found if quote.room_type == room_type)

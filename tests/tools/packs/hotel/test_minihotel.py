@@ -1,4 +1,4 @@
-"""Hotels on MiniHotel: the same tools over its XML, against a server that speaks it."""
+"""Hotels on MiniHotel use the same tools over its XML, against a server that speaks it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ def offers(found: Any) -> list[tuple[Any, ...]]:
 
 
 def test_availability_is_what_minihotel_says(call: Call, minihotel: MiniHotelServer) -> None:
-    """Prices for the whole stay, refundable and not, in the rate's currency; sold out and longer stays are told."""
+    """Prices are for the whole stay, refundable or not, in the rate's currency; others say why they are not offered."""
     found = data(call(AVAILABILITY, {**STAY, "children": 1, "babies": 1}))
 
     assert offers(found) == [

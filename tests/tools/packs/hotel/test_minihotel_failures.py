@@ -1,4 +1,4 @@
-"""How MiniHotel fails, and what becomes of it: refusals, what passes, what is no answer at all."""
+"""MiniHotel fails by refusals, by faults that pass, and by answers that are none."""
 
 import gzip
 import time

@@ -1,4 +1,4 @@
-"""What the hotel pack's tools take and return."""
+"""Test what the hotel pack's tools take and return."""
 
 import hashlib
 import hmac
@@ -31,7 +31,7 @@ def test_room_types_tell_beds_boards_and_amenities(call: Call) -> None:
 
 
 def test_availability_is_sorted_and_says_what_it_is_about(call: Call) -> None:
-    """The lowest price first, of equal prices the cancellable; money is a number; the stay is told again."""
+    """The lowest price comes first, then what can be cancelled. Money is a number, and the stay is repeated."""
     found = data(call("pms.get_availability", {"hotel_id": "demo", **FAMILY, "babies": 1}))
 
     options = found["options"]
@@ -143,7 +143,7 @@ def test_a_link_is_for_breakfast_in_dollars_unless_told_otherwise(call: Call) ->
 
 
 def test_a_comparison_shows_options_in_the_order_asked_for(call: Call) -> None:
-    """With the rooms' beds and amenities, priced anew; what availability returned fits as it is."""
+    """Options have the rooms' beds and amenities and are priced again; availability's own options are accepted."""
     options = data(call("pms.get_availability", STAY))["options"]
 
     found = data(call("pms.compare_options", {**STAY, "choices": CHOICES, "criteria": ["price", "beds"]}))
@@ -177,7 +177,7 @@ def test_a_comparison_shows_options_in_the_order_asked_for(call: Call) -> None:
 def test_a_topic_is_answered_by_the_house_and_its_rooms(
     call: Call, topic: str, topics: list[str], answered: list[str], rooms: list[str]
 ) -> None:
-    """What the hotel says about it, and which rooms have it."""
+    """The answer has what the hotel says about the topic, and which rooms have it."""
     found = data(call("faq.get_rooms_and_pricing", {"topic": topic}))
 
     assert found["topics"] == topics

@@ -1,4 +1,4 @@
-"""People who know each other, their calendars, and calls that arrange meetings among them."""
+"""Make people with connections and calendars, and calls that arrange meetings among them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ def at(text_of_time: str, minutes: int = 60) -> Interval:
 
 
 def settle_people(people: dict[str, Profile] | None = None) -> None:
-    """Put people into the directory, all of whom know each other."""
+    """Put people into the directory, and connect them all."""
     chosen = PEOPLE if people is None else people
     with transaction() as db:
         db.add(TenantRow(id=TENANT, name="acme"))
@@ -74,7 +74,7 @@ def session_status(session_id: UUID | str) -> str:
 
 
 def lose_holders() -> None:
-    """Let whoever confirms a meeting count as lost."""
+    """Let the process that confirms a meeting count as lost."""
     with transaction() as db:
         db.execute(text("UPDATE meeting_sessions SET held_until = now() - interval '1 s' WHERE status = 'confirming'"))
 

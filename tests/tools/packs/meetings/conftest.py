@@ -1,4 +1,4 @@
-"""People with calendars, on a Friday in November, and a calendar server."""
+"""Set up people with calendars on a Friday in November, and a calendar server."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -52,6 +52,6 @@ def ask(make_context: Callable[..., ToolContext]) -> Ask:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CalendarServer]:
-    """A calendar server. Tests make the calendars that they use anew."""
+    """Run a calendar server. Each test makes its own calendars."""
     with radicale(tmp_path_factory.mktemp("radicale")) as started:
         yield started

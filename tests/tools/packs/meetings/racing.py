@@ -1,4 +1,4 @@
-"""Calls of the pack in real processes: some that die, some that race each other."""
+"""Make calls of the pack in real processes: some die, some race each other."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""A Radicale server: a real one, in a process of its own."""
+"""Run a real Radicale server in its own process."""
 
 import socket
 import subprocess
@@ -36,7 +36,7 @@ class CalendarServer:
         return f"http://127.0.0.1:{self.port}/{user}/{calendar}/"
 
     def make_calendar(self, user: str) -> str:
-        """Make a user's calendar anew, empty."""
+        """Make a user's calendar, or empty it."""
         self._send("DELETE", user)
         assert self._send("MKCALENDAR", user).status_code == 201
         return self.url(user)
@@ -48,7 +48,7 @@ class CalendarServer:
         assert answer.status_code == 201, answer.text
 
     def uids(self, user: str) -> list[str]:
-        """Return what stands in a calendar."""
+        """Return the uids of a calendar's events."""
         answer = self._send("PROPFIND", user, headers={"Depth": "1"})
         return sorted(part.split("<")[0] for part in answer.text.split(f"/{user}/work/")[1:] if ".ics" in part[:80])
 

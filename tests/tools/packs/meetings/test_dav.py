@@ -1,4 +1,4 @@
-"""Calendars on a CalDAV server: a real Radicale, and one that fails as servers do."""
+"""Use calendars on CalDAV servers: a real Radicale, and one that fails as servers do."""
 
 import time
 from collections.abc import Iterator
@@ -92,7 +92,7 @@ def test_when_somebody_is_busy(lines: list[str], busy: list[Interval], server: C
 
 
 def test_an_override_moves_one_of_a_series(server: CalendarServer, noas: str) -> None:
-    """Where one event of a series was moved, its new time counts."""
+    """If one event of a series was moved, its new time counts."""
     server.put(
         *("noa", "e1", "DTSTART:20261123T100000Z", "DURATION:PT1H", "RRULE:FREQ=DAILY;COUNT=2", "END:VEVENT"),
         *("BEGIN:VEVENT", "UID:e1", "DTSTAMP:20261101T000000Z", "RECURRENCE-ID:20261124T100000Z"),
@@ -115,7 +115,7 @@ def test_proposals_leave_out_what_is_on_the_server(ask: Ask, server: CalendarSer
 
 
 def test_a_meeting_is_written_to_the_server(ask: Ask, server: CalendarServer, noas: str) -> None:
-    """Under the same uid as with us; the time is no longer held with us for whom the server has it."""
+    """It has the same uid as ours, and we no longer hold the time of users whose server has it."""
     connect_calendar("david", server.make_calendar("david"))
     ask("schedule", **WITH_DAVID, **MONDAY)
 
@@ -131,7 +131,7 @@ def test_a_meeting_is_written_to_the_server(ask: Ask, server: CalendarServer, no
 
 
 def test_writing_and_removing_again_change_nothing(server: CalendarServer, noas: str) -> None:
-    """What is written again takes the place of what stood there; what is gone may be removed."""
+    """Writing again replaces the event; removing one that is gone is allowed."""
     ical = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:u1\r\nDTSTAMP:20261101T000000Z\r\n"
     ical += "SUMMARY:{}\r\nDTSTART:20261123T100000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
     calendar = calendar_of()
@@ -191,7 +191,7 @@ def test_a_token_that_expires_between_proposing_and_confirming_leaves_nothing(
 
 @pytest.mark.parametrize("url", ["", "ftp://example.com/noa/", "/noa/work"])
 def test_an_account_without_a_calendar_is_of_no_use(url: str, ask: Ask) -> None:
-    """Where the url is missing, or none, the account counts as switched off."""
+    """If the url is missing or invalid, the account counts as switched off."""
     connect_calendar("noa", url)
 
     assert code(ask("schedule", **WITH_DAVID)) == "CONNECTION_INACTIVE"
@@ -254,7 +254,7 @@ def test_a_server_that_does_not_answer_costs_no_more_than_the_deadline(ask: Ask,
 
 
 def test_an_answer_without_end_is_not_taken_in(ask: Ask, broken: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is larger than the limit is refused."""
+    """An answer that is larger than the limit is refused."""
     monkeypatch.setattr("tools.packs.meetings.dav.MAX_ANSWER_BYTES", 1_000)
     broken.expect_request("/noa/work/").respond_with_data(b" " * 1_001, status=207)
 

@@ -1,4 +1,4 @@
-"""A calendar's URL is a user's word: only addresses that anybody may call are called, whatever leads to them."""
+"""A user names a calendar's URL, so only public addresses are called, whatever leads to them."""
 
 from collections.abc import Iterator
 

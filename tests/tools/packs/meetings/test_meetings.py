@@ -1,4 +1,4 @@
-"""Meetings among people whose calendars are ours: proposed, chosen, refused."""
+"""People whose calendars are ours get meetings proposed, and choose or refuse them."""
 
 import icalendar
 import pytest
@@ -18,7 +18,7 @@ WITH_DAVID = {"counterpart": "David", "duration_mins": 30}
 
 
 def test_proposals_suit_both(ask: Ask) -> None:
-    """They are in working hours of both, spread over days, and shown in the zone of whoever asks."""
+    """They are in both people's working hours, spread over days, and shown in the asking user's zone."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
     assert starts(proposed["proposals"]) == [
@@ -32,7 +32,7 @@ def test_proposals_suit_both(ask: Ask) -> None:
 
 
 def test_busy_times_of_both_are_left_out(ask: Ask) -> None:
-    """What either has in the calendar is not proposed."""
+    """No time is proposed at which either is busy."""
     make_busy("noa", at("2026-11-23T09:00+00:00", 60))
     make_busy("david", at("2026-11-23T10:00+00:00", 30))
 
@@ -84,7 +84,7 @@ def test_a_duplicate_is_a_conflict_and_another_wish_takes_its_place(ask: Ask) ->
 
 
 def test_an_ambiguous_name_is_asked_back(ask: Ask) -> None:
-    """The choices are names, with the address where two have the same; a choice is understood when it comes back."""
+    """The choices are names, with the address if two are the same. A choice is understood when it comes back."""
     with transaction() as db:
         for user_id, name in (("d2", "David Cohen"), ("d3", "David Azulay")):
             users.put_user(db, TENANT, user_id, Profile(name=name, email=f"{user_id}@example.com"))
@@ -98,7 +98,7 @@ def test_an_ambiguous_name_is_asked_back(ask: Ask) -> None:
 
 
 def test_a_confirmed_meeting_is_in_both_calendars(ask: Ask) -> None:
-    """With an invitation for both, and the counterpart is told in their own time zone."""
+    """Both get an invitation, and the counterpart is notified in their own time zone."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
     meeting = data(ask("confirm", selection_index=2))
@@ -222,7 +222,7 @@ def test_a_connection_that_was_switched_off_ends_it(ask: Ask) -> None:
 
 
 def test_a_lost_call_is_found_by_its_key(ask: Ask, make_context) -> None:
-    """Where it was made its result comes back; where it was not, it may be made."""
+    """If the call was made, its result comes back; if it was not, it may be made."""
     context = make_context(user={"id": "noa"}, idempotency_key="k9")
     schedule, confirm = (REGISTRY.get(f"network.{name}_meeting") for name in ("schedule", "confirm"))
     query, choice = schedule.input.model_validate(WITH_DAVID), confirm.input.model_validate({"selection_index": 1})

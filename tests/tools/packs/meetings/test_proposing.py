@@ -1,4 +1,4 @@
-"""Which times are proposed: properties over random people, and the nights when clocks change."""
+"""Test which times are proposed, by properties over random people, and on nights when clocks change."""
 
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
@@ -38,7 +38,7 @@ durations = st.integers(1, 48).map(lambda fives: timedelta(minutes=5 * fives))
 
 
 def _works(person: Person, moment: datetime) -> bool:
-    """Whether it is working time by the person's own clock."""
+    """Return whether it is working time by the person's own clock."""
     there = moment.astimezone(person.zone)
     named = person.working_hours.get(DAYS[there.weekday()])
     return named is not None and time.fromisoformat(named[0]) <= there.time() < time.fromisoformat(named[1])

@@ -1,4 +1,4 @@
-"""Several users confirm the same time at once, in real processes: exactly one of them gets it."""
+"""Several users confirm the same time at once in real processes, and exactly one of them gets it."""
 
 import os
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Confirming is whole or undone: whatever fails, and wherever a process dies."""
+"""Confirming is complete or undone, whatever fails and wherever a process dies."""
 
 import re
 from collections.abc import Callable
@@ -40,12 +40,12 @@ UNDOING = ("calendar.cleared", "meeting.cleared", "calendar.cleared meeting.clea
 
 @dataclass
 class Calendars:
-    """Two users' calendars on the server, and what stands in them."""
+    """Two users' calendars on the server, and the events in them."""
 
     server: CalendarServer
 
     def standing(self) -> list[list[str]]:
-        """Return what stands in each, on the server and with us."""
+        """Return the events of each calendar, on the server and with us."""
         return [[*self.server.uids(user), *(status for _, status in events(user))] for user in ("noa", "david")]
 
 
@@ -82,7 +82,7 @@ def test_every_crash_point_is_died_at() -> None:
 def test_a_process_dies_and_the_call_is_made_again(
     points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
 ) -> None:
-    """However often it dies on the way, in the end the meeting stands in both, once, and one notification."""
+    """However often it dies, in the end both calendars have the meeting once, and there is one notification."""
     ask("schedule", **WITH_DAVID)
     armed = arm(points)
     died = [in_process(lambda: ask("confirm", **CHOICE)) for _ in points.split()]
@@ -99,7 +99,7 @@ def test_a_process_dies_and_the_call_is_made_again(
 def test_a_process_dies_and_nobody_asks_again(
     points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
 ) -> None:
-    """The meeting stands in both calendars or, once it was cleaned up, in none; and the time is free again."""
+    """Both calendars have the meeting or, after the clean-up, none has it and the time is free again."""
     proposed = data(ask("schedule", **WITH_DAVID))
     arm(points)
     for _ in points.split():
@@ -189,7 +189,7 @@ def test_what_cannot_be_undone_at_once_is_undone_later(
 
 
 def test_whoever_was_overtaken_touches_nothing(ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that stood still while another undid its work neither writes on nor undoes what others do then."""
+    """A process that was frozen while another undid its work neither writes on nor undoes what others do then."""
     ask("schedule", **WITH_DAVID)
     written = DavCalendar.write
 

@@ -1,4 +1,4 @@
-"""Documents are loaded once, searched by what they say, and seen by whom they belong to."""
+"""Documents are loaded once, searched by their content, and seen only by the tenant that they belong to."""
 
 import os
 import time
@@ -107,7 +107,7 @@ def test_a_document_says_its_title_and_day_or_its_file_does(call: Call, tmp_path
 
 
 def test_tenants_see_their_own_documents_or_those_of_everyone(call: Call, tmp_path: Path) -> None:
-    """What one tenant has loaded no other one finds or reads; who has loaded something has that alone."""
+    """No other tenant finds or reads what a tenant has loaded. A tenant with its own documents sees only those."""
     (tmp_path / "a.md").write_text("The ferry is ours.")
     load(Collection(name="samples", owner=EVERYONE, folder=SAMPLES), files_in(SAMPLES))
     loaded(tmp_path)
@@ -144,7 +144,7 @@ def test_words_are_read_in_the_language_of_the_document(call: Call, tmp_path: Pa
 
 
 def test_a_section_is_read_by_a_part_of_its_heading(call: Call, tmp_path: Path) -> None:
-    """With what stands below it; a long text is cut, and says so."""
+    """It comes with what is below it. A long text is cut, and says so."""
     (tmp_path / "a.md").write_text(
         f"# All\n\n## Ferry\n\nHourly.\n\n### Winter\n\nNever.\n\n## Bus\n\n{'Often. ' * 300}"
     )

@@ -1,4 +1,4 @@
-"""Fetch, note and compare: what comes from outside is bounded, and what is only the plan's word is no evidence."""
+"""Fetched content is bounded, and what only the plan says is not evidence for notes and comparisons."""
 
 import gzip
 import time
@@ -146,7 +146,7 @@ def test_a_note_is_taken_once(
 
 
 def compared(*said: tuple[Any, ...]) -> dict[str, Any]:
-    """What sources say of one thing: each is a value, a document, its passage and its day."""
+    """Return the findings of sources on one thing: each has a value, a document, its passage and its day."""
     claims, sources = [], []
     for value, name, passage, *day in said:
         claims.append({"subject": "Crossing", "attribute": "duration", "value": value, "source": name})
