@@ -50,8 +50,9 @@ chaos: $(READY) ## break a stack under load, and count what was lost or doubled;
 bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure each figure against a baseline taken in the same minute
 	$(if $(PEERS),TURNLOOM_BENCH_PEERS=$(PEERS_VENV)/bin/python) $(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)
 
-docs: $(READY) ## generate docs/reference/
+docs: $(READY) ## generate docs/reference/ and the picture of a turn
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/picture.py
 
 migrate: $(READY) ## bring the database of DATABASE_URL up to date
 	$(BIN)/turnloom migrate
