@@ -1,8 +1,8 @@
-"""Compile: a validated plan becomes the ledger's rows of steps and fragments. Nothing is recorded or sent.
+"""Compiling turns a validated plan into the ledger's rows of steps and fragments. Nothing is recorded or sent.
 
-A call that only reads and that stands in the plan twice is made once: the second step is a *copy*, which needs the
-first one and has its outcome. Two calls are the same where nothing tells their steps apart but the id, so also what
-each of them needs: a read after a write is another call than one before it.
+A read-only call that is in the plan twice is made once: the second step is a *copy*, which needs the first one and gets
+its outcome. Two calls are the same if their steps differ only in the id. Their needs count too: a read after a write
+differs from one before it.
 """
 
 import json
@@ -18,10 +18,10 @@ from planner.plan.graph import Fragment, Node, fragments, most_at_once
 from tools.registry import Registry
 
 SLOTS = {"spread": 1, "dense": 4}
-"""Lanes of a turn that one task runs at a time, by placement."""
+"""Lanes of a turn that one task runs at the same time, by placement."""
 
 _TOLD = {"id", "needs", "reason", "parallel_group", "assumes", "phase", "purpose"}
-"""Fields of a step that say nothing about its call; of the needs counts what is implied."""
+"""Fields of a step that do not affect its call. Its needs count through the implied ones."""
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,22 @@ class Compiled:
     """A plan as the ledger holds it."""
 
     steps: list[dict[str, Any]]
-    """The columns of those that have not started early."""
+    """The columns of the steps that have not started early."""
     fragments: list[Fragment]
-    """Of these steps."""
+    """The fragments of these steps."""
     max_parallel: int | None
-    """The cap on steps at a time, where the plan could have more; then each fragment is one step."""
+    """The cap on running steps, if the plan could have more; then each fragment is one step."""
 
 
 class Columns:
-    """Makes the columns of a plan's steps, one after another: it remembers which calls the plan has."""
+    """The columns of a plan's steps, made one after another. It remembers the plan's calls."""
 
     def __init__(self, tools: Registry) -> None:
         self._tools = tools
         self._made_by: dict[str, str] = {}
 
     def of(self, step: Step, position: int) -> dict[str, Any]:
-        """Return the columns of a step that stands at this place in its plan."""
+        """Return the columns of the step at this position in its plan."""
         tool = self._tools.get(step.tool)
         original = self._original(step)
         return {
@@ -66,7 +66,7 @@ class Columns:
         }
 
     def _original(self, step: Step) -> list[str]:
-        """Return the step before this one that makes the same call; nothing where there is none."""
+        """Return the earlier step that makes the same call; an empty list if there is none."""
         tool = self._tools.get(step.tool)
         if tool.effect != "read" or tool.requires_approval or not tool.shareable:
             return []
@@ -78,10 +78,10 @@ class Columns:
 def compile_plan(
     plan: Plan, tools: Registry, placement: str, cap: int | None = None, started: frozenset[str] = frozenset()
 ) -> Compiled:
-    """Compile what of a plan has not started early, for an agent with this cap on steps at a time."""
+    """Compile the steps of a plan that have not started early. `cap`: the agent's cap on running steps."""
     columns = Columns(tools)
     rows = [columns.of(step, position) for position, step in enumerate(plan.steps)]
-    ids = {row["id"] for row in rows}  # what is needed of earlier revisions has ended
+    ids = {row["id"] for row in rows}  # needed steps of earlier revisions have ended
     nodes = [_node(row, ids) for row in rows]
     max_parallel = cap if cap is not None and _may_exceed(nodes, cap) else None
     return Compiled(
@@ -107,9 +107,9 @@ def fragment_rows(compiled: Iterable[Fragment], first: int = 0) -> list[dict[str
 
 
 def reduced(nodes: Iterable[Node], placement: str, max_parallel: int | None, pinned: Collection[str]) -> list[Fragment]:
-    """Return the fragments of steps: by placement for a canvas or for bundles.
+    """Return the fragments of steps, made for canvases or for bundles by the placement.
 
-    Under a cap each step is one, because the ledger sends it when it has its place.
+    Under a cap each step is a fragment, because the ledger sends it when a place is free.
     """
     most_steps = settings().canvas_max_steps
     if max_parallel is not None:
@@ -120,7 +120,7 @@ def reduced(nodes: Iterable[Node], placement: str, max_parallel: int | None, pin
 
 
 def limit_ms(columns: dict[str, Any]) -> int | None:
-    """Return the time for a step's call with its fallbacks, where that is made in a process of its own."""
+    """Return the time limit for a step's call with its fallbacks, if it runs in its own process."""
     if columns["queue"] != "tools.cpu" or columns["inline"]:
         return None
     return int(columns["timeout_ms"]) * (1 + len(columns["fallbacks"]))

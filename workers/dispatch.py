@@ -1,6 +1,6 @@
-"""Hand work to a queue, after the commit that recorded it. The recorded row is the outbox.
+"""Dispatch hands work to a queue, after the commit that recorded it. The recorded row is the outbox.
 
-A broker that is out delays a turn and loses nothing: the failure is logged, and the sweep sends again.
+If the broker is out, a turn is delayed but not lost: the failure is logged, and the sweep sends it again.
 """
 
 import os
@@ -20,37 +20,37 @@ from workers.broker.app import QUEUES
 from workers.broker.messages import TaskMessage, write
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
-"""What publishing fails with when the broker is out."""
+"""The errors of publishing while the broker is out."""
 
 _SETTLING_S = 2.0
 
 ALIVE = timedelta(seconds=6)
-"""A worker that has missed three heartbeats counts as gone."""
+"""A worker counts as gone after three missed heartbeats."""
 
 
 def waiting_messages() -> dict[str, int]:
-    """Return how many messages wait in each queue; none where Redis is out."""
+    """Return how many messages wait in each queue; an empty dict if Redis does not answer."""
     return queue_lengths(QUEUES) or {}
 
 
 def dispatch_turns(turn_ids: Sequence[UUID]) -> None:
-    """Put turns on the planners' queue, all of them together."""
+    """Put turns on the planners' queue together."""
     if turn_ids:
         _send_all([_message("plan_turn", turn_id, queue="plan") for turn_id in turn_ids])
 
 
 def dispatch_soon(turn_id: UUID) -> None:
-    """Put a turn on the planners' queue within a moment, with others that come meanwhile; the caller does not wait."""
+    """Put a turn on the planners' queue within a moment, together with others. The caller does not wait."""
     _dispatcher().put(_message("plan_turn", turn_id, queue="plan"))
 
 
 def settle() -> None:
-    """Return when every turn given to `dispatch_soon` before is on its queue, or Redis has been out for too long."""
+    """Wait until every turn given to `dispatch_soon` is on its queue, or Redis has been out for too long."""
     _dispatcher().settle(_SETTLING_S)
 
 
 def dispatch_reply(closed: ClosedTurn) -> None:
-    """Tell the readers of a closed turn, and have it answered."""
+    """Announce that a turn was closed, and have it answered."""
     reach("turn.closed")
     announce(closed.id, closed.events)
     if closed.respond is not None:
@@ -58,7 +58,7 @@ def dispatch_reply(closed: ClosedTurn) -> None:
 
 
 def dispatch_decision(decided: Decided) -> None:
-    """Tell the readers of a turn what was decided just now, and have it go on: with its steps, or with its reply."""
+    """Announce a new decision, and let its turn go on with its steps or its reply."""
     reach("approval.decided")
     announce(decided.turn_id, decided.events)
     if decided.respond is None:

@@ -1,12 +1,11 @@
-"""Run steps: claim, act, record. The one executor of every placement.
+"""The executor runs steps of every placement: claim, act, record.
 
-A task brings lanes: steps that run one after another. The executor keeps up to `slots` lanes of its turn going at a
-time. Reads that a task brings are only looked at, and claimed when they have run for a moment; all else is claimed
-before it runs. Reads are taken together, and each begins when those before it have succeeded: the ledger is told
-afterwards. Whatever finished together is one commit, which also claims what became ready for the free slots; only the
-surplus is published; when nothing of the plan is left, the turn is answered. What runs together wants the same queue.
-
-Tools run in threads of their own, so that one that overruns its deadline can be given up.
+A task brings lanes: steps that run one after another. The executor runs up to `slots` lanes of its turn at the same
+time, all from one queue. Reads that a task brings are only looked at, and claimed when they have run for a moment;
+other steps are claimed before they run. Reads are taken together, and each begins when those before it have succeeded:
+the ledger learns of it afterwards. Steps that finish together share one commit, which also claims ready steps for the
+free slots; only the surplus is published. When no step is left, the turn is answered. Each tool runs in its own thread,
+so that a call that overruns its deadline can be given up.
 """
 
 import time
@@ -39,7 +38,7 @@ from workers.upkeep.heartbeat import leases
 
 
 class Executor:
-    """Works on one turn until nothing of it is left for this process."""
+    """The work of this process on one turn, until nothing is left for it."""
 
     def __init__(self, turn_id: UUID, turn: TurnFacts, generation: int, queue: str, holder: Holder) -> None:
         self._turn_id = turn_id
@@ -51,7 +50,7 @@ class Executor:
         self._live: dict[str, Call] = {}
         self._ahead = Ahead()
         self._later: list[list[str]] = []
-        """Lanes whose next step could not be claimed yet."""
+        """Lanes whose next step cannot be claimed yet."""
         self._outcomes: SimpleQueue[tuple[Outcome, float]] = SimpleQueue()
         self._own: set[str] = set()
         self._time = LedgerTime()
@@ -63,16 +62,16 @@ class Executor:
     def adopt(
         self, calls: Mapping[str, Call], outcomes: "SimpleQueue[tuple[Outcome, float]]", clock: LedgerTime
     ) -> None:
-        """Go on with calls of this turn that its planner has begun, and whose steps the ledger holds as running."""
+        """Take over calls that the turn's planner has begun, and whose steps the ledger holds as running."""
         self._live, self._outcomes, self._time = dict(calls), outcomes, clock
         for call in calls.values():
             leases.hold_step(self._turn_id, call.step.id, call.step.attempt)
 
     def run(self, lanes: Sequence[ClaimedLane], slots: int, at: float) -> None:
-        """Run claimed lanes and what follows from them, up to `slots` lanes at a time. `at`: when they were claimed.
+        """Run claimed lanes and the steps after them, up to `slots` lanes at once. `at`: when they were claimed.
 
         Raises:
-            Ignore: an outcome could not be recorded, or one of these lanes was parked; the ledger knows how to go on.
+            Ignore: an outcome could not be recorded, or one of these lanes was parked. Recovery continues.
         """
         self._own = {step for lane in lanes for step in lane.steps}
         self._time.hear(at)
@@ -80,7 +79,7 @@ class Executor:
             self._take(lanes)
             self._go_on(slots)
         finally:
-            # Whatever broke off here, nobody may keep alive what nobody works on.
+            # However the work ended, leases must not outlive it.
             self._release([call.step for call in self._live.values()])
             left = self._ahead.give_back()
             self._release(left)
@@ -95,21 +94,21 @@ class Executor:
             finished = self._finished()
             back = self._ahead.give_back() if self._is_troubled else []
             if not finished and not back:
-                # What came was a parked step, the late outcome of a call that was given up, or nothing for a while.
+                # There was a parked step, the late outcome of a call that was given up, or nothing for a while.
                 if any(call.claim_at <= time.monotonic() for call in self._live.values()):
                     self._claim_running(slots)
                 continue
             self._is_troubled = False
             advance = self._record(finished, back, slots)
             if back and advance.generation != self._generation:
-                send("resume", self._turn_id, queue="maintenance")  # what was given back is in no fragment of this one
+                send("resume", self._turn_id, queue="maintenance")  # no fragment of this generation holds these steps
             self._pursue(advance, slots)
             if advance.respond is not None:
                 reach("reply.due")
                 self._respond(advance.respond, advance.material)
 
     def _pursue(self, advance: Advance, slots: int) -> None:
-        """Begin what was claimed, then send what is for others, and only then claim what needs a commit of its own."""
+        """Begin the claimed steps, then publish those for others, then claim those that need their own commit."""
         self._take([lane for lane in advance.claimed if lane.step])
         canvas.publish(self._turn_id, advance.generation, map(load_expression, advance.fragments), slots)
         self._take([lane for lane in advance.claimed if not lane.step])
@@ -139,7 +138,7 @@ class Executor:
         callers.call(self._call, step, end)
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
-        """Claim a step that has an effect: in a commit of its own, before it acts."""
+        """Claim a step with an effect in its own commit, before it acts."""
         claiming = partial(step_commits.claim, self._turn_id, [lane], self._generation, self._holder)
         claim = persist(self._turn_id, lane, claiming)
         self._time.hear(claim.at)
@@ -147,21 +146,21 @@ class Executor:
         return claim.lanes[0].step if claim.lanes else None
 
     def _call(self, step: ClaimedStep, end: float) -> None:
-        """Run the step, in a thread of its own."""
+        """Run the step in its own thread."""
         try:
             outcome = self._calling.outcome(step, end)
             if step.attempt:
                 outcome = parking.delay(self._turn_id, step, outcome)
-        except BaseException:  # noqa: BLE001 - nobody else would hear of it, and the step would look as if it ran
+        except BaseException:  # noqa: BLE001 - otherwise nobody would notice, and the step would seem to run
             log.exception("step.broken", turn_id=str(self._turn_id), step_id=step.id)
             outcome = broken(step)
         reach(f"{step.effect}.returned")
         self._outcomes.put((outcome, time.monotonic()))
 
     def _finished(self) -> list[FinishedStep]:
-        """Wait until something has come to an end or must be given up; return all that has finished.
+        """Wait until a call has ended or must be given up; return all finished steps.
 
-        What waited for it has begun by then.
+        Steps that waited for them have begun by then.
         """
         wait_s = min(min(call.give_up_at, call.claim_at) for call in self._live.values()) - time.monotonic()
         done: dict[str, Outcome] = {}
@@ -189,12 +188,12 @@ class Executor:
         return [each for each in finished if each.id in self._live]
 
     def _awaited(self, outcome: Outcome, ended_at: float) -> float:
-        """Return until when others are awaited, to be recorded together with this one."""
+        """Return until when to wait for other outcomes, to record them together with this one."""
         call = self._live.get(outcome.id)
         return ended_at if call is None else call.gathers_until(ended_at)
 
     def _hear(self, outcome: Outcome, ended_at: float) -> None:
-        """Note that a call has ended, and begin what waited for its success."""
+        """Take in the end of a call, and begin the steps that waited for its success."""
         call = self._live.get(outcome.id)
         if call is None:
             return
@@ -206,7 +205,7 @@ class Executor:
                 self._start(step, [step.id], is_told=False)
 
     def _delayed(self, outcome: Outcome) -> Outcome:
-        """Park a step that began without a claim and is to be tried again later: for that it is claimed."""
+        """Park a step that began without a claim and must be tried again later. Parking needs a claim."""
         if outcome.attempt or not parking.is_due(outcome):
             return outcome
         self._claim_running(1)
@@ -221,9 +220,9 @@ class Executor:
         reach("read.claimed_late")
 
     def _let_go(self, parked: Parked) -> None:
-        """Drop the rest of a parked step's lane. Where our message brought it, the message must not count as done.
+        """Drop the rest of a parked step's lane. If our message brought it, the message must not count as done.
 
-        Under a cap its place is free, but no commit of ours hands it on.
+        Under a cap its place becomes free, but none of our commits hands it on.
         """
         self._release([self._live.pop(parked.id).step])
         self._is_parked |= parked.id in self._own
@@ -231,12 +230,12 @@ class Executor:
             send("resume", self._turn_id, queue="maintenance")
 
     def _record(self, finished: list[FinishedStep], back: list[ClaimedStep], slots: int) -> Advance:
-        """Record what finished and what began, give back what will not begin, and take what may be gone on with."""
+        """Record the steps that finished and began, give back those that will not begin, and claim the next ones."""
         calls = {step.id: self._live.pop(step.id) for step in finished}
         rests = [rest for call in calls.values() if (rest := call.rest())]
         lanes = rests + self._later + [[step.id] for step in back]
         self._later = []
-        # What waits ahead may all go on at the same time.
+        # All waiting steps may begin at the same time.
         free = 0 if isolation.is_child() else max(0, slots - len(self._live) - len(self._ahead) - len(rests))
         wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=[s.id for s in back])
         try:
@@ -245,7 +244,7 @@ class Executor:
             self._release([*(call.step for call in calls.values()), *back])
 
     def _begun(self) -> list[BegunStep]:
-        """Return the calls whose begin the ledger has not been told."""
+        """Return the calls whose start the ledger does not know."""
         return [
             BegunStep(name, call.step.attempt, self._time.of(call.began_at))
             for name, call in self._live.items()
@@ -253,7 +252,7 @@ class Executor:
         ]
 
     def _advance(self, ended: Sequence[FinishedStep], wanted: Wanted) -> Advance:
-        """Commit what ended and what began, and tell of it."""
+        """Commit the steps that ended and began, and announce it."""
         names = [*(step.id for step in ended), *(step.id for step in wanted.begun)]
         asked = Advancing(self._turn_id, self._generation, ended, wanted, self._holder)
         advanced = persist(self._turn_id, names, partial(step_commits.advance, asked))
@@ -282,7 +281,7 @@ class Executor:
             leases.release_step(self._turn_id, step.id, step.attempt)
 
     def _respond(self, attempt: int, material: Material | None) -> None:
-        """Answer the turn here, unless this queue's processes are kept for other work."""
+        """Answer the turn here, unless the processes of this queue are reserved for other work."""
         if self._queue == "tools.cpu":
             send("respond", self._turn_id, attempt, queue="respond")
         else:

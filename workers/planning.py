@@ -1,4 +1,4 @@
-"""Plan: claim a queued turn, draft a plan or take the caller's, record it, send it on its way."""
+"""Planning claims a queued turn, drafts a plan or takes the caller's, records it, and sends its steps."""
 
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -57,20 +57,20 @@ Early = EarlySteps | EarlyReads
 
 @worker_init.connect
 def _warm_up(sender: Any, **_: Any) -> None:
-    # Who only runs isolated tools neither plans nor answers.
+    # A worker that only runs isolated tools neither plans nor answers.
     try:
         check_language_model(sender.app.amqp.queues.consume_from)
         warm_up(with_llm=set(sender.app.amqp.queues.consume_from) != {"tools.cpu"})
     except TurnloomError as error:
-        # Celery would log it and go on, and every turn would fail on a worker that lacks a pack or a hook.
-        configure_logging()  # which Celery only asks for later
+        # Celery would log it and continue, and every turn would fail on a worker that lacks a pack or a hook.
+        configure_logging()  # Celery does this only later
         log.error("worker.not_started", reason=str(error))
         sys.exit(1)
 
 
 @app.task(name="plan_turn")
 def plan_turn(turn_id: str) -> None:
-    """Plan a turn. A copy of the message that comes too late or too early is ignored."""
+    """Plan a turn. Copies of the message that come too early or too late are ignored."""
     wanted = UUID(turn_id)
     with llm_slots().claiming(wanted, partial(dispatch_turns, [wanted])) as claiming:
         turn = _claimed(wanted, claiming)
@@ -80,10 +80,10 @@ def plan_turn(turn_id: str) -> None:
 
 
 def _claimed(turn_id: UUID, claiming: Claiming) -> ClaimedTurn | None:
-    """Claim a turn with the slot that it wants. None: it waits for one.
+    """Claim a turn with the slot that it needs. None: it waits for one.
 
     Raises:
-        Ignore: it is not ours to plan.
+        Ignore: this process may not plan it.
     """
     with statement() as db:
         found = turns.claim(db, turn_id, LEASE_MS, claiming.room)
@@ -103,14 +103,14 @@ def _plan_claimed(turn: ClaimedTurn) -> "_Own | None":
         with leases.holding_turn(turn.id, turn.attempt):
             return _plan(turn)
     except Unavailable:
-        raise  # Postgres is out: nothing can be recorded now, and the lease brings the turn back
+        raise  # Postgres is out: nothing can be recorded now, and recovery takes the turn back when its lease ends
     except (InvalidPlan, NotFound) as error:
         log.warning("plan.refused", turn_id=str(turn.id), error=error.code)
         if turn.revision:
             respond(turn.id, turn.attempt, may_plan_again=False)
         else:
             apologise(turn, "invalid_plan", error)
-    except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a word
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong here, the user gets a reply
         log.exception("plan.broken", turn_id=str(turn.id))
         finish(turn.id, turn.attempt, broken(error, str(turn.id)))
     return None
@@ -126,7 +126,7 @@ class _Own(NamedTuple):
 
 
 def _plan(turn: ClaimedTurn) -> _Own | None:
-    """Plan a turn and send what is ready."""
+    """Plan a turn and send its ready steps."""
     if turn.tries > MAX_ATTEMPTS:
         apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return None
@@ -154,7 +154,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
 
 
 def _early(turn: ClaimedTurn, context: PlanningContext) -> AbstractContextManager[Early]:
-    """Return what deals with the steps that are written: run here, or started elsewhere."""
+    """Return the handler of early steps: they run here, or are started elsewhere."""
     agent = context.agent
     if _wanted(placement_of(agent)).take:
         return EarlyReads(turn, context.tools, current_holder(), agent.max_parallel, context.done)
@@ -162,10 +162,10 @@ def _early(turn: ClaimedTurn, context: PlanningContext) -> AbstractContextManage
 
 
 def drop_refused(turn: ClaimedTurn, early: Early) -> None:
-    """Cancel the steps of a plan that is refused, while another one is asked for."""
+    """Cancel the early steps of a refused plan, while the language model writes another one."""
     try:
         early.drop()
-    except Unavailable as error:  # they are dropped before the other plan is recorded
+    except Unavailable as error:  # they are dropped at the latest before the other plan is recorded
         log.warning("early_steps.not_dropped", turn_id=str(turn.id), error=error.code)
 
 
@@ -176,13 +176,13 @@ class _Failure:
     trouble: Trouble
     error: TurnloomError
     trace: dict[str, Any]
-    """How far planning came; of an answer that could not be used, its text and its faults."""
+    """The trace of planning so far; for an unusable answer, its text and its faults."""
 
 
 def _draft(
     turn: ClaimedTurn, context: PlanningContext, early: Early, meter: Meter
 ) -> tuple[Plan, dict[str, Any]] | _Failure:
-    """Let the language model draft. Returns its plan, and how it came about."""
+    """Let the language model draft. Returns its plan and the plan's trace."""
     deltas = Deltas(turn.id, turn.events[-1].seq)
     refused = partial(drop_refused, turn, early)
     try:
@@ -204,7 +204,7 @@ def _draft(
 def _go_without(
     turn: ClaimedTurn, context: PlanningContext, meter: Meter, failure: _Failure, early: Early
 ) -> _Own | None:
-    """Go on where no plan came of the language model: by a playbook, later, with what there is, or with an apology."""
+    """Continue without the language model's plan: by a playbook, later, with the results so far, or by an apology."""
     standing = _standing_in(turn, context) if not turn.revision else None
     if standing is not None:
         log.info("plan.stood_in", turn_id=str(turn.id), playbook=standing.source)
@@ -224,7 +224,7 @@ def _go_without(
 
 
 def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
-    """Return the playbook that can take the place of the language model's plan."""
+    """Return the playbook that can replace the language model's plan."""
     agent = context.agent
     if context.mode == "direct":
         return None
@@ -235,7 +235,7 @@ def _standing_in(turn: ClaimedTurn, context: PlanningContext) -> StandIn | None:
 def _go_on(
     turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: PlanOrigin, early: Early | None = None
 ) -> _Own | None:
-    """Record the plan over what has started; then send what is ready, or answer where no step is open."""
+    """Record the plan with the steps that have started; then send the ready ones, or answer if no step is open."""
     placement = placement_of(agent)
     held = early.held_by(plan) if early else HeldSteps()
     new = new_plan(turn, agent, plan, origin, held, meter.calls)
@@ -265,7 +265,10 @@ def _go_on(
 
 
 def _wanted(placement: Placement) -> Wanted:
-    """Return what of a plan its planner runs: of a dense turn as much as it has slots for, if it takes tools' tasks."""
+    """Return the lanes that the planner runs itself.
+
+    In `dense`, if it takes tools' tasks, these are as many as it has free slots.
+    """
     runs_tools = placement == "dense" and "tools.io" in app.amqp.queues.consume_from
     queue, take = ("tools.io", SLOTS[placement]) if runs_tools else ("plan", 0)
     return Wanted([], queue, take, mixed=False)

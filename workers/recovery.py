@@ -1,12 +1,11 @@
-"""Recover: find what nobody holds, and set it going again.
+"""Recovery finds the work that nobody holds, and restarts it.
 
-The ledger knows all there is to do; the broker may have lost any of it. A thread of each worker that takes maintenance
-looks every two seconds, and the one whose process leads sets going what it finds: turns that no planner has taken,
-turns whose planner or responder is gone, steps whose lease has run out, and steps that are ready and that nobody was
-told of, or that were parked until now. It is a thread because a task would come too late when a language model that
-hangs holds all slots. A running turn is compiled anew from what is left of it; the new generation keeps messages of the
-old one from starting anything. Turns whose deadline has passed are closed, and approvals that come too late are
-rejected.
+The ledger knows all work; the broker may have lost any of it. A thread of each maintenance worker looks every two
+seconds, and the thread in the leading process restarts what it finds: turns that no planner has taken, turns whose
+planner or responder is gone, steps whose lease has expired, ready steps whose message was lost, and steps whose parking
+is over. It is a thread because a task would come too late while a hanging language model holds all slots. A running
+turn is compiled again from the steps that are left; messages of the old generation then start nothing. Turns whose
+deadline has passed are closed, and approvals that nobody decided in time are rejected.
 """
 
 import os
@@ -36,11 +35,11 @@ from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_
 
 _BATCH = 500
 _DEADLINE_GRACE = timedelta(seconds=0.5)
-"""Executors end by themselves what runs at the deadline, and know how it ended: they come first."""
+"""Executors end the calls that run at the deadline themselves, and know their outcome: they come first."""
 
 
 def sweep() -> None:
-    """Find what nobody holds and set it going, if this process leads. Where nothing is open, that is all it asks."""
+    """Find the work that nobody holds and restart it, if this process leads. If nothing is open, do nothing."""
     with statement() as db:
         if not (recovery.lead(db, _holder()) and recovery.is_anything_open(db)):
             return
@@ -64,18 +63,21 @@ def sweep() -> None:
 
 @app.task(name="resume")
 def resume(turn_id: str) -> None:
-    """Set a turn going again of which a step was parked and may go on."""
+    """Restart a turn in which a parked step may go on."""
     recompile(UUID(turn_id), resumed=True)
 
 
 @app.task(name="recover_from")
 def recover_from(turn_id: str, worker: str, overran: bool) -> None:
-    """Set a turn going again of which a process ran a step that is no more, or that had to be ended: `overran`."""
+    """Restart a turn after the process of one of its steps ended.
+
+    `overran`: it was killed because the step took too long.
+    """
     recompile(UUID(turn_id), Gone(worker, overran))
 
 
 def recompile(turn_id: UUID, gone: Gone | None = None, *, resumed: bool = False) -> bool:
-    """Take back what was lost of a running turn and send what is ready anew; False where it does not run."""
+    """Take back the lost steps of a running turn and send the ready ones again; False if it does not run."""
     with transaction() as db:
         reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone, resumed=resumed)
         if reclaimed is None:
@@ -136,10 +138,10 @@ def _holder() -> str:
 
 @contextmanager
 def _apart(turn_id: UUID) -> Iterator[None]:
-    """Keep what goes wrong with one turn from those after it; the next sweep finds it again.
+    """Keep a failure with one turn from stopping the others; the next sweep finds the turn again.
 
     Raises:
-        Unavailable: Postgres does not answer, or this process was stopped for so long that another one leads.
+        Unavailable: Postgres does not answer, or this process was frozen for so long that another one leads.
     """
     with statement() as db:
         is_leader = recovery.lead(db, _holder())
@@ -147,7 +149,7 @@ def _apart(turn_id: UUID) -> Iterator[None]:
         raise Unavailable("another process leads recovery now", code="leads_no_longer")
     try:
         yield
-    except Exception:  # noqa: BLE001 - whatever it is, the others are not to wait for it
+    except Exception:  # noqa: BLE001 - whatever it is, the other turns must not wait
         log.exception("turn.not_recovered", turn_id=str(turn_id))
 
 
@@ -156,7 +158,7 @@ def _nodes(steps: Iterable[UnfinishedStep]) -> list[Node]:
 
 
 def _busy_queues(slots: dict[str, int]) -> list[str]:
-    """Return the queues that hold more than their workers can run at once: what is ready there only waits."""
+    """Return the queues that hold more tasks than their workers can run at once: ready steps there are only waiting."""
     lengths = queue_lengths(slots) or {}
     return [queue for queue, length in lengths.items() if length > slots[queue]]
 

@@ -1,6 +1,6 @@
-"""Respond: the steps have ended, and the turn is planned again, or the results become the reply that ends it.
+"""Responding begins when the steps have ended: the turn is planned again, or the results become its reply.
 
-Then the conversation's next turn may start.
+After the reply the conversation's next turn may start.
 """
 
 import time
@@ -44,19 +44,19 @@ from workers.turns.process_parts import registry, tailored
 from workers.upkeep.heartbeat import leases
 
 _AGGREGATION_S = 1.0
-"""Time for a formatter: it is pure, and runs after the deadline, too."""
+"""Time limit of a formatter. It is pure, and also runs after the deadline."""
 
 
 @app.task(name="respond")
 def respond_task(turn_id: str, attempt: int) -> None:
-    """Answer a turn whose last step ended on a queue that is kept for other work."""
+    """Answer a turn whose last step ended on a queue that is reserved for other work."""
     respond(UUID(turn_id), attempt)
 
 
 def respond(turn_id: UUID, attempt: int, material: Material | None = None, *, may_plan_again: bool = True) -> None:
-    """Go on with a turn whose steps have ended, under this fence: plan it again, or make the reply of what there is.
+    """Continue a turn whose steps have ended, under this fence: plan it again, or make its reply.
 
-    `material`: what there is, where the caller has it from the commit that gave it this fence.
+    `material`: the reply's material, if the caller has it from the commit that gave it this fence.
     """
     with leases.holding_turn(turn_id, attempt):
         material = material or _gathered(turn_id)
@@ -105,11 +105,11 @@ class _Ended(NamedTuple):
 
     ending: Ending
     missed: Unavailable | None = None
-    """Why the language model has not written the reply where it was to."""
+    """Why the language model has not written the reply, although it should have."""
 
 
 def finish(turn_id: UUID, attempt: int, ending: Ending, meter: Meter | None = None) -> None:
-    """End a turn, tell its readers, and dispatch the turns that may start now."""
+    """End a turn, announce it, and dispatch the turns that may start now."""
     reach("reply.composed")
     with statement() as db:
         finished = turns.finish(db, turn_id, attempt, ending, meter.calls if meter else ())
@@ -119,7 +119,7 @@ def finish(turn_id: UUID, attempt: int, ending: Ending, meter: Meter | None = No
 def conclude(
     turn_id: UUID, attempt: int, ending: Ending, finished: FinishedTurn | None, meter: Meter | None = None
 ) -> None:
-    """Do what follows the commit that ended a turn. `finished` is None where its fence was old."""
+    """Carry out the consequences of the commit that ended a turn. `finished` is None if its fence was old."""
     if finished is None:
         log.warning("turn.fenced", turn_id=str(turn_id), attempt=attempt)
         return
@@ -132,9 +132,9 @@ def conclude(
 
 
 def broken(error: Exception, turn_id: str) -> Ending:
-    """Return how a turn ends that our own fault has broken."""
+    """Return the ending of a turn that our own fault has broken."""
     reason = {"code": "internal_error", "message": f"{type(error).__name__}; the log has the place"}
-    # The shipped words: what broke may be a text of the tenant.
+    # The shipped text: the fault may be in a text of the tenant.
     word = apology("internal_error", shipped(), reference=turn_id)
     trace = {"written_by": f"template:{word.source}", "prompts": [word.source]}
     return Ending("failed", word.reply, trace, error=reason)
@@ -157,19 +157,19 @@ def _progress(material: Material) -> Progress:
 
 
 def _agent(material: Material) -> AgentProfile:
-    """Return the agent of the turn; the default one, should the tenant have removed it since the plan was made."""
+    """Return the agent of the turn; the default one if the tenant has removed it since the plan was made."""
     agents = tailored(material.tenant_id).agents
     return agents.profiles.get(material.agent) or agents.get(settings().default_agent)
 
 
 def ending_at_once(turn_id: UUID, material: Material, meter: Meter) -> Ending | None:
-    """Return how a turn ends; None where the language model has a part in its reply."""
+    """Return the ending of a turn; None if the language model takes part in its reply."""
     outcome, slots = _prepared(turn_id, material, None)
     return None if asks_llm(outcome) else _ended(turn_id, material, outcome, slots, meter).ending
 
 
 def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter) -> _Ended | None:
-    """Return how the turn ends; None where it waits for a slot, because the language model has a part in its reply."""
+    """Return the ending of the turn; None if it waits for a slot of the language model."""
     outcome, slots = _prepared(turn_id, material, bound)
     if not asks_llm(outcome):
         return _ended(turn_id, material, outcome, slots, meter)
@@ -180,7 +180,7 @@ def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | No
 
 
 def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[Outcome, dict[str, Any] | None]:
-    """Return what the reply is made from, and the conversation's state where results have changed it."""
+    """Return the input of the reply, and the conversation's slots if results have changed them."""
     agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
     slots = settled(material.slots, steps, agent.slots)
     outcome = _aggregated(_outcome(material, bound, agent, steps, shown(slots, agent.slots)), turn_id, material)
@@ -226,7 +226,7 @@ def _outcome(
 
 
 def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:
-    """Add what the agent's formatter makes of the results, where no step of the plan has done it."""
+    """Add the output of the agent's formatter, if no step of the plan has made it."""
     call = aggregation(outcome)
     if call is None:
         return outcome
@@ -248,7 +248,7 @@ def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:
 
 
 class Deltas:
-    """Hands the pieces of a reply to live readers, numbered after the turn's last event."""
+    """The pieces of a reply for live readers, numbered after the turn's last event."""
 
     def __init__(self, turn_id: UUID, after: int) -> None:
         self._turn_id = turn_id
@@ -260,13 +260,13 @@ class Deltas:
         append_delta(self._turn_id, self._after, self._number, text)
 
     def settle(self) -> None:
-        """Return when live readers can have all the pieces: call it before the event that comes after them."""
+        """Wait until live readers can read all the pieces. Call it before the event that follows them."""
         if self._number:
             settle_deltas(self._turn_id)
 
 
 def _status(material: Material) -> tuple[FinalStatus, dict[str, str] | None]:
-    """A turn fails when nothing of it succeeded, or when it was to stop at the first failure and did."""
+    """Return the final status. A turn fails if no step succeeded, or if it stopped at its first failure as asked."""
     stop = material.ending
     if stop in ("cancelled", "superseded"):
         return stop, None

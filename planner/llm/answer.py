@@ -1,4 +1,4 @@
-"""Read an answer in the OpenAI protocol, whole or chunk by chunk, trusting nothing about its shape."""
+"""An answer in the OpenAI protocol is read whole or chunk by chunk, without trust in its shape."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ class Completion:
     """One answer of a language model while it arrives."""
 
     def __init__(self, model: str, cost: float | None) -> None:
-        """`model` counts until the endpoint gives a name of its own; `cost` as far as it is known."""
+        """`model` is used until the endpoint returns a name; `cost` is None if it is not known."""
         self._model = model
         self._cost = cost
         self._pieces: list[str] = []
@@ -24,7 +24,7 @@ class Completion:
 
     @property
     def begun(self) -> bool:
-        """Whether any words have come."""
+        """Whether any text has come."""
         return bool(self._pieces or self._arguments or self._refusal)
 
     def take(self, chunk: object) -> str:
@@ -36,13 +36,13 @@ class Completion:
         """Take an answer that was not streamed.
 
         Raises:
-            httpx2.DecodingError: it is no answer at all.
+            httpx2.DecodingError: it is not an answer.
         """
         choice = self._take(data)
         if not choice:
             raise httpx2.DecodingError("the answer has no `choices`")
         self._add(choice.get("message"))
-        self._reason = self._reason or "stop"  # some servers leave it out; only a stream can be cut without an error
+        self._reason = self._reason or "stop"  # some servers omit it; only a stream can be cut without an error
 
     def finished(self) -> Generation:
         """Return what has arrived."""
@@ -97,11 +97,11 @@ class Completion:
 
 
 def _arguments(calls: object) -> str:
-    """Return the next piece of the first function call's arguments: where there is one, the answer is in it."""
+    """Return the next piece of the first function call's arguments: if there is a call, the answer is in it."""
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) and not call.get("index") else None
         arguments = function.get("arguments") if isinstance(function, dict) else None
-        # Text by the protocol; some compatible servers send the object itself.
+        # The protocol says text; some compatible servers send the object itself.
         return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
     return ""
 

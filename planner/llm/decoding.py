@@ -1,6 +1,6 @@
-"""From what a language model wrote to a plan's data: find the JSON, read it strictly, undo what strict mode asked for.
+"""Decoding turns a language model's text into a plan's data: find the JSON, read it strictly, undo strict mode.
 
-Nothing is judged here beyond being JSON that can be stored; `planner.plan.validation` says what is wrong with the plan.
+It checks only that the text is JSON that can be stored; `planner.plan.validation` finds the faults of the plan.
 """
 
 import json
@@ -19,7 +19,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def decode(text: str, tools: Registry) -> dict[str, Any]:
-    """Return the plan's data, with the nulls of absent arguments dropped and arguments in JSON text decoded.
+    """Return the plan's data. Nulls of absent arguments are dropped, and arguments in JSON text are decoded.
 
     Prose or a code fence around the JSON is ignored.
 
@@ -53,10 +53,10 @@ def _refuse_constant(name: str) -> None:
 
 
 def check_storable(data: Any) -> None:
-    """Refuse what Postgres could not keep, and what would exhaust the stack of whoever walks through it later.
+    """Refuse data that Postgres could not store, or so deep that later code would exhaust its stack.
 
     Raises:
-        InvalidPlan: the data holds such a thing.
+        InvalidPlan: it is such data.
     """
     waiting = [(data, 1)]
     while waiting:
@@ -84,7 +84,7 @@ def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
     """Return one step of a plan as data, its shape unchecked.
 
     Raises:
-        InvalidPlan: arguments in JSON text hold what could not be stored.
+        InvalidPlan: arguments in JSON text hold data that could not be stored.
     """
     step = {key: value for key, value in step.items() if value is not None}
     tool, args = _named(step, tools), step.get("args")
@@ -100,7 +100,7 @@ def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
 
 
 def _named(step: dict[str, Any], tools: Registry) -> Tool | None:
-    """Return the step's tool. Some models write names as function calling wants them: `__` where a dot would be."""
+    """Return the step's tool. Some models write `__` for the dot in its name, as function calling requires."""
     name = step.get("tool")
     if not isinstance(name, str):
         return None
@@ -108,7 +108,7 @@ def _named(step: dict[str, Any], tools: Registry) -> Tool | None:
 
 
 def _parsed(text: str) -> Any:
-    """Read JSON text; a model that wrote the bare string instead meant that string."""
+    """Read JSON text. A model that wrote a bare string instead meant that string."""
     try:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -118,7 +118,7 @@ def _parsed(text: str) -> Any:
 
 
 def _without_nulls(value: Any, schema: Any, tool: Tool, skip: frozenset[str] = frozenset()) -> Any:
-    """Drop the nulls of properties that may be absent: strict mode cannot leave them out."""
+    """Drop the nulls of optional properties: strict mode cannot leave them out."""
     branches = list(_branches(schema, tool.input_schema))
     if not branches:
         return value
@@ -137,7 +137,7 @@ def _without_nulls(value: Any, schema: Any, tool: Tool, skip: frozenset[str] = f
 
 
 def _branches(schema: Any, root: Mapping[str, Any], depth: int = 8) -> Iterator[dict[str, Any]]:
-    """Yield the schemas that a value may be meant for, with references and alternatives unfolded."""
+    """Yield the schemas that a value may follow, with references and alternatives unfolded."""
     if not isinstance(schema, dict) or depth == 0:
         return
     if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""How an endpoint of a language model fails, in our words."""
+"""Failures of a language model's endpoint become our errors here."""
 
 import time
 from email.utils import parsedate_to_datetime
@@ -10,7 +10,7 @@ from models.errors import Unavailable
 
 
 def status_error(response: httpx2.Response) -> APIStatusError:
-    """Return the SDK's error for an answer that is none, with the endpoint's own words."""
+    """Return the SDK's error for an answer with an error status, with the endpoint's own message."""
     try:
         body = response.json()
     except ValueError:
@@ -22,7 +22,7 @@ def status_error(response: httpx2.Response) -> APIStatusError:
 
 
 def unavailable(error: Exception) -> Unavailable:
-    """Return what a failed call means, and whether it may pass."""
+    """Return our error for a failed call, which says whether the failure may pass."""
     match error:
         case APITimeoutError() | httpx2.TimeoutException():
             return Unavailable("the language model did not answer in time", code="llm_timeout", passes=True)

@@ -1,8 +1,8 @@
-"""The forms in which an answer can be bound to a schema, best first; and which of them an endpoint's models take.
+"""A form is a way to bind an answer to a schema; this module finds the best one that an endpoint's models accept.
 
-`schema` is strict structured output, `function` the call of one function whose parameters are the schema, `json` any
-JSON object, `text` nothing at all. In the last two the prompt alone says what the object holds, as every prompt does
-that wants JSON.
+The forms, best first: `schema` is strict structured output, `function` the call of one function whose parameters are
+the schema, `json` any JSON object, `text` anything. In the last two only the prompt says what the object holds, as
+every prompt for JSON does.
 """
 
 import time
@@ -19,28 +19,28 @@ _WORDS: dict[Form, tuple[str, ...]] = {
     "json": ("response_format", "response format", "json_object", "json mode"),
 }
 _REFUSALS = frozenset({400, 404, 422, 500, 501})
-"""Not only 400: OpenRouter says 404 where no provider takes tools, llama.cpp 500 for tools without `--jinja`."""
+"""Not only 400: OpenRouter returns 404 if no provider takes tools, llama.cpp 500 for tools without `--jinja`."""
 _AGAIN_S = 600.0
 
 
 class Forms:
-    """The request forms that each language model of one endpoint accepts. Threads may share it."""
+    """The request forms that each language model of an endpoint accepts. Threads may share it."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[Form, float]] = {}
 
     def best(self, model: str) -> Form:
-        """Return the form to begin with: the best, or the one that was found in the last ten minutes."""
+        """Return the form to try first: the best, or the one that worked in the last ten minutes."""
         form, until = self._found.get(model, ("schema", 0.0))
         return form if time.monotonic() < until else "schema"
 
     def keep(self, model: str, form: Form) -> None:
-        """Remember the form in which a model has answered after it had refused better ones."""
+        """Record the form in which a model answered after it had refused better ones."""
         self._found[model] = (form, time.monotonic() + _AGAIN_S)
 
 
 def request_fields(form: Form, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return what a request needs to say so that the answer fits the schema. Its title is the answer's name."""
+    """Return the request fields that bind the answer to the schema. The schema's title is the answer's name."""
     name = str(schema.get("title", "plan"))
     match form:
         case "schema":
@@ -56,7 +56,7 @@ def request_fields(form: Form, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def next_form(form: Form, error: APIStatusError) -> Form | None:
-    """Return the next best form where the error says that the endpoint does not take this one; else None."""
+    """Return the next best form if the error says that the endpoint does not accept this one; otherwise None."""
     said = f"{error.message} {error.code} {error.param}".lower()
     if error.status_code not in _REFUSALS or not any(word in said for word in _WORDS.get(form, ())):
         return None

@@ -1,4 +1,4 @@
-"""A language model with hooks around its calls. See `tools.hooks`."""
+"""A hooked model is a language model with hooks around its calls. See `tools.hooks`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -13,26 +13,26 @@ from tools.hooks import OnNote, Veto, consult, hooks, storable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """A call of a language model. A hook may change all but what it is for."""
+    """A call of a language model. A hook may change everything except its purpose."""
 
     purpose: Purpose
     messages: tuple[PromptMessage, ...]
     model: str | None
     """None: the default language model."""
     schema: dict[str, Any] | None
-    """What the answer is bound to, where it is to be JSON."""
+    """The schema of the answer, if that must be JSON."""
 
 
 def with_hooks(llm: LanguageModel, on_note: OnNote) -> LanguageModel:
-    """Return the language model with this process's hooks around it; itself where there are none for it."""
+    """Return the language model with this process's hooks around it, or itself if there are none for it."""
     return HookedModel(llm, on_note) if hooks().before_model or hooks().after_model else llm
 
 
 class HookedModel(Wrapping):
-    """Asks the hooks before and after each call of another language model.
+    """A language model that asks hooks before and after each call of another one.
 
-    A veto is an answer that declines, with the veto's reason: nothing is asked again. Where a hook wants to see the
-    answer, it is handed on when all hooks have seen it, and so in one piece.
+    A veto becomes an answer that declines, with the veto's reason, so that nothing is asked again. If a hook looks at
+    answers, an answer is handed on after all hooks have seen it, and so in one piece.
     """
 
     def __init__(self, llm: LanguageModel, on_note: OnNote) -> None:
@@ -62,7 +62,7 @@ class HookedModel(Wrapping):
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Return the whole answer, having handed on each piece as it came; see `LanguageModel`."""
+        """Hand on each piece as it comes, and return the whole answer; see `LanguageModel`."""
         call = ModelCall(purpose=purpose, messages=tuple(messages), model=model, schema=schema)
         if not hooks().after_model:
             return self._around(call, partial(_streamed, self._llm, timeout_s, on_delta))
@@ -99,7 +99,7 @@ def _changed(asked: ModelCall, said: object) -> ModelCall | Veto:
 
 
 def _changed_answer(answer: Generation, said: object) -> Generation | Veto:
-    """Take what a hook made of an answer; what it has cost stays."""
+    """Return a hook's version of an answer; its cost stays."""
     if isinstance(said, Veto):
         return said
     if not isinstance(said, Generation):

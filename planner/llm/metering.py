@@ -1,4 +1,4 @@
-"""A language model as one turn uses it: every call is counted, and none is made over a budget."""
+"""A meter is a language model for one turn: it counts every call, and makes none over a budget."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -15,19 +15,19 @@ _MEANT = {"day": "the budget of the day", "conversation": "the conversation's bu
 
 
 class Meter(Wrapping):
-    """Keeps account of a turn's calls. A language model itself, so that whoever calls it need not know."""
+    """An account of a turn's calls. It is a language model itself, so its callers need not know of it."""
 
     def __init__(self, llm: LanguageModel, allowances: Sequence[Allowance] = ()) -> None:
-        """`allowances`: what the calls may spend, and how much of it was spent when the turn was read."""
+        """`allowances`: the limits of the calls, and the amounts spent when the turn was read."""
         self.calls: list[LlmCall] = []
-        """Calls that are not recorded yet; a failed one too, without tokens."""
+        """Calls that are not recorded yet, including failed ones, without tokens."""
         super().__init__(llm)
         self._allowances = allowances
         self._cost = 0.0
         self._tokens = 0
 
     def settle(self) -> None:
-        """Forget the calls: they are recorded."""
+        """Drop the calls, because they are recorded."""
         self.calls = []
 
     def generate(
@@ -42,7 +42,7 @@ class Meter(Wrapping):
         """Return the whole answer.
 
         Raises:
-            Unavailable: as `LanguageModel`; with the code `budget_exceeded` where nothing is left to spend.
+            Unavailable: as `LanguageModel`; with the code `budget_exceeded` if the budget is spent.
         """
         return self._count(
             purpose,
@@ -60,10 +60,10 @@ class Meter(Wrapping):
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Return the whole answer, having handed on each piece as it came.
+        """Hand on each piece as it comes, and return the whole answer.
 
         Raises:
-            Unavailable: as `LanguageModel`; with the code `budget_exceeded` where nothing is left to spend.
+            Unavailable: as `LanguageModel`; with the code `budget_exceeded` if the budget is spent.
         """
         return self._count(
             purpose,

@@ -1,8 +1,8 @@
-"""Language models behind the OpenAI protocol, through the official SDK.
+"""The adapter to language models behind the OpenAI protocol, through the official SDK.
 
-One retry layer (tenacity; the SDK's own is off), one timeout per attempt, one budget for the whole call.
-The SDK makes the request once, and each call sends it with another body: making it takes longer than sending it.
-Answers are read as plain data, because the SDK's models cost fifteen milliseconds per streamed answer. Chat
+There is one retry layer (tenacity; the SDK's own is off), one timeout per attempt, one time budget for the whole call.
+The SDK builds the request once, and each call sends it with another body, because building takes longer than sending.
+Answers are read as plain data, because the SDK's models cost fifteen milliseconds per streamed answer. The API is Chat
 Completions, because every compatible server speaks it.
 """
 
@@ -33,15 +33,15 @@ _CONNECT_S = 5.0
 _PROBE_S = 3.0
 _OFFLINE_URL = "http://offline/v1"
 _OF_ONE_CALL = ("content-length", "x-stainless-read-timeout")
-"""Headers that the SDK writes anew for each call."""
+"""Headers that the SDK sets for each call."""
 
 Attempt = Callable[[dict[str, Any], float], Generation]
-"""One try with a request body, until a moment on this process's monotonic clock."""
+"""One attempt with a request body, until a moment on this process's monotonic clock."""
 
 
 @dataclass
 class _Request:
-    """A call that is being made, and the form in which it asks for an answer that fits a schema."""
+    """A call in progress, and the form in which it asks for an answer that fits a schema."""
 
     attempt: Attempt
     body: dict[str, Any]
@@ -57,9 +57,9 @@ class OpenAIModel:
     """A language model behind an endpoint that speaks the OpenAI protocol."""
 
     def __init__(self, http: httpx2.Client, config: Settings, *, cost: float | None = None) -> None:
-        """Send by a client. `cost`: what every call costs, where that is known."""
+        """`http` sends the requests. `cost`: the fixed cost of every call, if it is known."""
         url = _OFFLINE_URL if config.offline else config.openai_base_url
-        # Local servers want no key, and the SDK refuses to start without one.
+        # Local servers need no key, but the SDK refuses to start without one.
         key = config.openai_api_key or "none"
         self._client = OpenAI(api_key=key, base_url=url, max_retries=0, http_client=http)
         self._http = http
@@ -70,12 +70,12 @@ class OpenAIModel:
 
     @property
     def supports_structured_output(self) -> bool:
-        """Whether the default language model has not refused a schema lately."""
+        """Whether the default language model accepts a schema, as far as is known."""
         return self._forms.best(self._config.llm_model) == "schema"
 
     @property
     def supports_function_calling(self) -> bool:
-        """Whether the default language model has not refused a function to call lately."""
+        """Whether the default language model accepts functions to call, as far as is known."""
         return self._forms.best(self._config.llm_model) in ("schema", "function")
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class OpenAIModel:
         self._client.close()
 
     def available(self) -> bool:
-        """Ask whether the endpoint is there and would take our key."""
+        """Return whether the endpoint answers and accepts our key."""
         try:
             self._client.get("/models", cast_to=object, options={"timeout": _PROBE_S})
         except APIStatusError as error:
@@ -114,7 +114,7 @@ class OpenAIModel:
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Return the whole answer, having handed on each piece as it came; nothing is retried after the first."""
+        """Hand on each piece as it comes, and return the whole answer. Nothing is retried after the first piece."""
         body = self._body(messages, model) | {"stream": True, "stream_options": {"include_usage": True}}
         return self._persist(self._request(partial(self._pieces, on_delta), body, schema), timeout_s)
 
@@ -171,13 +171,13 @@ class OpenAIModel:
         return generation
 
     def _chunks(self, body: dict[str, Any], until: float, answer: Completion) -> Iterator[object]:
-        """Yield the chunks of a stream. One that breaks after the first words ends early; before them it raises."""
+        """Yield the chunks of a stream. If it breaks after the first text, it ends early; before that it raises."""
         try:
             response = self._send(body, until)
             with Stream[object](cast_to=object, response=response, client=self._client) as chunks:
                 for chunk in chunks:
                     yield chunk
-                    if time.monotonic() > until:  # through a proxy the timeout is per read, and never met by a drip
+                    if time.monotonic() > until:  # through a proxy the timeout is per read, and a drip never reaches it
                         raise httpx2.ReadTimeout("the stream was still running when its time was over")
         except ValueError as error:
             if not answer.begun:
@@ -187,7 +187,7 @@ class OpenAIModel:
                 raise
 
     def _send(self, body: dict[str, Any], until: float) -> httpx2.Response:
-        """Return the answer, still to be read.
+        """Return the answer, with its body unread.
 
         Raises:
             APIStatusError: the endpoint refuses.
@@ -210,7 +210,7 @@ class OpenAIModel:
 
 
 def connect(config: Settings) -> LanguageModel:
-    """Return the language model that the settings name; without a key and a base URL, the offline one, in process.
+    """Return the language model of the settings; without a key and a base URL, the offline one, in this process.
 
     Connect once per process: building a client costs 20 ms.
     """
@@ -225,7 +225,7 @@ def connect(config: Settings) -> LanguageModel:
 
 
 def _request_of(client: OpenAI) -> httpx2.Request:
-    """Return the request that the SDK makes of a call, without what belongs to that call."""
+    """Return the request that the SDK builds for a call, without the fields of that call."""
     made: list[httpx2.Request] = []
 
     def keep(request: httpx2.Request) -> httpx2.Response:
@@ -252,7 +252,7 @@ def _timeout(until: float) -> httpx2.Timeout:
 
 
 def _pause_s(state: RetryCallState) -> float:
-    """Wait as long as the endpoint said; else 0.25 s, doubled with each try, and a random part."""
+    """Return the pause that the endpoint asked for; otherwise 0.25 s, doubled with each try, with a random part."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, Unavailable) and error.retry_after_s is not None:
         return error.retry_after_s

@@ -1,4 +1,4 @@
-"""Prices of language models: prices.yaml, and over it what TURNLOOM_LLM_PRICES says."""
+"""Prices of language models come from prices.yaml and from TURNLOOM_LLM_PRICES, which takes precedence."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class LlmPrice(Contract):
 
     prompt: float = Field(ge=0, allow_inf_nan=False)
     cached: float | None = Field(None, ge=0, allow_inf_nan=False)
-    """Of prompt tokens that the endpoint had cached; the price of the others where absent."""
+    """Price of prompt tokens that the endpoint had cached; if absent, the price of the others."""
     completion: float = Field(ge=0, allow_inf_nan=False)
 
 
@@ -31,7 +31,7 @@ _PRICES: TypeAdapter[dict[str, LlmPrice]] = TypeAdapter(dict[str, LlmPrice])
 
 
 def cost_of(model: str, usage: Usage) -> float | None:
-    """Return what a call cost; None where the model's price is not known."""
+    """Return the cost of a call; None if the model's price is not known."""
     price = find_price(model, _prices(settings().llm_prices))
     if price is None:
         return None
@@ -42,7 +42,7 @@ def cost_of(model: str, usage: Usage) -> float | None:
 
 
 def find_price(model: str, prices: Mapping[str, LlmPrice]) -> LlmPrice | None:
-    """Return the price under a model's name, or its name without a version, or the longest beginning of it."""
+    """Return the price under a model's name, its name without a version, or the longest matching pattern."""
     beginnings = (name for name in prices if name.endswith("*") and model.startswith(name[:-1]))
     names = (model, _VERSION.sub("", model), max(beginnings, key=len, default=""))
     return next((prices[name] for name in names if name in prices), None)
@@ -50,7 +50,7 @@ def find_price(model: str, prices: Mapping[str, LlmPrice]) -> LlmPrice | None:
 
 @lru_cache
 def _prices(given: str | None) -> Mapping[str, LlmPrice]:
-    """Return the prices; the shipped ones where others cannot be read: no turn fails for that."""
+    """Return the prices. If the given ones cannot be read, return the shipped ones: no turn fails for that."""
     try:
         return load_prices(given)
     except (OSError, ValueError) as error:
@@ -59,10 +59,10 @@ def _prices(given: str | None) -> Mapping[str, LlmPrice]:
 
 
 def load_prices(given: str | None) -> Mapping[str, LlmPrice]:
-    """Return the shipped prices with others over them: a JSON object, or the path of a file, YAML or JSON.
+    """Return the shipped prices, overridden by a JSON object, or by a YAML or JSON file given by its path.
 
     Raises:
-        ValueError: what is given is neither.
+        ValueError: `given` is neither.
         OSError: there is no such file.
     """
     prices = _read(_SHIPPED.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The port to a language model. Whatever answers prompts looks like this to the planner."""
+"""The port to a language model: the planner sees everything that answers prompts in this form."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any, Literal, Protocol, TypedDict
 from models.contracts.turn import Usage
 
 FinishReason = Literal["stop", "length", "refusal", "cut", "empty"]
-"""How an answer ended: by itself, at the token limit, by declining, in the middle of the stream, before it began."""
+"""How an answer ended: normally, at the token limit, with a refusal, in the middle of the stream, before it began."""
 
 Purpose = Literal["plan", "repair", "revision", "direct", "reply", "critic", "context", "summary"]
-"""What a call is for: to draft a plan, mend it, or revise it; to answer without tools, or from results; to criticise a
-reply, to learn from results, to sum a conversation up."""
+"""The purpose of a call: to draft a plan, repair it, or revise it; to answer without tools, or from results; to
+criticise a reply, to learn from results, to summarise a conversation."""
 
 OnDelta = Callable[[str], None]
-"""Takes the next piece of a text as it is written."""
+"""A function that takes the next piece of a text as it is written."""
 
 
 class PromptMessage(TypedDict):
@@ -29,31 +29,31 @@ class Generation:
     """The output of a language model."""
 
     text: str
-    """The answer; after `refusal` the model's reason; after `cut` and `length` what there was."""
+    """The answer; after `refusal` the model's reason; after `cut` and `length` the text so far."""
     usage: Usage
     model: str
-    """The name that the endpoint gave."""
+    """The model's name as the endpoint returned it."""
     finish_reason: FinishReason
 
 
 class LanguageModel(Protocol):
-    """Something that answers prompts. Safe to share between threads.
+    """A language model. Threads may share it.
 
-    Calls raise `Unavailable` where no answer can be had: timeout, rate limit (with `retry_after_s`), outage, which all
-    may pass (`passes`), or a request that the endpoint rejects. Every answer that did come is returned, however bad:
-    look at `finish_reason`.
+    Calls raise `Unavailable` if there is no answer. A timeout, a rate limit (with `retry_after_s`) or an outage may
+    pass (`passes`); a request that the endpoint rejects does not. Every answer that came is returned, however bad:
+    check `finish_reason`.
     """
 
     @property
     def supports_structured_output(self) -> bool:
-        """Whether `schema` reaches the model; where not, the prompt alone must ask for JSON."""
+        """Whether `schema` reaches the model. If not, the prompt alone must ask for JSON."""
 
     @property
     def supports_function_calling(self) -> bool:
-        """Whether tools can be offered in the provider's own way."""
+        """Whether tools can be offered as the provider's function calls."""
 
     def available(self) -> bool:
-        """Ask whether the endpoint is there and would take our key."""
+        """Return whether the endpoint answers and accepts our key."""
 
     def generate(
         self,
@@ -76,4 +76,4 @@ class LanguageModel(Protocol):
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
-        """Return the whole answer, having handed on each piece as it came."""
+        """Hand on each piece as it comes, and return the whole answer."""

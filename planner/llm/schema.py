@@ -1,11 +1,11 @@
-"""The form of a plan that strict structured output accepts, though each tool has other arguments.
+"""A plan's form is written here as a strict JSON schema, although each tool has other arguments.
 
-In: the tools of an agent.  Out: one JSON schema, with a variant of a step per tool, its name first; and back, from
-what the model wrote to a plan's data.
+In: the tools of an agent.  Out: one JSON schema with a variant of a step per tool, its name first.
+`planner.llm.decoding` turns the answer into a plan's data.
 
-Strict means: every object closed, every property required (what may be left out may be null), no free-form objects,
-no `oneOf`, `allOf`, `not`, `if`, at most ten levels. An argument that cannot be said so (a dict, `Any`, a recursive
-or very deep model) is asked for as a string that holds JSON text, and decoded again afterwards.
+Strict means: every object is closed, every property required (an optional one may be null), with no free-form objects,
+no `oneOf`, `allOf`, `not`, `if`, and at most ten levels. An argument that cannot be expressed in this way (a dict,
+`Any`, a recursive or very deep model) is requested as a string that holds JSON text, and decoded afterwards.
 """
 
 from functools import lru_cache
@@ -18,13 +18,13 @@ from planner.memory.slot_state import slots_schema
 from tools.registry import Registry, Tool
 
 JSON_TEXT = "JSON text"
-"""How the description of an argument begins that is written as a string holding JSON."""
+"""The first words in the description of an argument that is written as a string with JSON."""
 
 _DEPTH = 5
 """Levels left for an argument's own structure inside plan, steps, step, args and the union with a reference."""
 
 _LEVELS = 10
-"""Levels of a whole answer."""
+"""Most levels of a whole answer."""
 
 _KEPT = frozenset({"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 """Constraints that strict mode knows; the others are left to validation."""
@@ -40,15 +40,15 @@ Schema = dict[str, Any]
 
 
 class _NotStrict(Exception):
-    """The schema cannot be said in strict mode."""
+    """The schema cannot be expressed in strict mode."""
 
 
 def plan_schema(
     tools: Registry, at_most: int | None = None, agent: AgentProfile | None = None, *, phased: bool = False
 ) -> Schema:
-    """Return the response schema of a plan of `at_most` so many steps over these tools; without any, of one without.
+    """Return the response schema of a plan of at most `at_most` steps; without tools, of a plan without steps.
 
-    An agent's profile adds what its plans say beside steps. `phased`: with phases and assumptions.
+    An agent's profile adds its slots and hints. `phased`: the plan has phases and assumptions.
     """
     plan = _closed(
         {
@@ -67,18 +67,18 @@ def plan_schema(
 
 
 def strict_schema(model: type[BaseModel], title: str) -> Schema:
-    """Return the response schema of a model whose shape strict mode can say. `title`: the answer's name."""
+    """Return the response schema of a model that strict mode can express. `title`: the answer's name."""
     schema = model.model_json_schema()
     return _convert(schema, schema, _LEVELS) | {"title": title}
 
 
 def takes_json_text(tool: Tool) -> bool:
-    """Tell whether all arguments of a tool are free-form, so that the model writes them as one string holding JSON."""
+    """Return whether all arguments of a tool are free-form, so that the model writes them as one string with JSON."""
     return not tool.input_schema.get("properties") and bool(tool.input_schema.get("additionalProperties"))
 
 
 def json_text_arguments(tool: Tool) -> frozenset[str]:
-    """Return the names of those arguments that the model writes as a string holding JSON."""
+    """Return the names of the arguments that the model writes as a string with JSON."""
     schema = tool.input_schema
     return frozenset(name for name, inner in schema.get("properties", {}).items() if _strict(inner, schema) is None)
 
@@ -158,17 +158,17 @@ def _argument(schema: Schema, root: Schema, required: bool) -> Schema:
 
 
 def _with_referring_items(schema: Schema) -> Schema:
-    """Let each item of a list come from another step, too."""
+    """Allow each item of a list to come from another step, too."""
     if "anyOf" in schema:
         return schema | {"anyOf": [_with_referring_items(branch) for branch in schema["anyOf"]]}
     return schema | {"items": _union(schema["items"], _REFERENCE)} if schema.get("type") == "array" else schema
 
 
 def _strict(schema: Schema, root: Schema) -> Schema | None:
-    """Return the schema in strict form, None where it has none."""
+    """Return the schema in strict form; None if it has none."""
     try:
         return _convert(schema, root, _DEPTH)
-    except (_NotStrict, RecursionError):  # a reference to itself, which only a foreign schema holds
+    except (_NotStrict, RecursionError):  # a reference to itself, which only a foreign schema has
         return None
 
 
@@ -240,7 +240,7 @@ def _optional(schema: Schema) -> Schema:
 
 
 def _union(*branches: Schema) -> Schema:
-    """Join alternatives, each once, nested unions unfolded; a description of the whole moves up."""
+    """Join alternatives, each once, with nested unions unfolded. A description of the whole moves up."""
     flat: list[Schema] = []
     description: Schema = {}
     for branch in branches:

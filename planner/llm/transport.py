@@ -1,9 +1,9 @@
-"""HTTP/1.1 over kept connections, beneath the SDK's client: h11 speaks the protocol, httpx does the rest.
+"""HTTP/1.1 over kept connections, beneath the SDK's client: h11 parses the protocol, httpx does the rest.
 
-httpx's own transport has a pool with a queue, locks, and hooks around each event. They cost more than all else of a
-call, and a client of one endpoint uses none of them. What this one does not do, proxies and HTTP/2, is left to httpx's.
+httpx's own transport has a pool with a queue, locks, and hooks around each event. They cost more than the rest of a
+call, and a client of one endpoint needs none of them. Proxies and HTTP/2 are left to httpx's transport.
 
-There is a connection for each call under way, so that no call waits for one. Safe to share between threads, and with
+Each call in progress has its own connection, so that no call waits for one. Threads may share a transport, and so may
 processes that are forked later. Errors are httpx's.
 """
 
@@ -25,26 +25,26 @@ _LARGEST_HEAD = 100 * 1024
 """Bytes of a status line with its headers, or of the line that begins a chunk."""
 _LARGEST_READ = 64 * 1024
 _LONGEST_REST_S = 30.0
-"""How long a connection is kept unused. Firewalls forget connections without a word, but later than this."""
+"""How long a connection is kept unused. Firewalls drop idle connections silently, but later than this."""
 _LAST_WORDS_S = 0.02
-"""How long we wait for the end of a body whose reader has read enough: `data: [DONE]` is not the last line."""
+"""How long we wait for the end of a body after its reader has stopped: `data: [DONE]` is not the last line."""
 _PORTS = {"http": 80, "https": 443}
 
 _Origin = tuple[str, str, int]
 
 
 class KeptConnections(httpx2.BaseTransport):
-    """A transport that keeps its connections and uses them again."""
+    """A transport that keeps its connections and reuses them."""
 
     def __init__(self) -> None:
         self._kept: defaultdict[_Origin, deque[_Connection]] = defaultdict(deque)
         self._process = os.getpid()
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the answer, its body still to be read. The read timeout bounds the whole answer, not each read.
+        """Return the answer, with its body unread. The read timeout bounds the whole answer, not each read.
 
-        A kept connection may have died while it was idle, and that shows only when it is used. Where nothing at all was
-        answered, the request is sent once more, over a new connection.
+        A kept connection may have died while it was idle, which shows only when it is used. If no byte of an answer
+        came, the request is sent once more, over a new connection.
         """
         origin = _origin(request.url)
         kept = self._kept_connection(origin)
@@ -73,7 +73,7 @@ class KeptConnections(httpx2.BaseTransport):
         return httpx2.Response(head.status_code, headers=head.headers.raw_items(), stream=body, extensions=extensions)
 
     def _kept_connection(self, origin: _Origin) -> "_Connection | None":
-        if os.getpid() != self._process:  # the parent goes on using them
+        if os.getpid() != self._process:  # the parent still uses them
             self.close()
             self._process = os.getpid()
         with suppress(IndexError):
@@ -104,7 +104,7 @@ class KeptConnections(httpx2.BaseTransport):
 
     @cached_property
     def _trust(self) -> ssl.SSLContext:
-        """Who may sign a certificate, as httpx decides: SSL_CERT_FILE, SSL_CERT_DIR, else the system's authorities."""
+        """Return the trusted authorities, as httpx does: SSL_CERT_FILE, SSL_CERT_DIR, otherwise the system's."""
         return httpx2.create_ssl_context()
 
 
@@ -113,7 +113,7 @@ class _Unanswered(Exception):
 
 
 class _Connection:
-    """One connection, and where its exchange of messages stands."""
+    """One connection, and the state of its exchange of messages."""
 
     def __init__(self, to: socket.socket) -> None:
         self._socket = to
@@ -123,7 +123,7 @@ class _Connection:
 
     @property
     def has_rested(self) -> bool:
-        """Whether it has been unused too long to be used again."""
+        """Whether it has been unused for too long to be used again."""
         return time.monotonic() - self._rests_since > _LONGEST_REST_S
 
     def ask(self, request: httpx2.Request) -> h11.Response:
@@ -148,7 +148,7 @@ class _Connection:
         return event
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the body, what arrived together as one piece."""
+        """Yield the body; bytes that arrived together are one piece."""
         arrived: list[bytes] = []
         while (event := self._next_event()) is h11.NEED_DATA or isinstance(event, h11.Data):
             if isinstance(event, h11.Data):
@@ -172,12 +172,12 @@ class _Connection:
         return False
 
     def rest(self) -> None:
-        """Make ready for another request."""
+        """Prepare the connection for another request."""
         self._protocol.start_next_cycle()
         self._rests_since = time.monotonic()
 
     def is_usable(self) -> bool:
-        """Whether another request may be sent: nothing has come unasked, a farewell above all."""
+        """Whether another request may be sent: the server has sent nothing unasked, such as a close."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return not self.has_rested and not poll.poll(0)
@@ -194,7 +194,7 @@ class _Connection:
                 h11.EndOfMessage(),
             )
             message = b"".join(self._protocol.send(event) for event in events)
-        except h11.LocalProtocolError:  # its text may show a header, and so the key
+        except h11.LocalProtocolError:  # its message may show a header, and so the key
             raise httpx2.LocalProtocolError("the request's headers are not fit for HTTP/1.1") from None
         self._socket.settimeout(_timeout_s(request, "write"))
         try:
@@ -222,7 +222,7 @@ class _Connection:
 
 
 class _Body(httpx2.SyncByteStream):
-    """The body of an answer. When it is closed, its connection is kept if the body has ended, and else closed."""
+    """The body of an answer. When it is closed, its connection is kept if the body has ended, otherwise closed."""
 
     def __init__(self, connection: _Connection, idle: deque[_Connection]) -> None:
         self._connection = connection

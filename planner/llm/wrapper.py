@@ -1,10 +1,10 @@
-"""What stands around another language model and leaves its nature as it is."""
+"""A wrapper is a language model around another one; it leaves the other's properties as they are."""
 
 from planner.llm.protocol import LanguageModel
 
 
 class Wrapping:
-    """A language model that has another one answer."""
+    """A language model that lets another one answer."""
 
     def __init__(self, llm: LanguageModel) -> None:
         self._llm = llm

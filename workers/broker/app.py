@@ -1,7 +1,7 @@
-"""The Celery application, and the settings that experience with Redis as a broker has shown to be necessary.
+"""The Celery application, with the settings that Redis as a broker has proved to need.
 
 docs/decisions/0003-worker-pools.md gives the reasons; docs/decisions/0001-ledger-and-canvas.md says why a lost message
-is no lost work.
+loses no work.
 """
 
 from typing import Any
@@ -16,17 +16,17 @@ from models.runtime.logging import configure_logging, log
 from models.runtime.settings import settings
 
 QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
-"""Apart from each other, so that a full tool queue never blocks planning."""
+"""The queues are separate, so that a full tool queue never blocks planning."""
 
 
 class RoadTask(Task):  # type: ignore[type-arg]
-    """The base of our tasks: what escapes from one is logged with its ids; no argument is more than an id."""
+    """The base of our tasks. An exception that escapes from one is logged with its ids; arguments are ids."""
 
     abstract = True
     Request = "workers.broker.task_request:TaskRequest"
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, *_: Any) -> None:
-        """Log what Celery has caught at the edge."""
+        """Log an exception that Celery caught at the edge."""
         turn_id = args[0] if args else None
         log.error("task.failed", task=self.name, task_id=task_id, turn_id=turn_id, exc_info=exc)
 
@@ -52,9 +52,9 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
         task_create_missing_queues=False,
-        # One BRPOP a message instead of nine commands; what a killed worker held is found by its leases. With the
-        # broker out or hanging, a publisher is told soon: the ledger remembers, and the sweep sends again. No queue has
-        # priorities, for each of which there would be a list to look into.
+        # One BRPOP per message instead of nine commands; the leases of a killed worker show the work that it held. If
+        # the broker is out or hangs, publishing fails soon: the ledger holds the work, and the sweep sends it again. No
+        # queue has priorities: each would be another list to look into.
         broker_transport_options={
             "ack_emulation": False,
             "socket_connect_timeout": 2,
@@ -70,12 +70,12 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
         worker_hijack_root_logger=False,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_soft_shutdown_timeout=20,
-        # No event when a task is sent: it would come late and put the task's own name over its tool's.
+        # No event when a task is sent: it would come late and replace the tool's name with the task's.
         worker_send_task_events=settings().task_events,
         task_track_started=False,
         task_ignore_result=True,
         beat_schedule={
-            # Where tools are called, because it asks the same outside services; one that waited for long is in vain.
+            # Runs where tools are called, because it asks the same outside services. After a long wait it is pointless.
             "seal_audit": {"task": "seal_audit", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "sum_usage": {"task": "sum_usage", "schedule": 60.0, "options": {"queue": "maintenance", "expires": 60}},
             "clean_up": {"task": "clean_up", "schedule": 60.0, "options": {"queue": "tools.io", "expires": 60}},

@@ -1,4 +1,4 @@
-"""The application of beat: the schedule, but no tasks and no results, so that it starts at once and stays small."""
+"""Beat has its own application, with the schedule but no tasks or results, so that it starts fast and stays small."""
 
 from contextlib import suppress
 from socket import gethostname
@@ -17,15 +17,15 @@ app = make_app("disabled", set_as_current=False)
 app.conf.update(include=[], beat_max_loop_interval=2.0)
 
 ALIVE_S = 6.0
-"""Beat that has missed three ticks counts as gone."""
+"""Beat counts as gone after three missed ticks."""
 
 
 class Scheduler(beat.Scheduler):
-    """Celery's scheduler, which tells with each tick that it runs."""
+    """Celery's scheduler, which records with each tick that it runs."""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Send what is due; return the seconds until the next tick."""
-        with suppress(Unavailable):  # sending says it, too
+        with suppress(Unavailable):  # sending would report it, too
             redis.note_beat(ALIVE_S)
         wait_s: float = super().tick(*args, **kwargs)
         return wait_s

@@ -1,7 +1,7 @@
-"""Turn expressions into Celery chains, groups and chords, and publish them.
+"""Canvases are built from expressions, as Celery chains, groups and chords, and published here.
 
-Only constructs that are sound in Celery 5.7 are built: every chord's body is one plain task; a no-op join stands
-between two adjacent groups; a chain inside a header never ends in a group; nothing ends in a group after a chord.
+Only constructs that work in Celery 5.7 are built: every chord's body is one plain task; a no-op join stands between two
+adjacent groups; a chain inside a header never ends in a group; nothing ends in a group after a chord.
 tests/journeys/test_plans.py runs the cases on a real broker.
 """
 
@@ -22,9 +22,9 @@ from workers.running.isolation import REAPING_S
 
 
 def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> None:
-    """Send a canvas for each expression; with more than one slot, lanes that only read ride together.
+    """Send a canvas for each expression. With more than one slot, read-only lanes share a task.
 
-    What cannot be sent stays ready in the ledger.
+    A canvas that cannot be sent stays ready in the ledger.
     """
     canvases = build(turn_id, generation, expressions, slots)
     try:
@@ -93,7 +93,7 @@ class _Builder:
         return Fork([self._branch(part) for part in expression.parts])
 
     def _close(self, part: Signature | None) -> None:
-        """Let a no-op follow a group, where another one would follow it or nothing may."""
+        """Let a no-op follow a group, if another group follows it or nothing may end in a group."""
         if isinstance(part, Fork) and part.is_open:
             part.close(self._join())
 
@@ -119,11 +119,11 @@ class _Builder:
 
 @app.task(name="join", ignore_result=True)
 def join(turn_id: str) -> None:
-    """Do nothing: a plain task where Celery needs one between groups."""
+    """Do nothing: Celery needs a plain task between groups."""
 
 
 def _riding(expression: Expression) -> list[Lane]:
-    """Return the lanes that may run in one task with others of their queue; none where it may not."""
+    """Return the lanes that may share a task with others of their queue; none if they may not."""
     if isinstance(expression, Bundle):
         return list(expression.lanes)
     if isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms:

@@ -1,7 +1,7 @@
-"""Become Celery's worker or beat: `python -m workers.broker.celery_program workers.broker.app worker OPTION…`.
+"""Run Celery's worker or beat: `python -m workers.broker.celery_program workers.broker.app worker OPTION…`.
 
-It does what `celery -A workers.broker.app worker` does, without importing the other programs of that command: a tenth
-of a worker's start, and of its memory.
+It does the same as `celery -A workers.broker.app worker`, but does not import the other programs of that command, which
+take a tenth of a worker's start and memory.
 """
 
 import importlib
@@ -14,13 +14,13 @@ import click
 from models.errors import Misconfigured
 from models.runtime.lean_imports import loading, without
 
-# Pygments colours what `celery inspect` prints.
+# Pygments colours the output of `celery inspect`.
 with without("pygments"):
     from celery.bin.base import CLIContext
 
 
 def main(application: str, program: str, options: list[str]) -> None:
-    """Run the program with the `app` of a module until it is stopped."""
+    """Run a Celery program with the `app` of a module until it is stopped."""
     with loading(), _one_sentence():
         command: click.Command = getattr(importlib.import_module(f"celery.bin.{program}"), program)
         app = importlib.import_module(application).app
@@ -30,7 +30,7 @@ def main(application: str, program: str, options: list[str]) -> None:
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """End the process with a sentence where its settings are wrong, without a traceback."""
+    """If the settings are wrong, end the process with a sentence and no traceback."""
     try:
         yield
     except Misconfigured as error:

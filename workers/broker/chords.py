@@ -1,9 +1,9 @@
-"""Groups and chords: how they begin, and how a chord is counted.
+"""Groups and chords begin, and chords are counted, with fewer commands than in Celery.
 
-They run as Celery runs them: its worker tells the backend of each task of a header that has ended, and the last one
-sends the body. But a header is sent by one command to Redis and a task of it counted by another, where Celery has some
-ten for each task: results that nobody reads, subscriptions to them, a claim on the body. The ledger finds a body that
-was not sent, and refuses one that was sent twice.
+They run as Celery runs them: its worker tells the backend when a task of a header has ended, and the last one sends the
+body. But one command to Redis sends a header, and one more counts each task. Celery has some ten commands for each
+task: results that nobody reads, subscriptions to them, a claim on the body. The ledger finds a body that was not sent,
+and refuses one that was sent twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +23,15 @@ from workers.broker.messages import TaskMessage
 from workers.dispatch import PUBLISH_ERRORS, publish
 
 _CHORD_S = 86_400
-"""How long a chord waits for the next task of its header; then it is left to the ledger."""
+"""How long a chord waits for the next task of its header; then the ledger takes over."""
 _COPIES_S = 300
-"""How long after its end copies of its messages may still come."""
+"""How long after a chord's end copies of its messages may still come."""
 _FOLLOWS = ("chain", "chord", "group_id", "group_index")
 
 
 @Signature.register_type(name="fork")
 class Fork(chord):
-    """Branches that begin together, and the task that follows all of them, if there is one: a chord, or a group."""
+    """Branches that begin together, and the task that follows them if there is one: a chord or a group."""
 
     def __init__(self, header: Any, body: Any = None, **options: Any) -> None:
         super().__init__(header, body, **options)
@@ -39,20 +39,20 @@ class Fork(chord):
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing follows."""
+        """Whether no task follows."""
         return self.body is None
 
     def close(self, task: Signature) -> None:
-        """Let a task follow."""
+        """Let a task follow the branches."""
         self["kwargs"]["body"] = task
 
-    def apply_async(self, *_: Any, chain: Any = None, **__: Any) -> None:  # type: ignore[override]  # nobody asks for more
-        """Begin, where a chain has come to here."""
+    def apply_async(self, *_: Any, chain: Any = None, **__: Any) -> None:  # type: ignore[override]  # nobody needs more
+        """Send the fork when a chain reaches it."""
         _send([*beginning(self, self.options | ({"chain": chain} if chain else {}))])
 
 
 def beginning(canvas: Signature, follows: Mapping[str, Any] | None = None) -> Iterator[TaskMessage]:
-    """Yield the messages with which a canvas begins; `follows` says, as in a message, what comes after its end."""
+    """Yield the first messages of a canvas. `follows` says what comes after its end, as in a message."""
     follows = follows or {}
     if isinstance(canvas, Fork):
         yield from _branches(canvas, follows)
@@ -92,13 +92,13 @@ def _branches(fork: Fork, follows: Mapping[str, Any]) -> Iterator[TaskMessage]:
 
 
 class Backend(DisabledBackend):
-    """Counts for chords, and keeps no result: the ledger does."""
+    """A backend that counts chords and keeps no results: the ledger does."""
 
     def on_chord_part_return(self, request: Any, state: str, *_: Any, **__: Any) -> None:
-        """Count a task of a header that has come to its end; the last one sends the body."""
+        """Count a task of a header that has ended; the last one sends the body."""
         body = request.chord
         if state != SUCCESS:
-            return  # recovery goes on, if there is something to go on with
+            return  # recovery continues, if there is work left
         try:
             is_last = _is_last(request.group, request.group_index, body["chord_size"])
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""The command lines of our processes, the same in production and in the embedded stack."""
+"""The command lines of our processes are the same in production and in the embedded stack."""
 
 import sys
 from collections.abc import Sequence
@@ -13,9 +13,10 @@ _GRACE_S = 5
 
 
 def queues_of_threads(planners: int, tool_workers: int, placement: Placement) -> dict[str, Sequence[str]]:
-    """Return the queues that each worker of threads serves, by its name: some plan and answer, others are for tools.
+    """Return the queues of each worker with threads, by its name: some plan and answer, others run tools.
 
-    With the placement `dense` all serve all of them: who plans a turn goes on with its tools, and saves a message.
+    With the placement `dense` all workers serve all queues: the planner of a turn also runs its tools, which saves a
+    message.
     """
     served: dict[str, Sequence[str]] = {"plan": PLANNING_QUEUES}
     served |= {f"plan-{number}": PLANNING_QUEUES for number in range(2, planners + 1)}
@@ -24,10 +25,10 @@ def queues_of_threads(planners: int, tool_workers: int, placement: Placement) ->
 
 
 def web_command(*, bind: str, processes: int) -> list[str]:
-    """Serve HTTP by gunicorn: gevent workers, because an open event stream must not hold a thread.
+    """Return the command that serves HTTP by gunicorn, with gevent: an open event stream must not hold a thread.
 
-    `bind`: `HOST:PORT`, or `fd://NUMBER` of an open socket. A socket that systemd hands over takes its place. The grace
-    is short, because streams do not end by themselves; their readers come back and resume.
+    `bind`: `HOST:PORT`, or `fd://NUMBER` of an open socket. A socket from systemd replaces it. The grace period is
+    short, because streams do not end by themselves; their readers reconnect and resume.
     """
     return [
         *(sys.executable, "-m", "gunicorn", "web.app:create_app()"),
@@ -37,13 +38,13 @@ def web_command(*, bind: str, processes: int) -> list[str]:
         *("--worker-class", "web.connections.Worker"),
         *("--worker-connections", str(_CLIENTS_PER_PROCESS)),
         *("--graceful-timeout", str(_GRACE_S)),
-        *("--keep-alive", "75"),  # a connection may have several requests; TURNLOOM_API_IDLE_TIMEOUT_S bounds the time
+        *("--keep-alive", "75"),  # a connection may carry several requests; TURNLOOM_API_IDLE_TIMEOUT_S bounds the time
         "--no-control-socket",
     ]
 
 
 def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
-    """Run tasks of these queues. Workers do not watch each other: recovery and the ledger do."""
+    """Return the command that runs tasks of these queues. Recovery and the ledger watch workers, not other workers."""
     return [
         *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.app", "worker"),
         *("--queues", ",".join(queues)),
@@ -56,7 +57,7 @@ def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: 
 
 
 def beat_command() -> list[str]:
-    """Send the periodic tasks. The schedule is in the code, so that no file of it is kept."""
+    """Return the command that sends the periodic tasks. The schedule is in the code, so it needs no file."""
     return [
         *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.beat", "beat"),
         *("--scheduler", "workers.broker.beat:Scheduler"),
@@ -65,7 +66,7 @@ def beat_command() -> list[str]:
 
 
 def flower_command(*, host: str, port: int) -> list[str]:
-    """Show queues, workers and tasks. Read-only: what becomes of a step is decided in the ledger, not by a click.
+    """Return the command that shows queues, workers and tasks, read-only: the ledger decides about steps, not a click.
 
     Raises:
         Unavailable: Flower is not installed.

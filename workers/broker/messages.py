@@ -1,7 +1,7 @@
-"""Write Celery's messages as Celery and kombu do for a broker that is Redis, at a tenth of the cost.
+"""Messages are written as Celery and kombu write them for Redis, at a tenth of the cost.
 
-The form is Celery's protocol 2 in the envelope of kombu's virtual transports: Celery's workers read them, Flower shows
-them, and a worker that is stopped hands them back. tests/workers/broker/test_messages.py compares both.
+The form is Celery's protocol 2 in the envelope of kombu's virtual transports. Celery's workers read them, Flower shows
+them, and a stopped worker returns them to the queue. tests/workers/broker/test_messages.py compares both.
 """
 
 from base64 import b64encode
@@ -19,26 +19,26 @@ _PERSISTENT = 2
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """A task to send. Its result is never asked for."""
+    """A task to send. Its result is never read."""
 
     task: str
     args: tuple[Any, ...]
     queue: str
     argsrepr: str
-    """What Flower shows as its arguments."""
+    """The arguments that Flower shows."""
     label: str | None = None
-    """What Flower shows as its name."""
+    """The name that Flower shows."""
     time_limit: int | None = None
-    """Seconds after which the process that runs it is ended, where it is one of a pool's."""
+    """Seconds after which its process is killed, if that belongs to a pool."""
     follows: Mapping[str, Any] = field(default_factory=dict)
-    """What comes after it, in the options of Celery's signatures.
+    """The tasks after it, in the options of Celery's signatures.
 
-    `chain`, with what is next at its end; or `chord`, which it is counted for as number `group_index` of `group_id`.
+    `chain`, with the next task last; or `chord`, in which it counts as number `group_index` of `group_id`.
     """
 
 
 def write(message: TaskMessage) -> bytes:
-    """Return a message as it stands in its queue, with an id of its own."""
+    """Return a message in the form that queues hold, with a new id."""
     headers, properties, body, _ = app.amqp.as_task_v2(
         uuid(),
         message.task,

@@ -1,4 +1,4 @@
-"""A message as a worker sees it: read once, for its main process and for the task, where Celery reads it for each."""
+"""A task request is a message that a worker reads once; Celery reads it for its main process and again for the task."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from celery.worker.request import Request
 
 
 class TaskRequest(Request):
-    """A message of a task."""
+    """A task's message, as the worker sees it."""
 
     def __init__(self, message: Any, **options: Any) -> None:
         super().__init__(message, **options | {"body": message.payload, "decoded": True})

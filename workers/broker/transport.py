@@ -1,8 +1,8 @@
-"""kombu's transport for Redis, with less work for a message.
+"""Our transport is kombu's for Redis, with less work per message.
 
-kombu 5.7 makes a client for each command, and redis-py 8 spends a third of what publishing costs on making one. And it
-reads JSON with a hook in Python for every object, where a task's message holds nothing but plain values. And to both an
-answer such as READONLY is no lost connection, so that a failover would end every worker.
+kombu 5.7 makes a client for each command, which with redis-py 8 is a third of the cost of publishing. It reads JSON
+with a Python hook for every object, although a task's message holds only plain values. And neither treats an answer
+such as READONLY as a lost connection, so a failover would end every worker.
 """
 
 from collections.abc import Iterator
@@ -53,13 +53,13 @@ class _Channel(redis.Channel):
         yield client or self._short_commands
 
     def _brpop_read(self, **_: Any) -> bool:
-        """Read the answer to a BRPOP, and deliver it."""
+        """Read the answer to a BRPOP, and deliver its message."""
         try:
             queue, message = self._popped()
             self._queue_cycle.rotate(queue)  # type: ignore[attr-defined]
             try:
                 self.connection._deliver(_loaded(message), queue)  # noqa: SLF001 - as kombu's own does
-            except _Unreadable:  # who else writes to our queues does not end the worker
+            except _Unreadable:  # another program's message must not end the worker
                 log.exception("message.unreadable", queue=queue, length=len(message))
             return True
         finally:
@@ -71,7 +71,7 @@ class _Channel(redis.Channel):
         try:
             popped = connection.read_response()
         except self.connection_errors:  # type: ignore[attr-defined]
-            connection.disconnect()  # so that the next one connects anew
+            connection.disconnect()  # so that the next command reconnects
             raise
         if not popped:
             raise Empty

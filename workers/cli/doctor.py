@@ -150,7 +150,7 @@ CHECKS = (
     Check("beat", servers.beat, "start `turnloom beat`, once", "schema", True),
     Check("language model", parts.language_model, _MODEL, needs="settings"),
     Check("prices", parts.prices, "set TURNLOOM_LLM_PRICES: docs/how-to/bound-what-it-costs.md", "settings", True),
-    Check("agents", parts.agents, "fix the file, or let TURNLOOM_PROMPTS_DIR name the folder prompts/", "settings"),
+    Check("agents", parts.agents, "fix the file, or set TURNLOOM_PROMPTS_DIR to the folder prompts/", "settings"),
     Check("overrides", parts.overrides, "`turnloom prompts list --tenant NAME` shows why", "schema", True),
     Check("secret keys", parts.secret_keys, "read docs/how-to/let-it-act-for-a-user.md", "schema", True),
     Check("audit key", parts.audit_key, "set one: docs/how-to/keep-the-audit-log.md", "settings", True),

@@ -1,1 +1,1 @@
-"""Golden conversations: what an agent must do with given messages, said as facts about the turns, never about prose."""
+"""Golden conversations state what an agent must do with given messages, as facts about the turns, never about prose."""

@@ -1,4 +1,4 @@
-"""Check a final turn against what was expected of it.
+"""The check compares a final turn with its expectations.
 
 In: the turn as the API shows it.  Out: the first difference, in words.  Pure.
 """
@@ -19,9 +19,9 @@ Turn = Mapping[str, Any]
 
 
 def first_difference(expected: Expected, turn: Turn, slots: Mapping[str, Any], today: date) -> str | None:
-    """Return the first thing in which a turn is not as expected, in words; None where there is none.
+    """Return the first difference between a turn and its expectations, in words; None if there is none.
 
-    `slots`: what is settled in the conversation after it.
+    `slots`: the conversation's slots after it.
     """
     checks: Sequence[Callable[[], str | None]] = (
         lambda: _differs("status", expected.status, turn["status"]) or _differs("error", expected.error, _error(turn)),
@@ -125,5 +125,5 @@ def _error(turn: Turn) -> str | None:
 
 
 def _differs(what: str, expected: Any, found: Any) -> str | None:
-    """Compare what may be left out: None expects nothing."""
+    """Compare an optional expectation: None expects nothing."""
     return None if expected is None or expected == found else f"{what}: {found!r}, expected {expected!r}"

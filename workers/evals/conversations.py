@@ -1,4 +1,4 @@
-"""Golden conversations as data: prompts/golden/*.yaml, one file an agent, or files of one's own."""
+"""Golden conversations are data in prompts/golden/*.yaml, one file per agent, or in the user's own files."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +12,7 @@ from models.contracts.turn import Identifier, Mode, TurnStatus
 from models.errors import Invalid
 
 TIMEZONE = "Asia/Jerusalem"
-"""Of a person who says nothing else."""
+"""The time zone of a person without another one."""
 
 Edge = Annotated[str, Field(pattern=r"^[\w.-]+ -> [\w.-]+$")]
 
@@ -20,7 +20,7 @@ Edge = Annotated[str, Field(pattern=r"^[\w.-]+ -> [\w.-]+$")]
 class Expected(Contract):
     """Expectations of a final turn. A field that is left out is not checked.
 
-    Values are compared by parts: of an object only the named fields, of a list every item. In their place may stand
+    Values are compared by parts: only the named fields of an object, every item of a list. A value may also be
     `{$date: friday}` (see `workers.evals.values`), `{$length: 2}`, `{$at_most: 900}`, `{$one_of: [1, 2]}` or
     `{$any: true}`.
     """
@@ -33,46 +33,46 @@ class Expected(Contract):
     edges: list[Edge] = Field(default_factory=list)
     """`a -> b`: a call of b waits for a call of a."""
     side_by_side: list[str] = Field(default_factory=list)
-    """Tools whose calls do not wait for each other, directly or by way of others."""
+    """Tools whose calls do not wait for each other, directly or through others."""
     outcomes: dict[str, str] = Field(default_factory=dict)
     """Tool -> status of its steps."""
     remembered: list[str] = Field(default_factory=list)
     """Tools whose result comes from the conversation's memory."""
     slots: dict[str, Any] = Field(default_factory=dict)
-    """What is settled in the conversation after the turn."""
+    """The conversation's slots after the turn."""
     output: Any = None
     artifacts: list[str] | None = None
-    """Their kinds, in order."""
+    """The kinds of the artifacts, in order."""
     grounded: bool | None = None
     mentions: list[str] = Field(default_factory=list)
-    """What the reply's text holds, in small letters or capitals: values of results, which no reply can do without."""
+    """Texts that the reply contains, whatever their case: values of results that no reply may leave out."""
     question: list[str] | None = None
-    """The fields that the user is asked for; none where the list is empty."""
+    """The fields that the user is asked for; an empty list expects no question."""
     choices: dict[str, Any] = Field(default_factory=dict)
-    """Field -> the choices that are offered for it."""
+    """Field -> the choices offered for it."""
     hint: str | None = None
     """The synthesis hint."""
     error: str | None = None
     """The error's code."""
     contradictions: list[Any] | None = None
-    """Of what the conversation knows after the turn: what its sources disagree about, and what decided."""
+    """The disagreements between sources in the conversation's knowledge after the turn, and the rules that decided."""
     revisions: int | None = None
     llm_calls: int | None = None
-    """Calls of the language model, at most."""
+    """Most calls of the language model."""
 
 
 class GoldenMessage(Contract):
-    """A message, and what comes of it."""
+    """A message, and the expectations of its turn."""
 
     say: str | None = None
     choose: int | None = Field(None, ge=1)
-    """Instead of a message: the choice of this number that the question before it offers."""
+    """Instead of a message: the number of a choice that the previous question offers."""
     mode: Mode | None = None
     expect: Expected
 
     @model_validator(mode="after")
     def says_one_thing(self) -> Self:
-        """Refuse a message that says nothing, or two things."""
+        """Refuse a message with neither or both of the fields."""
         if (self.say is None) == (self.choose is None):
             raise ValueError("write `say` or `choose`")
         return self
@@ -83,11 +83,11 @@ class Golden(Contract):
 
     name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     about: str
-    """What it shows, in a sentence."""
+    """A sentence about what it shows."""
     agent: str = ""
-    """Its file's."""
+    """The agent of its file."""
     user: Identifier | None = None
-    """Whom the tenant's directory knows by this id; nobody in particular, where it is left out."""
+    """Id of a user in the tenant's directory; nobody in particular if it is left out."""
     timezone: str = TIMEZONE
     locale: str = "en"
     turns: list[GoldenMessage] = Field(min_length=1)
@@ -102,10 +102,10 @@ _FILE: TypeAdapter[_File] = TypeAdapter(_File)
 
 
 def load_golden(paths: Iterable[Path], agents: Iterable[str] = ()) -> list[Golden]:
-    """Return the conversations of files; with agents, only theirs.
+    """Return the conversations of files; if agents are given, only theirs.
 
     Raises:
-        Invalid: a file is none of golden conversations, or there is nothing to hold.
+        Invalid: a file holds no golden conversations, or no conversation is left.
     """
     wanted = set(agents)
     found = [golden for path in paths for golden in _read(path) if not wanted or golden.agent in wanted]

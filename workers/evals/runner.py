@@ -1,4 +1,4 @@
-"""Hold golden conversations with an agent over the API, and tell how each went."""
+"""The runner holds golden conversations with an agent over the API, and reports how each went."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from workers.evals.conversations import Golden, GoldenMessage
 from workers.evals.values import difference
 
 _DEADLINE_MS = 120_000
-"""No turn of a conversation is waited for longer."""
+"""The longest wait for a turn."""
 
 
 @dataclass(frozen=True)
 class GoldenResult:
-    """A golden conversation that was held, as far as it went."""
+    """A golden conversation that was held, up to its first difference."""
 
     golden: Golden
     turns: list[dict[str, Any]]
-    """As the API shows them."""
+    """The turns as the API shows them."""
     difference: str | None
-    """The first thing that was not as expected: then its later messages were not sent. None: it passed."""
+    """The first difference from the expectations; later messages were not sent. None: it passed."""
 
     @property
     def name(self) -> str:
@@ -34,7 +34,7 @@ class GoldenResult:
 
 
 def hold(api: Api, golden: Golden) -> GoldenResult:
-    """Send a conversation's messages, each when the turn before it has ended, until one is not answered as expected."""
+    """Send a conversation's messages, each after the previous turn has ended, until one is not answered as expected."""
     conversation_id = str(new_id())
     turns: list[dict[str, Any]] = []
     for number, said in enumerate(golden.turns, 1):

@@ -1,7 +1,7 @@
-"""Compare values with what was expected of them, by parts.
+"""Values are compared with expected ones by parts.
 
-An expected date is written relative to the day of the message: `today`, `friday` (the next one, today included),
-`next_friday` (that of the week after this one; weeks begin on Monday), each with `+3` or `-1` days behind it.
+An expected date is written relative to the day of the message: `today`, `friday` (the next one, including today) or
+`next_friday` (the one in next week; weeks begin on Monday). Each may be followed by days such as `+3` or `-1`.
 """
 
 import calendar
@@ -15,7 +15,7 @@ _DATE = re.compile(rf"(?P<next>next_)?(?P<day>today|{'|'.join(_WEEKDAYS)})(?P<sh
 
 
 def difference(expected: Any, found: Any, today: date, where: str = "it") -> str | None:
-    """Return the first thing in which a value is not as expected, in words; None where there is none."""
+    """Return the first difference between a value and the expected one, in words; None if there is none."""
     if isinstance(expected, Mapping):
         marked = next(iter(expected), "")
         if isinstance(marked, str) and marked.startswith("$"):
@@ -27,10 +27,10 @@ def difference(expected: Any, found: Any, today: date, where: str = "it") -> str
 
 
 def read_date(text: str, today: date) -> date:
-    """Return the day that an expected date means.
+    """Return the day of an expected date.
 
     Raises:
-        ValueError: it means none.
+        ValueError: it is not an expected date.
     """
     match = _DATE.fullmatch(text)
     if match is None:

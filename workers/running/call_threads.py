@@ -1,4 +1,4 @@
-"""Threads that call tools, so that a call that overruns its time can be given up."""
+"""Tools are called in threads, so that a call that overruns its time can be given up."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,16 +9,16 @@ from models.runtime.daemon import Daemon
 
 
 class Callers:
-    """Threads that call tools: as many as there are calls at a time, kept for the next ones.
+    """Threads that call tools: one for each current call, kept for later ones.
 
-    A pool of a fixed size would be blocked by tools that never return, and the standard one waits for them at the end.
+    Tools that never return would block a pool of a fixed size, and the standard pool waits for them at exit.
     """
 
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
     def call(self, function: Callable[..., None], *args: Any) -> None:
-        """Call a function in a thread of its own. What it raises is logged: nobody waits for it here."""
+        """Call a function in its own thread. Its exceptions are logged, because nobody waits for it."""
         try:
             calls = self._idle.pop()
         except IndexError:

@@ -1,4 +1,4 @@
-"""Commit what must not be lost: a ledger that is out is waited for."""
+"""Commits that must not be lost are retried while Postgres does not answer."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -22,10 +22,10 @@ _until_answered = Retrying(
 
 
 def persist(turn_id: UUID, step_ids: Iterable[str], commit: Callable[[], Result]) -> Result:
-    """Commit something about steps of a turn, again and again while Postgres is out.
+    """Commit a change to steps of a turn; retry while Postgres is out.
 
     Raises:
-        Ignore: it stayed out; leases will run out, and who holds the steps then goes on.
+        Ignore: it stayed out. The leases will expire, and the next holder of the steps continues.
     """
     try:
         return _until_answered(commit)

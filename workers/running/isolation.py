@@ -1,9 +1,9 @@
-"""Isolation: calls in processes of their own, which end with a call that does not return.
+"""Isolation runs calls in separate processes, which end if a call does not return.
 
-A tool that is declared `isolation="process"` runs in a child of the pool of `tools.cpu`, one call a message, and the
-message says how long the child may take. A call that only overruns its deadline is given up by the child itself, which
-ends then, and the call with it. One that lets nothing else run in its process is ended by the parent, which keeps the
-step's lease meanwhile: a child that holds the interpreter for a while is not a lost one.
+A tool declared with `isolation="process"` runs in a child process of the `tools.cpu` pool, one call per message, and
+the message says how long the child may take. If a call only overruns its deadline, the child gives it up and ends, and
+the call with it. If a call blocks the whole process, the parent kills it. Meanwhile the parent renews the step's lease:
+a child that holds the interpreter for a while is not lost.
 """
 
 import os
@@ -23,14 +23,14 @@ from workers.broker.task_request import TaskRequest
 from workers.dispatch import send
 
 REAPING_S = 3
-"""What a child gets beyond a call's own time, to claim the step and to record how it ended."""
+"""Extra time of a child beyond its call's own, to claim the step and to record its outcome."""
 
 _is_child = False
 
 
 @worker_process_init.connect
 def _become_child(**_: Any) -> None:
-    """Open connections of its own, and forget what its parent was at."""
+    """Open the child's own connections, and drop its parent's work."""
     global _is_child  # noqa: PLW0603 - a fact about this process, set once
     _is_child = True
     forget_connections()
@@ -38,12 +38,12 @@ def _become_child(**_: Any) -> None:
 
 
 def is_child() -> bool:
-    """Tell whether this process is one of a pool's."""
+    """Return whether this process belongs to a pool."""
     return _is_child
 
 
 def end_process() -> None:
-    """End this process, if it is one of a pool's, and whatever still runs in it; the pool starts another."""
+    """End this process if it belongs to a pool, with everything that still runs in it. The pool starts another."""
     if _is_child:
         hand_on()
         sys.stdout.flush()
@@ -52,7 +52,7 @@ def end_process() -> None:
 
 
 def renew_leases() -> None:
-    """Renew the leases of what the children of this process run."""
+    """Renew the leases of the steps that child processes run."""
     steps = [request for request in tuple(state.active_requests) if isinstance(request, StepRequest)]
     held = [(UUID(each.args[0]), _holder(each)) for each in steps if str(each.worker_pid) != str(os.getpid())]
     if held:
@@ -61,16 +61,16 @@ def renew_leases() -> None:
 
 
 class StepRequest(TaskRequest):
-    """A message with steps, as the parent sees it."""
+    """A message with steps, as the parent process sees it."""
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """Say that the child was ended because it took too long."""
+        """Report that the child was killed because it took too long."""
         super().on_timeout(soft, timeout)
         if not soft:
             self._say_gone(overran=True)
 
     def on_failure(self, exc_info: Any, send_failed_event: bool = True, return_ok: bool = False) -> None:
-        """Say that the child is gone, if that is the failure."""
+        """Report that the child is gone, if that is the failure."""
         super().on_failure(exc_info, send_failed_event, return_ok)
         if isinstance(getattr(exc_info.exception, "exc", exc_info.exception), WorkerLostError):
             self._say_gone(overran=False)

@@ -1,4 +1,4 @@
-"""The task that runs lanes: what a message brings, looked at or claimed."""
+"""The task that runs the lanes of a message, after a look at them or a claim."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,16 +21,16 @@ from workers.upkeep.heartbeat import current_holder
 
 @app.task(name="run_steps", bind=True, Request="workers.running.isolation:StepRequest")
 def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
-    """Run lanes. A refused copy is ignored: returning would count as their end in a chord."""
+    """Run lanes. A refused copy ends with `Ignore`: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])
     run_lanes(UUID(turn_id), lanes, generation, slots, queue)
 
 
 def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, slots: int, queue: str) -> None:
-    """Run lanes and what follows from them, as a task of this queue.
+    """Run lanes and the steps after them, as a task of this queue.
 
     Raises:
-        Ignore: they are not ours to run, or not now.
+        Ignore: this process may not run them, or not now.
     """
     holder = current_holder()
     try:
@@ -50,6 +50,6 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
 
 
 def _looked_at(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> StepClaim | None:
-    """Return what lanes go on with, where that need not be claimed; None: it must be."""
+    """Return the next steps of lanes if they need no claim; None: they do."""
     looked = step_commits.look(Looking(turn_id, lanes, generation))
     return looked if looked and all(lane.step and only_reads(lane.step) for lane in looked.lanes) else None

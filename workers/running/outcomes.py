@@ -1,4 +1,4 @@
-"""Outcomes: how the end of a call becomes the end of its step. Pure."""
+"""The outcome of a call becomes the outcome of its step here. Pure."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from planner.results import StepOutcome
 
 @dataclass(frozen=True)
 class Parked:
-    """A step that its executor has let go of, and that is not final."""
+    """A step that its executor has released, and that is not final."""
 
     id: str
     attempt: int
@@ -19,11 +19,11 @@ class Parked:
 Outcome = FinishedStep | Parked
 
 GRACE_S = 0.25
-"""A tool that keeps its deadline itself gets this long to say so, before it is given up."""
+"""Extra time for a tool that keeps its deadline itself, before its call is given up."""
 
 
 def ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
-    """End a step as its tool's envelope says."""
+    """Return the outcome that a tool's envelope states."""
     if envelope.ok:
         return FinishedStep(step.id, step.attempt, "succeeded", result=envelope.data, cache=envelope.cache)
     if envelope.needs is not None:
@@ -38,36 +38,36 @@ def ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
 
 
 def given_up(step: ClaimedStep) -> FinishedStep:
-    """End a step whose tool did not return."""
+    """Return the outcome of a step whose tool did not return."""
     message = f"{step.tool} did not return within its {step.timeout_ms} ms and was given up"
     return _untold(step, "TOOL_TIMEOUT", message)
 
 
 def broken(step: ClaimedStep) -> FinishedStep:
-    """End a step where a fault of ours came between its call and us."""
+    """Return the outcome of a step after our own fault around its call."""
     return _untold(step, "INTERNAL_ERROR", f"a fault around the call of {step.tool}; the worker's log has it")
 
 
 def _untold(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
-    """End a step that nobody tells of. Whether a write took effect is not known."""
+    """Return the outcome of a step whose call gave none. Whether a write took effect is not known."""
     status: Ended = "failed" if step.effect == "read" else "unknown"
     return FinishedStep(step.id, step.attempt, status, error={"code": code, "message": message})
 
 
 def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
-    """End a write that nobody can tell the outcome of: it is asked later, or operators decide."""
+    """Return the outcome of a write that nobody knows: the backend is asked later, or operators decide."""
     assert envelope.error is not None
     error = envelope.error.model_dump(mode="json", exclude_none=True)
     return FinishedStep(step.id, step.attempt, "unknown", error=error, ask_again=envelope.ask_again)
 
 
 def failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
-    """End a step whose tool is not called. What became of an earlier call of a write is not known by that."""
+    """Return the outcome of a step whose tool is not called. An earlier call of a write stays unknown."""
     return ended(step, Envelope(ok=False, error=ToolError(code=code, message=message), unsure=step.unsure))
 
 
 def step_outcome(step: EndedStep) -> StepOutcome:
-    """Return how a step ended, as planner and responder are told."""
+    """Return a step's outcome in the form for planner and responder."""
     needs = step.result["needs"] if step.status == "needs_input" else None
     return StepOutcome(
         id=step.id,

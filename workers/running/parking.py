@@ -1,8 +1,8 @@
-"""Park steps: give one that is claimed back to the ledger, without an outcome.
+"""Parking gives a claimed step back to the ledger, without an outcome.
 
-A call that a person must approve waits for the decision, one whose failure names a time waits for that time, and a
-write whose backend cannot say what became of it waits to be asked about again. None of them holds a worker, a slot or a
-lease meanwhile. When the step may go on, its turn is compiled anew.
+A call that a person must approve waits for the decision. A call whose failure names a time waits for that time. A write
+whose backend cannot tell its outcome waits until the backend is asked again. None of them holds a worker, a slot or a
+lease meanwhile. When the step may go on, its turn is compiled again.
 """
 
 import hashlib
@@ -27,20 +27,20 @@ from workers.running.outcomes import Outcome, Parked, failed
 from workers.running.tool_metrics import count_end
 
 MOST_PARKED = 3
-"""Times that a step is parked before a further failure of its call is final, whatever time it names."""
+"""Times that a step is parked. The next failure of its call is final, whatever time it names."""
 ASK_BACK = [timedelta(seconds=pause) for pause in (2, 5, 15, 60)]
-"""Pauses before a backend is asked again what became of a write; the last one is repeated until the turn's deadline."""
+"""Pauses before a backend is asked again for the outcome of a write; the last one repeats until the turn's deadline."""
 _MASK = "***"
 
 
 def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:
-    """Ask for approval of the call that a step is about to make. None: it is approved, with exactly these arguments."""
+    """Ask for approval of a step's call before it is made. None: it is approved, with exactly these arguments."""
     request = ApprovalRequest(step.id, step.attempt, args, masked(args, tool.redact), args_hash(tool.name, args))
     try:
         with statement() as db:
             answer = approvals.ask(db, turn_id, request, timedelta(seconds=settings().approval_timeout_s))
     except Unavailable as error:
-        # Without a word the step is let go of: its lease runs out, and who claims it next asks again.
+        # The step is released without an outcome: its lease expires, and its next holder asks again.
         log.warning("approval.unasked", turn_id=str(turn_id), step_id=step.id, error=error.code)
         return Parked(step.id, step.attempt)
     if answer.verdict == "approved":
@@ -55,10 +55,10 @@ def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> O
 
 
 def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
-    """Park the step of a call whose failure names the time to make it again; return any other outcome as it is.
+    """Park a step whose call may be tried again at a named time; return any other outcome unchanged.
 
-    So, too, where the backend of a write is to be asked later what became of it: at the time that the failure names, or
-    after `ASK_BACK` pauses.
+    A write whose backend must be asked again later is parked too: until the time that the failure names, or for an
+    `ASK_BACK` pause.
     """
     if not is_due(outcome):
         return outcome
@@ -68,7 +68,7 @@ def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
             told = approvals.delay(db, turn_id, outcome, _pauses(outcome.error), MOST_PARKED)
     except Unavailable as error:
         log.warning("step.not_delayed", turn_id=str(turn_id), step_id=outcome.id, error=error.code)
-        # A write is let go of: its lease runs out, and who claims it next asks the backend.
+        # A write is released: its lease expires, and its next holder asks the backend.
         return Parked(outcome.id, outcome.attempt) if outcome.ask_again else outcome
     if told is None:
         if outcome.ask_again:
@@ -80,7 +80,7 @@ def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
 
 
 def is_due(outcome: Outcome) -> TypeGuard[FinishedStep]:
-    """Tell whether a step is to be tried, or asked about, again later."""
+    """Return whether a step must be tried again, or its backend asked again, later."""
     return isinstance(outcome, FinishedStep) and (outcome.ask_again or "retry_at" in (outcome.error or {}))
 
 
@@ -91,7 +91,7 @@ def _pauses(error: dict[str, Any]) -> Sequence[timedelta]:
 
 
 def args_hash(tool: str, args: dict[str, Any]) -> str:
-    """Return what an approval is bound to: SHA-256 over the tool's name and the arguments as canonical JSON."""
+    """Return the hash that binds an approval: SHA-256 over the tool's name and the arguments as canonical JSON."""
     return hashlib.sha256(f"{tool}|".encode() + orjson.dumps(args, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""Steps that were claimed together with others and wait for some of them: an executor runs them ahead of the ledger.
+"""Read-ahead: an executor runs steps that were claimed together one after another, ahead of the ledger.
 
-Only as long as all goes well. When a step does not succeed, the ledger decides what becomes of those after it, so what
-still waits is given back.
+It does so only while they succeed. When a step does not, the ledger decides about those after it, so the waiting steps
+are given back.
 """
 
 import math
@@ -18,23 +18,23 @@ from models.ledger.steps import ClaimedStep, FinishedStep
 class _Waiting:
     step: ClaimedStep
     claimed_at: float
-    """On the monotonic clock."""
+    """A moment on the monotonic clock."""
     waits: set[str]
     inputs: dict[str, Any]
 
 
 class LedgerTime:
-    """The ledger's clock, as far as its answers let this process know it.
+    """The ledger's clock, as this process knows it from the ledger's answers.
 
-    Never ahead of it, and never turned back: what happens here one after another has times in that order, which lie
-    between those of the commits before and after it, whatever the clock of this machine says.
+    It is never ahead of the ledger's and never goes back. So events here have times in their order, between those of
+    the commits before and after them, whatever this machine's clock says.
     """
 
     def __init__(self) -> None:
         self._offset_s = -math.inf
 
     def hear(self, at: float, moment: float | None = None) -> None:
-        """Note the time that an answer tells, in seconds since 1970. `moment`: when it came; None: now."""
+        """Take in the time of an answer, in seconds since 1970. `moment`: when it came; None: now."""
         self._offset_s = max(self._offset_s, at - (time.monotonic() if moment is None else moment))
 
     def of(self, moment: float) -> float:
@@ -43,7 +43,7 @@ class LedgerTime:
 
 
 class Ahead:
-    """The steps of one executor that wait."""
+    """The waiting steps of one executor."""
 
     def __init__(self) -> None:
         self._steps: dict[str, _Waiting] = {}
@@ -52,20 +52,20 @@ class Ahead:
         return len(self._steps)
 
     def add(self, step: ClaimedStep) -> None:
-        """Keep a claimed step until all that it waits for has succeeded."""
+        """Keep a claimed step until all steps that it waits for have succeeded."""
         self._steps[step.id] = _Waiting(step, time.monotonic(), set(step.waits), dict(step.inputs))
 
     def after(self, finished: FinishedStep) -> list[ClaimedStep]:
-        """Return the steps that waited for nothing but this success any more, with its result among their inputs."""
+        """Return the steps for which this was the last awaited success, with its result in their inputs."""
         waited = [waiting for waiting in self._steps.values() if finished.id in waiting.waits]
         for waiting in waited:
             waiting.waits.discard(finished.id)
-            # A copy: what a tool does to its arguments must not change the result that is recorded.
+            # A copy: a tool that changes its arguments must not change the recorded result.
             waiting.inputs[finished.id] = orjson.loads(orjson.dumps(finished.result))
         return [self._ready(waiting) for waiting in waited if not waiting.waits]
 
     def give_back(self) -> list[ClaimedStep]:
-        """Return what still waits, and keep it no longer."""
+        """Return the waiting steps, and keep them no longer."""
         given = [waiting.step for waiting in self._steps.values()]
         self._steps.clear()
         return given

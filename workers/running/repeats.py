@@ -1,7 +1,7 @@
-"""Repeats: the same call with an effect is made once in a turn.
+"""Repeats are refused: the same call with an effect is made once in a turn.
 
-It is compared when its step is claimed and its references are filled in, under the turn's lock, with the calls of the
-other steps that are under way, were made, or may have been. A step that is alone with its tool needs no look.
+When a step is claimed and its references are filled in, its call is compared, under the turn's lock, with those of
+other steps that run, were made, or may have been. A step that is the only one with its tool needs no comparison.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from workers.running.outcomes import Outcome, Parked, failed
 
 
 def begin(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:
-    """Tell the ledger which call a step is about to make. None: it may be made."""
+    """Record the call that a step is about to make. None: it may be made."""
     call = call_hash(tool, args) if step.has_rivals else None
     if call is None:
         return None
@@ -27,7 +27,7 @@ def begin(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) ->
         with statement() as db:
             begun = steps.begin_effect(db, turn_id, step.id, step.attempt, call)
     except Unavailable as error:
-        # Without a word the step is let go of: its lease runs out, and who claims it next looks again.
+        # The step is released without an outcome: its lease expires, and its next holder compares again.
         log.warning("effect.unbegun", turn_id=str(turn_id), step_id=step.id, error=error.code)
         return Parked(step.id, step.attempt)
     if begun.rival is not None:

@@ -1,8 +1,8 @@
-"""Remember: what a call found in this conversation is not fetched again while it holds.
+"""The result memo keeps results of calls in a conversation, so that they are not fetched again while valid.
 
-Only calls that read, whose tool says how long their results hold. The same call is the same tool with the same
-arguments, references filled in and defaults added, for the same person. Nothing is remembered past the person's
-midnight: what a tool says of "tomorrow" it says of one day.
+It holds only reads, for the time that their tool declares. The same call is the same tool with the same arguments, with
+references filled in and defaults added, for the same person. No result is kept past the person's midnight, because a
+result about "tomorrow" is about one day.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ from tools.registry import Tool
 from workers.running.outcomes import ended
 
 MAX_RESULT_BYTES = 65_536
-"""A longer result is fetched again: what is remembered is read with every turn."""
+"""A longer result is fetched again, because every turn reads the memoised ones."""
 
 
 def through_memory(
     step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext, make: Callable[[], Envelope]
 ) -> FinishedStep:
-    """End a step with what is remembered of its call, else with what comes of making it, to be remembered."""
+    """Use the memoised result of the same call if there is one; otherwise make the call and memoise its result."""
     key = input_hash(tool, args, context.user)
     if key is None:
         return ended(step, make())
-    # An inline tool's call costs less than looking for it.
+    # An inline tool's call costs less than a look-up.
     known = None if tool.inline or tool.always_made else _look_up(tool, key, context)
     if known is not None:
         return FinishedStep(step.id, step.attempt, "succeeded", result=known, cache="memory", input_hash=key)
@@ -44,7 +44,7 @@ def through_memory(
 
 
 def input_hash(tool: Tool, args: dict[str, Any], user: dict[str, Any]) -> str | None:
-    """Return what makes a call the same as another one; None where its results are not remembered, or it is refused."""
+    """Return a hash that equal calls share; None if the results are not memoised, or the tool refuses the arguments."""
     if tool.remember_s is None or tool.effect != "read" or tool.requires_approval:
         return None
     try:
@@ -65,7 +65,7 @@ def _look_up(tool: Tool, key: str, context: ToolContext) -> Any:
         log.warning("memory.not_read", step_id=context.step_id, error=error.code)
         return None
     except ValidationError:
-        return None  # the tool of an earlier release found it
+        return None  # it is from an earlier release of the tool
     return known
 
 

@@ -1,7 +1,8 @@
-"""Make the call of a step: its own, else its fallbacks'. Each through access, approval, memory and the other guards.
+"""A step's call is made here, then its fallbacks'; each passes access, approval, memory and the other guards.
 
-Of a call with an effect that was lost before, the backend is asked first what became of it; for that no rate counts,
-but who may not ask, because the user has taken access back or the service is left alone, does not know.
+If an earlier call with an effect was lost, its backend is asked for the outcome first. No rate limit counts for that.
+If it may not be asked, because the user has taken access back or the service's circuit is open, the outcome stays
+unknown.
 """
 
 import hashlib
@@ -36,14 +37,14 @@ from workers.turns.turn_events import note
 
 
 class Calling:
-    """Makes the calls of one turn's steps, several at a time."""
+    """The calls of one turn's steps, several at the same time."""
 
     def __init__(self, turn_id: UUID, turn: TurnFacts) -> None:
         self._turn_id = turn_id
         self._turn = turn
 
     def outcome(self, step: ClaimedStep, end: float) -> Outcome:
-        """Run a claimed step until it ends, or may not go on now. `end`: of its time, on the monotonic clock."""
+        """Run a claimed step until it ends, or must wait. `end`: the end of its time, on the monotonic clock."""
         if step.copy_of is not None:
             return FinishedStep(step.id, step.attempt, "succeeded", result=step.inputs[step.copy_of])
         if step.left_ms == 0 and not step.unsure:
@@ -76,12 +77,12 @@ class Calling:
             return Parked(step.id, step.attempt)
         began = time.monotonic()
         outcome = self._ended(step, tool, args, context)
-        if (now := time.monotonic()) < end + GRACE_S:  # later, it has been given up, and counted as that
+        if (now := time.monotonic()) < end + GRACE_S:  # later, it has been given up and counted as such
             count_call(tool, outcome, now - began)
         return self._told(outcome, tool, args, context)
 
     def _ended(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome:
-        """Return how the step ends, or waits."""
+        """Return the step's outcome, final or parked."""
         if tool.effect == "read":
             return self._held(step, tool, args, context) or self._made(step, tool, args, context)
         outcome = None if _is_lost(step, tool) else begin(self._turn_id, step, tool, args)
@@ -89,7 +90,10 @@ class Calling:
         return replace(outcome, input_hash=call_hash(tool, args)) if isinstance(outcome, FinishedStep) else outcome
 
     def _held(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome | None:
-        """Return how a step ends, or waits, whose call may not be made; nobody is asked about what the tool refuses."""
+        """Return the outcome of a step whose call may not be made.
+
+        Nobody is asked to approve arguments that the tool refuses.
+        """
         if not (tool.scopes or tool.requires_approval):
             return None
         if (refused := runner.refusal(tool, args, context)) is not None:
@@ -98,7 +102,7 @@ class Calling:
 
     def _made(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome:
         on_note = noting(self._turn_id, step.id)
-        # A step that another call can stand in for does not wait for its time under a limit.
+        # A step that has a fallback does not wait under a rate limit.
         guards = Guards(longest_wait_s=0 if step.fallbacks else step.left_ms / 1000)
         if _is_lost(step, tool):
             earlier = runner.reconcile(tool, args, context, on_note, guards)
@@ -111,7 +115,7 @@ class Calling:
         return through_memory(step, tool, args, context, call)
 
     def _context(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], deadline: float) -> ToolContext:
-        """Return what the tool is told; what its user lets it do is read at each call, since it may change.
+        """Return the tool's context. The user's grants are read at each call, because they may change.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -134,7 +138,7 @@ class Calling:
         return replace(context, scopes=access.scopes, accounts=access.accounts)
 
     def _told(self, outcome: Outcome, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome:
-        """Note that the user must connect an account again, where the service says so."""
+        """Record that the user must connect an account again, if the service says so."""
         if not (isinstance(outcome, FinishedStep) and (outcome.error or {}).get("code") == "REAUTH_REQUIRED"):
             return outcome
         account = account_of(tool, tool.input.model_validate(args), context)
@@ -156,7 +160,7 @@ class Calling:
 
 
 def only_reads(step: ClaimedStep) -> bool:
-    """Tell whether whatever a step may call only reads, and needs nobody's approval."""
+    """Return whether every call that a step may make only reads and needs no approval."""
     names = {step.tool, *(fallback["tool"] for fallback in step.fallbacks)}
     tools = [tool for name, tool in registry().tools.items() if name in names]
     return len(tools) == len(names) and all(tool.effect == "read" and not tool.requires_approval for tool in tools)

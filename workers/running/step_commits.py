@@ -1,4 +1,4 @@
-"""Look at steps, claim and record them. Looks and records share commits with those of other threads of this process."""
+"""Steps are looked at, claimed and recorded here. Looks and records share commits with this process's other threads."""
 
 import os
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from models.ledger.steps import Advance, Holder, StepClaim
 
 
 def look(asked: Looking) -> StepClaim | None:
-    """Look at the lanes of a message; None: they are to be claimed.
+    """Look at the lanes of a message; None: they must be claimed.
 
     Raises:
         Unavailable: Postgres does not answer.
@@ -22,20 +22,20 @@ def look(asked: Looking) -> StepClaim | None:
 
 
 def claim(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder) -> StepClaim:
-    """Claim what lanes go on with, in a commit of its own.
+    """Claim the next steps of lanes, in their own commit.
 
     Raises:
-        Unavailable: Postgres does not answer, and this may have been claimed.
+        Unavailable: Postgres does not answer, and the steps may have been claimed.
     """
     with statement() as db:
         return steps.claim(db, turn_id, lanes, generation, holder)
 
 
 def advance(asked: Advancing) -> Advance:
-    """Record what finished, and take what became ready.
+    """Record finished steps, and claim ready ones.
 
     Raises:
-        Unavailable: Postgres does not answer, and this may have been recorded.
+        Unavailable: Postgres does not answer, and the steps may have been recorded.
     """
     advanced = _records().commit(asked)
     if advanced is not None:

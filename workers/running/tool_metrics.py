@@ -1,4 +1,4 @@
-"""Metrics: count how calls of tools end. In memory; every two seconds a thread hands on what is new."""
+"""Tool metrics count in memory how calls of tools end; every two seconds a thread hands on the new counts."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from workers.running.outcomes import Outcome
 
 
 def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:
-    """Count a call that has ended; not one that waits for a person, or that its backend may be asked about later."""
+    """Count a call that has ended, but not one that waits for a person, or whose backend is asked again later."""
     if not isinstance(outcome, FinishedStep) or outcome.ask_again:
         return
     count_end(tool.name, outcome)
@@ -22,18 +22,18 @@ def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:
     else:
         counts().observe(took_s, "turnloom_tool_duration_seconds", tool.name)
     for field in outcome.result["needs"] if outcome.status == "needs_input" else ():
-        # Names that a tool makes up as it goes would be series without end.
+        # Field names that a tool invents would be series without end.
         counts().add("turnloom_tool_missing_fields_total", tool.name, field if field in tool.asks else "undeclared")
 
 
 def count_given_up(tool: str, outcome: FinishedStep, took_s: float) -> None:
-    """Count a call that did not return in its time."""
+    """Count a call that did not return in time."""
     count_end(tool, outcome)
     counts().observe(took_s, "turnloom_tool_duration_seconds", tool)
 
 
 def count_end(tool: str, outcome: FinishedStep) -> None:
-    """Count how a call has ended, but not for how long it took."""
+    """Count how a call has ended, but not its duration."""
     counts().add("turnloom_tool_calls_total", tool, outcome.status)
     if outcome.error is not None:
         counts().add("turnloom_tool_errors_total", tool, str(outcome.error["code"]))

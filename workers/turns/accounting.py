@@ -1,4 +1,4 @@
-"""Accounting: the language model as one turn uses it, and the calls that no plan and no reply takes along."""
+"""Accounting lends a turn the language model, and records the calls that belong to no recorded plan or reply."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,14 +21,14 @@ from workers.turns.process_parts import llm
 def metered(turn_id: UUID, allowances: Sequence[Allowance]) -> Iterator[Meter]:
     """Lend the language model for work on a turn.
 
-    Its calls belong into the transaction that records the work, which then settles the meter. Calls of work that was
-    not recorded, because its fence was old or nothing came of it, are recorded here.
+    The transaction that records the work also records its calls, and then settles the meter. If the work was not
+    recorded, because its fence was old or it failed, its calls are recorded here.
     """
     meter = Meter(with_hooks(llm(), noting(turn_id)), allowances)
     try:
         yield meter
     except Unavailable:
-        meter.settle()  # Postgres is out, and may have recorded them before it went: rather not counted than twice
+        meter.settle()  # Postgres is out, and may have recorded them: better not counted than counted twice
         raise
     finally:
         if meter.calls:
@@ -38,13 +38,13 @@ def metered(turn_id: UUID, allowances: Sequence[Allowance]) -> Iterator[Meter]:
 
 @app.task(name="sum_usage", send_events=False)
 def sum_usage() -> None:
-    """Add up the counts of the connections, so that a look at a budget stays a look at few rows."""
+    """Add up the connections' counts, so that a budget check reads few rows."""
     with statement() as db:
         usage.sum_up(db)
 
 
 def allowances_of(agent: AgentProfile, used: Usage) -> list[Allowance]:
-    """Return what an agent's profile bounds a turn by, of which so much is used."""
+    """Return the limits of an agent's profile on a turn that has used `used`."""
     tokens = used.prompt_tokens + used.completion_tokens
     allowances = []
     if agent.max_cost is not None:

@@ -1,4 +1,4 @@
-"""Apologies: the ends of turns that no plan came of."""
+"""An apology ends a turn that got no plan."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from workers.turns.process_parts import tailored
 
 
 def apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:
-    """End a turn before anything was planned."""
+    """End a turn with an apology, before anything was planned."""
     finish(turn.id, turn.attempt, excused(turn, trouble, error, {}))
 
 
 def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: dict[str, Any]) -> Ending:
-    """Return the end of a turn that no plan came of. `failure`: the trace of planning it."""
+    """Return the ending of a turn that got no plan. `failure`: the trace of its planning."""
     word = apology(trouble, tailored(turn.tenant_id).prompts)
     used = [*failure.get("prompts", ()), word.source]
     trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}
@@ -23,5 +23,5 @@ def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: 
 
 
 def reason_of(error: TurnloomError) -> dict[str, str]:
-    """Return an error as the ledger keeps it."""
+    """Return an error in the form that the ledger keeps."""
     return {"code": error.code, "message": str(error)}

@@ -1,7 +1,7 @@
-"""Know: add to what a planning call is told what the conversation knows; before that, learn from what has come in.
+"""A planning call gets the conversation's knowledge, after it has learned from the new results.
 
-Learning is a claim of the turn's planner, under its fence. It is recorded in one commit with a lesson that says for
-which revision it was done: a planner that comes after a lost one learns nothing twice.
+The turn's planner learns under its fence. One commit records the knowledge with a lesson that names the revision, so
+that a planner that follows a lost one learns nothing twice.
 """
 
 import time
@@ -24,9 +24,9 @@ from planner.plan.phases import so_far
 
 
 def know(turn: ClaimedTurn, context: PlanningContext, llm: LanguageModel) -> PlanningContext | None:
-    """Return the context, in mode `adaptive` with what the conversation knows, the last revision's results included.
+    """Return the context; in mode `adaptive` with the conversation's knowledge, including the last revision's results.
 
-    None: the turn is no longer ours to plan.
+    None: this process may no longer plan the turn.
 
     Raises:
         Unavailable: Postgres does not answer.
@@ -74,7 +74,7 @@ def _learn(
 
 
 def _round(turn: ClaimedTurn, held: Known, context: PlanningContext) -> Round:
-    """Return what there is to learn from: the results that no lesson of this turn has read."""
+    """Return the results that no lesson of this turn has read."""
     read = {step for (of, _), lesson in held.lessons.items() if of == str(turn.id) for step in lesson.steps}
     new = [step for step in context.done if step.status == "succeeded" and step.id not in read]
     return Round(

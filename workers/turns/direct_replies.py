@@ -1,4 +1,4 @@
-"""Answer at once: a plan without steps is recorded in the commit that ends its turn with the reply."""
+"""A direct reply answers at once: one commit records a plan without steps and ends its turn."""
 
 import time
 from typing import cast
@@ -15,7 +15,7 @@ from workers.responding import conclude, ending_at_once
 
 
 def answer_at_once(turn: ClaimedTurn, new: NewPlan, meter: Meter) -> bool:
-    """Record a plan without steps, and end its turn. False: the language model has a part in the reply."""
+    """Record a plan without steps, and end its turn. False: the language model takes part in the reply."""
     ending = ending_at_once(turn.id, _material(turn, new), meter)
     if ending is None:
         return False
@@ -27,7 +27,7 @@ def answer_at_once(turn: ClaimedTurn, new: NewPlan, meter: Meter) -> bool:
 
 
 def _material(turn: ClaimedTurn, new: NewPlan) -> Material:
-    """Return what the ledger would say after the record of the plan."""
+    """Return the material as the ledger would give it after recording the plan."""
     recalled, spent_ms = turn.recalled, round((time.monotonic() - turn.heard_at) * 1000)
     return Material(
         tenant_id=turn.tenant_id,

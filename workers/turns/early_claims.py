@@ -1,4 +1,4 @@
-"""Early claims: which steps a planner may run itself before their plan is whole, and what running them takes."""
+"""Early claims let a planner run some steps itself before their plan is complete."""
 
 import time
 from collections.abc import Container, Iterable, Mapping
@@ -17,7 +17,7 @@ QUEUE = "tools.io"
 
 
 class EarlyClaims:
-    """The claims of one turn's steps that only its planner knows of: they hold as long as its own."""
+    """The claims of steps that only their turn's planner knows of; they hold as long as its own."""
 
     def __init__(self, turn: ClaimedTurn, tools: Registry, done: Iterable[StepOutcome]) -> None:
         """`done`: the steps of earlier revisions."""
@@ -29,9 +29,9 @@ class EarlyClaims:
         """The columns of the claimed steps."""
 
     def claim(self, step: Step, position: int, open_steps: Container[str]) -> ClaimedStep | None:
-        """Claim a step that only reads. It waits for those of its needs that are open.
+        """Claim a read-only step. It waits for its needs that are open.
 
-        None: it wants a process of its own, or needs a step that waits for the plan.
+        None: it must run in its own process, or needs a step that waits for the plan.
         """
         columns = self._columns.of(step, position)
         waits = [need for need in columns["needs"] if need not in self._results]
@@ -41,7 +41,7 @@ class EarlyClaims:
         return self._claimed(step, columns, waits)
 
     def hear(self, outcome: FinishedStep) -> None:
-        """Note the result of a step, for those that need it."""
+        """Take in the result of a step, for those that need it."""
         if outcome.status == "succeeded":
             self._results[outcome.id] = outcome.result
 
@@ -50,7 +50,7 @@ class EarlyClaims:
         return all(self._tools.get(name).queue == QUEUE for name in names)
 
     def _claimed(self, step: Step, columns: Mapping[str, Any], waits: list[str]) -> ClaimedStep:
-        # Copies: what a tool does to its arguments must not change the result that is recorded.
+        # Copies: a tool that changes its arguments must not change the recorded result.
         ended = {name: self._results[name] for name in columns["needs"] if name not in waits}
         return ClaimedStep(
             id=step.id,

@@ -1,12 +1,11 @@
-"""Run reads in the planner's own threads while the language model still writes the plan that they are of.
+"""Early reads run in the planner's own threads while the language model still writes their plan.
 
-They run under the turn's lease and fence, and enter the ledger with the plan, in one commit: each in the state that it
-is in. What has changed for a moment before that is recorded by itself, so that readers are told of it and a turn that
-is stopped is answered from it. A planner that dies takes its reads with it: the turn is planned again, and they run
-again.
+They run under the turn's lease and fence, and enter the ledger with the plan, in one commit, each in its current state.
+A change that is older than a moment is recorded earlier, by itself: then readers see it, and a turn that is stopped can
+be answered from it. If the planner dies, its reads are lost: the turn is planned again, and they run again.
 
-In: steps, as they are written.  Out: what has begun, for the record of the plan, and for the executor the calls that
-still run.
+In: steps, as they are written.  Out: the steps that have begun, for the record of the plan, and the calls that still
+run, for the executor.
 """
 
 import threading
@@ -41,18 +40,19 @@ from workers.turns.early_claims import EarlyClaims
 from workers.turns.early_steps import HeldSteps, written_event
 
 TELL_S = 0.08
-"""How long the ledger may not know of what has begun or ended: with the commit it is a tenth of a second."""
+"""How long a start or end may stay unrecorded: with the commit it is a tenth of a second."""
 _MOST = 16
-"""Calls of one turn at a time, at most; further steps wait for the plan."""
+"""Most calls of one turn at the same time; further steps wait for the plan."""
 _QUICK_S, _GATHER_MOST_S = 0.02, 0.1
-"""The record of a plan waits for a call that has just begun as long as the first, for all of them as the second."""
+"""The record of a plan waits the first time for a call that has just begun, and at most the second for all calls."""
 
 
 class EarlyReads:
-    """The reads of a claimed turn that its planner runs before the plan is whole.
+    """The reads of a claimed turn that its planner runs before the plan is complete.
 
-    The planner's thread takes and holds them. The threads of the calls note how they end, and begin what waited for
-    that. `_changed` guards the state; `_committing` is held from a look at it until the ledger has it, and taken first.
+    The planner's thread takes and holds them. The threads of the calls record how they end, and begin the steps that
+    waited for that. `_changed` guards the state. `_committing` is held from reading the state until it is in the
+    ledger, and is always taken first.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class EarlyReads:
         self._changed = threading.Condition()
         self._committing = threading.Lock()
         self._steps: dict[str, Step] = {}
-        """As they were written; those that wait for others are among them."""
+        """The steps as they were written, including those that wait for others."""
         self._ahead = Ahead()
         self._calls: dict[str, Call] = {}
         self._ended: dict[str, FinishedStep] = {}
         self._recorded: dict[str, bool] = {}
-        """The steps that the ledger knows: whether as ended."""
+        """The steps that the ledger knows -> whether as ended."""
         self._untold: list[dict[str, Any]] = []
         self._last_event = turn.events[-1].seq
         self._outcomes: SimpleQueue[tuple[Outcome, float]] = SimpleQueue()
-        """Those that came when it was too late for the plan's record."""
+        """Outcomes that came too late for the plan's record."""
         self._is_open = True
         self._is_telling = False
         self._is_dropped = False
@@ -90,12 +90,12 @@ class EarlyReads:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave what still runs to itself, unless an executor has it."""
+        """Abandon the calls that still run, unless an executor has them."""
         self._close()
         self._is_over.set()
 
     def take(self, written: WrittenStep) -> None:
-        """Note a step, and begin it if it may begin before its plan is whole."""
+        """Take a step, and begin it if it may begin before its plan is complete."""
         with self._changed:
             self._untold.append(written_event(written))
             if self._is_open and written.early is not None:
@@ -103,7 +103,7 @@ class EarlyReads:
             self._tell_soon()
 
     def drop(self) -> None:
-        """Cancel what has begun, because no plan holds it; nothing begins any more.
+        """Cancel the steps that have begun, because no plan holds them. No further step begins.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -118,7 +118,7 @@ class EarlyReads:
         self._is_over.set()
 
     def keep(self) -> None:
-        """Record what has begun, as it is now, because no plan will do so; nothing begins any more.
+        """Record the current state of the steps that have begun, because no plan will do so. No further step begins.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -128,7 +128,7 @@ class EarlyReads:
             self._record()
 
     def held_by(self, plan: Plan) -> HeldSteps:
-        """Return what has begun, for the record of the plan; if the plan does not hold all of it, drop it.
+        """Return the steps that have begun, for the record of the plan; if the plan does not hold them all, drop them.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -145,7 +145,7 @@ class EarlyReads:
         return HeldSteps()
 
     def hand_over(self, executor: Executor) -> None:
-        """Let an executor go on with the calls that still run; the ledger has their steps with the plan."""
+        """Hand the calls that still run to an executor; the ledger has their steps with the plan."""
         with self._changed:
             if not self._is_dropped:
                 live = {name: call for name, call in self._calls.items() if name not in self._ended}
@@ -170,18 +170,18 @@ class EarlyReads:
 
     def _begin(self, step: ClaimedStep) -> None:
         if len(self._calls) - len(self._ended) >= self._most:
-            return  # it waits for the plan, and so does what waits for it
+            return  # it waits for the plan, and so do the steps that need it
         now = time.monotonic()
         end = now + min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms) / 1000
         self._calls[step.id] = Call([step.id], step, now, end + GRACE_S, is_told=True)
         callers.call(self._call, step, end)
 
     def _call(self, step: ClaimedStep, end: float) -> None:
-        """Run the step, in a thread of its own."""
+        """Run the step in its own thread."""
         reach("read.begun_early")
         try:
             outcome = self._calling.outcome(step, end)
-        except BaseException:  # noqa: BLE001 - nobody else would hear of it, and the step would look as if it ran
+        except BaseException:  # noqa: BLE001 - otherwise nobody would notice, and the step would seem to run
             log.exception("step.broken", turn_id=str(self._turn.id), step_id=step.id)
             outcome = broken(step)
         ended_at = time.monotonic()
@@ -189,13 +189,13 @@ class EarlyReads:
         if isinstance(outcome, FinishedStep) and "retry_at" not in (outcome.error or {}):
             self._hear(outcome, ended_at)
             return
-        # One that is to be parked looks as if it ran until a plan holds it: before, no fence of its own guards it.
+        # A step to be parked seems to run until a plan holds it: before that it has no fence of its own.
         self._is_over.wait()
         if self._is_planned:
             self._outcomes.put((parking.delay(self._turn.id, step, outcome), ended_at))
 
     def _hear(self, outcome: FinishedStep, ended_at: float) -> None:
-        """Note how a call has ended, and begin what waited for its success."""
+        """Take in the end of a call, and begin the steps that waited for its success."""
         with self._changed:
             if not self._is_open:
                 self._outcomes.put((outcome, ended_at))
@@ -227,7 +227,7 @@ class EarlyReads:
                 self._end(call.give_up(), now)
 
     def _begun(self) -> Begun:
-        """Return what the ledger does not know yet, to be recorded now."""
+        """Return the state that the ledger does not know yet, to record it now."""
         changed = [name for name in self._calls if self._recorded.get(name) is not (name in self._ended)]
         self._untold, untold = [], self._untold
         return Begun(
@@ -248,7 +248,7 @@ class EarlyReads:
             callers.call(self._tell)
 
     def _tell(self) -> None:
-        """Record what has changed, in a moment, unless the plan is whole by then."""
+        """Record the changes in a moment, unless the plan is complete by then."""
         with self._changed:
             self._changed.wait_for(lambda: not self._is_open, TELL_S)
             self._is_telling = False

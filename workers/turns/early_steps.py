@@ -1,9 +1,9 @@
-"""Start steps that only read while the language model still writes the plan that they are of.
+"""Early steps are reads that start while the language model still writes their plan.
 
-Steps are gathered for a moment. A plan that is whole by then starts as a whole. Otherwise one commit tells of what has
-been written and starts what may start, each step as a fragment of its own in the generation that the plan will have.
-When the plan is whole and holds them all as they were started, the rest of it is compiled over them; otherwise all of
-them are dropped.
+Steps are gathered for a moment. If the plan is complete by then, it starts as a whole. Otherwise one commit announces
+the written steps and starts those that may start, each as its own fragment in the generation that the plan will have.
+If the complete plan holds them all as they were started, its other steps are compiled with them; otherwise all of them
+are dropped.
 """
 
 import os
@@ -40,20 +40,20 @@ class HeldSteps(NamedTuple):
     """The early steps of a turn as its plan holds them."""
 
     fragments: Sequence[Fragment] = ()
-    """Of those that were started."""
+    """The fragments of the started steps."""
     begun: Begun = Begun()
-    """Those that the planner runs itself, and the events of those that nobody has been told of yet."""
+    """The steps that the planner runs itself, and the events that have not been published yet."""
 
     @property
     def started(self) -> frozenset[str]:
-        """The ids of those that have started."""
+        """The ids of the started steps."""
         return self.begun.ids.union(*(fragment.steps for fragment in self.fragments))
 
 
 class EarlySteps:
-    """The steps of a claimed turn that were written before its plan is whole.
+    """The steps of a claimed turn that were written before its plan is complete.
 
-    They are taken, and held by a plan, in the planner's thread; another one starts them.
+    The planner's thread takes them and matches them with the plan; another thread starts them.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class EarlySteps:
         max_parallel: int | None,
         start_soon: "Callable[[EarlySteps], None] | None" = None,
     ) -> None:
-        """`start_soon`: sees to it that what waits is started; in a moment, unless a test says when."""
+        """`start_soon`: has the waiting steps started, in a moment, unless a test says when."""
         self._turn = turn
         self._columns = Columns(tools)
         self._slots = slots
@@ -81,25 +81,25 @@ class EarlySteps:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether there is a step that nobody has been told of."""
+        """Whether there is a step that has not been announced."""
         return bool(self._waiting)
 
     def take(self, written: WrittenStep) -> None:
-        """Leave a step: in a moment it is told of, and started if it may start early."""
+        """Take a step. In a moment it is announced, and started if it may start early."""
         with self._lock:
             self._waiting.append(written)
             if len(self._waiting) == 1 and self._may_start:
                 self._start_soon(self)
 
     def start_waiting(self) -> None:
-        """Tell the turn's readers of the steps that wait, and start those that may start early: one commit."""
+        """Announce the waiting steps, and start those that may start early, in one commit."""
         with self._lock:
             if self._may_start and self._waiting:
                 waiting, self._waiting = self._waiting, []
                 self._start(waiting)
 
     def drop(self) -> None:
-        """Cancel what was started; nothing starts early any more.
+        """Cancel the started steps. No further step starts early.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -118,9 +118,9 @@ class EarlySteps:
         announce(self._turn.id, dropped or [])
 
     def held_by(self, plan: Plan) -> HeldSteps:
-        """Return the steps that were started, all of which the plan holds; if it does not, drop them.
+        """Return the started steps if the plan holds them all; otherwise drop them.
 
-        Those that still wait start with the plan.
+        Waiting steps start with the plan.
 
         Raises:
             Unavailable: Postgres does not answer.
@@ -146,7 +146,7 @@ class EarlySteps:
             fragments=fragment_rows(self._fragments[first:], first),
             max_parallel=self._max_parallel,
         )
-        # Whatever comes in between, they may stand in the ledger all the same: so all are dropped in the end.
+        # Even if this fails, the ledger may hold them: so all are dropped in the end.
         self._may_start = False
         try:
             with statement() as db:
@@ -172,18 +172,18 @@ def _fragment(columns: dict[str, Any]) -> Fragment:
 
 
 def written_event(written: WrittenStep) -> dict[str, Any]:
-    """Return the event of a step that was written."""
+    """Return the event of a written step."""
     return {"type": "plan.step", "data": {"step": written.raw.get("id"), "tool": written.raw.get("tool")}}
 
 
 def _start_soon(early: EarlySteps) -> None:
-    """Let what waits start when its moment is over, unless its plan is whole by then."""
+    """Start the waiting steps when their moment is over, unless their plan is complete by then."""
     _due().put((time.monotonic() + MOMENT_S, early))
 
 
 @lru_cache
 def _due() -> "SimpleQueue[tuple[float, EarlySteps]]":
-    """Return the queue of those that wait for the end of their moment; a daemon serves it."""
+    """Return the queue of early steps that wait for the end of their moment; a daemon serves it."""
     due: SimpleQueue[tuple[float, EarlySteps]] = SimpleQueue()
 
     def start_next() -> None:

@@ -1,4 +1,4 @@
-"""Hooks, as far as workers keep book of them: what one vetoed, or failed at, is an event of its turn."""
+"""Hook events record in the turn what a hook vetoed, or where it failed."""
 
 from uuid import UUID
 
@@ -7,7 +7,7 @@ from workers.turns.turn_events import note
 
 
 def noting(turn_id: UUID, step_id: str | None = None) -> OnNote:
-    """Return what records the notes on hooks that are asked for a turn, or for a step of it."""
+    """Return a function that records notes on hooks as events of a turn, or of one of its steps."""
 
     def record(said: HookRecord) -> None:
         told = {"hook": said.hook, "point": said.point, "reason": said.reason, "step": step_id}

@@ -1,8 +1,9 @@
-"""Slots for the language model: how many turns a process plans or answers with it at a time, in all and of one tenant.
+"""Slots for the language model bound the turns that a process plans or answers with it, in all and per tenant.
 
-There are fewer of them than the process has threads, so that a language model that hangs leaves some for turns that
-need none, and one tenant's leaves some for the others. A turn that finds no slot waits in memory and holds no thread;
-its message is sent again when a slot is given back. Should the process end meanwhile, recovery sends it.
+There are fewer slots than threads, so that a hanging language model leaves threads for turns that need none. A tenant
+gets fewer than all, so that its hanging model leaves slots for the others. A turn that finds no slot waits in memory
+and holds no thread; its message is sent again when a slot becomes free. If the process ends meanwhile, recovery sends
+it.
 """
 
 import threading
@@ -23,21 +24,21 @@ class _Waiting(NamedTuple):
     tenant_id: UUID
     send: Callable[[], None]
     held: ExitStack
-    """What is held while it waits."""
+    """The lease that is held while it waits."""
 
 
 class Claiming:
-    """A turn that is being claimed: only the ledger's answer says whose it is, and whether it wants a slot."""
+    """A turn in the middle of its claim: only the ledger's answer says whose it is, and whether it needs a slot."""
 
     def __init__(self, room: LlmRoom, end: Callable[[UUID | None], None], wait: Callable[[UUID], None]) -> None:
         self.room = room
-        """The slots that it may have, whoever's it is."""
+        """The slots that it may take, whichever tenant it belongs to."""
         self._end = end
         self._wait = wait
         self._is_open = True
 
     def take(self, tenant_id: UUID | None) -> None:
-        """Say whose slot the turn takes; None: it wants none."""
+        """Take a slot of this tenant for the turn; None: it needs none."""
         self._is_open = False
         self._end(tenant_id)
 
@@ -46,7 +47,7 @@ class Claiming:
         self._wait(tenant_id)
 
     def close(self) -> None:
-        """Take no slot, unless that has been said before."""
+        """Take no slot, unless `take` or `wait` was called before."""
         if self._is_open:
             self.take(None)
 
@@ -54,7 +55,7 @@ class Claiming:
 class LlmSlots:
     """The slots of one process, and the turns that wait for one, in order.
 
-    A turn that is being claimed may become anybody's, so until that is known it counts against every tenant.
+    A turn in the middle of its claim may belong to any tenant, so until that is known it counts against every one.
     """
 
     def __init__(self, total: int, per_tenant: int) -> None:
@@ -73,7 +74,7 @@ class LlmSlots:
         send: Callable[[], None] | None,
         meanwhile: AbstractContextManager[None] | None = None,
     ) -> Iterator[bool]:
-        """Have a slot while the block runs. False: there is none, and `send` is called when there is.
+        """Hold a slot while the block runs. False: none is free, and `send` is called when one is.
 
         `meanwhile` is entered while the turn waits. Without `send` it does not wait.
         """
@@ -91,7 +92,7 @@ class LlmSlots:
 
     @contextmanager
     def claiming(self, turn_id: UUID, send: Callable[[], None]) -> Iterator[Claiming]:
-        """Have the slot that a turn takes when it is claimed, while the block runs; `send` as with `slot`."""
+        """Hold the slot that a turn takes when it is claimed, while the block runs. `send` is as in `slot`."""
         taken: list[UUID] = []
 
         def end(tenant_id: UUID | None) -> None:
@@ -125,7 +126,7 @@ class LlmSlots:
         return self._has_room(taken) and taken[tenant_id] + self._claiming < self._per_tenant
 
     def _has_room(self, taken: Counter[UUID]) -> bool:
-        """Tell whether a tenant that has no slot may take one."""
+        """Return whether a tenant without slots may take one."""
         return taken.total() + self._claiming < self._total and self._claiming < self._per_tenant
 
     def _wait(self, turn_id: UUID, waiting: _Waiting, meanwhile: AbstractContextManager[None]) -> None:
@@ -147,7 +148,7 @@ class LlmSlots:
             each.send()
 
     def _that_fit(self) -> list[UUID]:
-        """Return the turns that there are slots for, whoever takes their messages."""
+        """Return the waiting turns for which there are slots, whichever process takes their messages."""
         taken = Counter(self._taken)
         fitting = []
         for turn_id, each in self._waiting.items():

@@ -1,4 +1,4 @@
-"""New plans: a plan as the ledger is to record it."""
+"""A new plan is compiled here into the form that the ledger records."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -26,7 +26,7 @@ class PlanOrigin(NamedTuple):
 def new_plan(
     turn: ClaimedTurn, agent: AgentProfile, plan: Plan, origin: PlanOrigin, held: HeldSteps, calls: Sequence[LlmCall]
 ) -> NewPlan:
-    """Compile a plan over what has started of it."""
+    """Compile a plan around its steps that have started."""
     placement = placement_of(agent)
     is_phased = origin.source == "llm" and (turn.mode or agent.mode) == "adaptive"
     now = plan.model_copy(update={"steps": steps_now(plan, held.started)}) if is_phased else plan
@@ -46,12 +46,12 @@ def new_plan(
 
 
 def placement_of(agent: AgentProfile) -> Placement:
-    """Return how the steps of an agent's turns are laid on workers."""
+    """Return how the steps of an agent's turns are placed on workers."""
     return agent.placement or settings().placement
 
 
 def _settled_by(plan: Plan, turn: ClaimedTurn, agent: AgentProfile) -> dict[str, Any] | None:
-    """Return the conversation's state after a plan; None where its message settled nothing."""
+    """Return the conversation's slots after a plan; None if its message settled nothing."""
     if not agent.slots or not (plan.slots or plan.forget):
         return None
     return merged(turn.slots, plan.slots or {}, plan.forget or [], agent.slots)

@@ -1,4 +1,4 @@
-"""Recall: gather what a planning call is told about a turn and its conversation."""
+"""The planning context gathers what a planning call needs to know about a turn and its conversation."""
 
 from datetime import datetime
 from typing import cast
@@ -23,13 +23,13 @@ _PLANNING_S = 120.0
 
 
 def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningContext:
-    """Return what the planner is told.
+    """Return the context of a planning call.
 
     Raises:
         Unavailable: Postgres does not answer.
     """
     recalled = turn.recalled
-    assert recalled is not None  # its caller has posted no plan
+    assert recalled is not None  # the caller has not posted a plan
     history = [Exchange(**exchange) for exchange in recalled.history]
     if wants_summary(history, agent):
         send("summarise", turn.id, queue="plan")
@@ -57,7 +57,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
 
 
 def _done(turn: ClaimedTurn) -> list[StepOutcome]:
-    """Return how the steps of the plan's earlier revisions ended."""
+    """Return the outcomes of the steps of the plan's earlier revisions."""
     if turn.revision == 0:
         return []
     with statement() as db:

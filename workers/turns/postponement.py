@@ -1,6 +1,6 @@
-"""Postponement: a turn whose language model is out for now is given back, and tried again while its deadline allows.
+"""Postponement gives back a turn whose language model fails for now, to be tried again while its deadline allows.
 
-It holds no slot of a planner meanwhile. What its steps have found stays.
+Meanwhile it holds no planner's slot. The results of its steps stay.
 """
 
 from uuid import UUID
@@ -12,13 +12,13 @@ from models.ledger import recovery
 from models.runtime.logging import log
 
 PAUSES_MS = (2_000, 5_000, 15_000, 30_000)
-"""Before the second attempt, the third and so on; the last pause repeats."""
+"""Pauses before the second attempt, the third and so on; the last one repeats."""
 
 
 def postpone(turn_id: UUID, attempt: int, error: Unavailable) -> bool:
-    """Give a turn back under this fence until the language model may answer again.
+    """Postpone a turn under this fence until the language model may answer again.
 
-    False: the failure does not pass, the turn's deadline comes first, or the fence is old.
+    False: the failure will not pass, the turn's deadline comes first, or the fence is old.
     """
     if not error.passes:
         return False

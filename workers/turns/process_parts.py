@@ -1,4 +1,4 @@
-"""What a worker process is made of: its tools, its agents, its language model. Made once, before the first task."""
+"""The parts of a worker process are its tools, agents and language model. They are made once, before the first task."""
 
 from functools import lru_cache
 from uuid import UUID
@@ -16,7 +16,7 @@ from tools.registry import Registry
 
 
 def warm_up(*, with_llm: bool) -> None:
-    """Make the parts now: the first turn of a process should not wait for imports."""
+    """Make the parts now, so that the first turn of a process does not wait for imports."""
     with loading():
         registry()
         tailor(NO_OVERRIDES)
@@ -33,7 +33,7 @@ def registry() -> Registry:
 
 
 def tailored(tenant_id: UUID) -> Tailored:
-    """Return the prompts and agents of a tenant, as they were at most two seconds ago.
+    """Return the prompts and agents of a tenant, at most two seconds old.
 
     Raises:
         Unavailable: Postgres does not answer.
@@ -44,7 +44,7 @@ def tailored(tenant_id: UUID) -> Tailored:
 @lru_cache
 def llm() -> LanguageModel:
     """Return the language model, one client per process."""
-    # A third of all that a process imports, and not all of them ask a language model.
+    # A third of all that a process imports, and not every process asks a language model.
     from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
 
     return connect(settings())

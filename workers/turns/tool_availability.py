@@ -1,4 +1,4 @@
-"""Tool availability: which of an agent's tools can be planned with now, and why the others cannot."""
+"""Tool availability says which of an agent's tools a plan may use now, and why not the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ class ToolAvailability:
     """The tools that a turn's plan may call."""
 
     tools: Registry
-    """Without those whose scopes the user has not granted. One whose service is down is among them: it may be back."""
+    """The tools whose scopes the user has granted. A tool whose service is down is included: it may recover."""
     unavailable: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Tool -> `{code, scopes | service}`: why it had better not be planned with."""
+    """Tool -> `{code, scopes | service}`: why a plan should not use it."""
 
 
 def offer(turn: ClaimedTurn, tools: Registry) -> ToolAvailability:
-    """Return which of these tools a plan may call. Where none declares scopes or an outside service, it costs nothing.
+    """Return which of these tools a plan may call. If none declares scopes or an outside service, nothing is read.
 
     Raises:
         Unavailable: Postgres does not answer.
@@ -43,7 +43,7 @@ def offer(turn: ClaimedTurn, tools: Registry) -> ToolAvailability:
 
 
 def _down(tools: Mapping[str, Tool], access: UserAccess) -> dict[str, dict[str, Any]]:
-    """Return the tools whose circuit is open. Which one it is where the arguments say so is not known yet."""
+    """Return the tools whose circuit is open. A circuit that depends on the arguments is not known yet."""
     outside = {name: tool.integration for name, tool in tools.items() if isinstance(tool.integration, str)}
     circuits = open_circuits() if outside else {}
     return {

@@ -1,4 +1,4 @@
-"""Note what happens in the course of a turn, as an event of it that no row depends on."""
+"""Turn events noted here record what happens during a turn; no row depends on them."""
 
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from models.runtime.logging import log
 
 
 def note(turn_id: UUID, event: str, data: dict[str, Any]) -> None:
-    """Record an event and announce it. Without Postgres it is logged, and the work goes on."""
+    """Record an event and announce it. If Postgres does not answer, log that and go on."""
     try:
         with statement() as db:
             noted = events.note(db, turn_id, event, data)

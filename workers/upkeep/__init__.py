@@ -1,1 +1,1 @@
-"""What keeps the processes and the ledger healthy: heartbeats, admission, cleaning, seals, summaries."""
+"""Upkeep keeps the processes and the ledger healthy: heartbeats, admission, cleaning, seals, summaries."""

@@ -1,9 +1,9 @@
-"""Release: hand held turns to the planners when they are due and their tenants' windows have room.
+"""Admission hands held turns to the planners when they are due and their tenants' windows have room.
 
-Whoever ends a turn releases the next of its tenant in the same commit. What else makes room, and the time, which nobody
-tells, is looked for here, five times a second: by a thread of each worker that takes maintenance, because a task would
-come too late when all slots are busy. Nothing is kept in memory, so that no crash loses a turn; one that was released
-and not sent is the sweep's.
+The commit that ends a turn also releases the tenant's next one. Turns that become due by time, or for which room
+appears in another way, are found here five times a second. A thread of each maintenance worker does this, because a
+task would come too late when all slots are busy. Nothing is kept in memory, so no crash loses a turn; the sweep finds a
+turn that was released and not sent.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ INTERVAL_S = 0.2
 
 
 def release() -> None:
-    """Send the held turns whose time has come."""
+    """Send the held turns that are due."""
     with statement() as db:
         released = turns.release_due(db)
     if released:

@@ -1,4 +1,4 @@
-"""Seal the audit log: sign where its chains stand, and log each head, so that whoever keeps logs keeps it too."""
+"""The audit seal signs the state of the audit log's chains, and logs each head, so that logs keep it too."""
 
 from functools import lru_cache
 
@@ -24,5 +24,5 @@ def seal_audit() -> None:
 
 @lru_cache
 def _miss_key() -> None:
-    """Say once in a process that nothing is sealed."""
+    """Log once per process that nothing is sealed."""
     log.warning("audit.unsealed", missing="TURNLOOM_AUDIT_KEY")

@@ -1,4 +1,4 @@
-"""Clean up: let tools undo what lost calls of theirs have left half done in the world, and nobody asks after."""
+"""Cleaning lets tools undo what their lost calls have left half done outside, and nobody asks about."""
 
 from models.runtime.logging import log
 from workers.broker.app import app
@@ -7,10 +7,10 @@ from workers.turns.process_parts import registry
 
 @app.task(name="clean_up", send_events=False)
 def clean_up() -> None:
-    """Let each tool that can do so clean up."""
+    """Let each tool that can clean up do so."""
     for name, tool in registry().tools.items():
         try:
             if tool.clean_up is not None:
                 tool.clean_up()
-        except Exception:  # noqa: BLE001 - foreign code: the next tool has its own to clean up
+        except Exception:  # noqa: BLE001 - foreign code: the next tool must still clean up
             log.exception("tool.unclean", tool=name)

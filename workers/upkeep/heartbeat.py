@@ -1,7 +1,7 @@
-"""Heartbeat: every two seconds each process renews the leases of what it works on, and each worker says it is there.
+"""The heartbeat renews the leases of a process every two seconds, and records that the worker lives.
 
-A lease lasts three beats. A process that dies renews nothing, so that recovery finds its work within seconds, however
-long a tool may take; a tool that runs for minutes keeps its lease as long as its process lives.
+A lease lasts three beats. A process that dies renews nothing, so recovery finds its work within seconds, however long a
+tool may take. A tool that runs for minutes keeps its lease as long as its process lives.
 """
 
 import os
@@ -28,11 +28,11 @@ from workers.upkeep.pulse import Pulse
 
 INTERVAL_S = 2.0
 _LAST_BEAT_S = 10.0
-"""Time for a beat that is under way when the worker stops."""
+"""Time for a beat in progress when the worker stops."""
 
 
 def current_holder() -> Holder:
-    """Return who runs the current task: the worker's name and the process."""
+    """Return the holder that runs the current task: the worker's name and the process."""
     return Holder(f"{current_task.request.hostname}/{os.getpid()}", LEASE_MS)
 
 
@@ -43,7 +43,7 @@ class Leases:
         self._lock = threading.Lock()
         self._steps: set[tuple[UUID, str, int]] = set()
         self._turns: Counter[tuple[UUID, int]] = Counter()
-        """How many blocks hold a turn: one may begin before the last has ended."""
+        """The number of blocks that hold a turn: one may begin before the last has ended."""
 
     def hold_step(self, turn_id: UUID, step_id: str, attempt: int) -> None:
         """Keep the lease of a claimed step from now on."""
@@ -51,7 +51,7 @@ class Leases:
             self._steps.add((turn_id, step_id, attempt))
 
     def release_step(self, turn_id: UUID, step_id: str, attempt: int) -> None:
-        """Let go of a step: it is recorded, or given up."""
+        """Release the lease of a step that is recorded, or given up."""
         with self._lock:
             self._steps.discard((turn_id, step_id, attempt))
 
@@ -67,7 +67,7 @@ class Leases:
                 self._turns -= Counter([(turn_id, attempt)])
 
     def renew(self) -> None:
-        """Renew everything held."""
+        """Renew all leases that are held."""
         with self._lock:
             steps, turns = list(self._steps), list(self._turns)
         if steps or turns:
@@ -79,7 +79,7 @@ leases = Leases()
 
 
 class Heartbeat:
-    """Beats until it is stopped, and then takes the worker off the list.
+    """A thread that beats until it is stopped, and then takes the worker off the list.
 
     `name` is None in a pool's child process, which renews leases and is on no list.
     """
@@ -94,12 +94,12 @@ class Heartbeat:
         """Beat once, now, and go on in the background."""
         try:
             self.beat()
-        except Exception as error:  # noqa: BLE001 - whatever it was, the next beat must come
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next beat must come
             note_failure("heartbeat", error)
         self._daemon.start()
 
     def stop(self) -> None:
-        """Say goodbye, if Postgres listens."""
+        """Stop beating, and take the worker off the list if Postgres answers."""
         self._daemon.stop(_LAST_BEAT_S)
         try:
             with statement() as db:
@@ -108,7 +108,7 @@ class Heartbeat:
             log.warning("worker.not_forgotten", worker=self._name, error=error.code)
 
     def beat(self) -> None:
-        """Renew what this process holds, and say that the worker is there."""
+        """Renew the leases of this process, and record that the worker lives."""
         leases.renew()
         if self._name is not None:
             with statement() as db:
@@ -117,7 +117,7 @@ class Heartbeat:
 
 
 _signs: list[Heartbeat | Pulse] = []
-"""What this worker shows of being alive."""
+"""The signs of life of this worker."""
 
 
 @worker_ready.connect

@@ -1,4 +1,4 @@
-"""Preflight: what a process is made of, tried before it starts; what is wrong is one sentence and no traceback."""
+"""Preflight checks the parts of a process before it starts; a fault is one sentence and no traceback."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from tools.hooks import hooks
 from workers.broker.app import QUEUES
 
 _TOOLS_ONLY = frozenset({"tools.cpu"})
-"""Who serves no other queue neither plans nor answers."""
+"""A worker that serves only these queues neither plans nor answers."""
 
 
 def check_parts() -> None:
@@ -23,7 +23,7 @@ def check_parts() -> None:
     folder = settings().prompts_dir
     agents = load_agents(folder / "agents")
     if not agents.profiles:
-        raise Misconfigured(f"{folder} has no agents/*.yaml; let TURNLOOM_PROMPTS_DIR name the folder prompts/")
+        raise Misconfigured(f"{folder} has no agents/*.yaml; set TURNLOOM_PROMPTS_DIR to the folder prompts/")
     agents.get(settings().default_agent)
     load_playbooks(folder / "playbooks")
     enabled_tools()
@@ -31,7 +31,7 @@ def check_parts() -> None:
 
 
 def check_queues(queues: Iterable[str]) -> None:
-    """Refuse queues that there are not.
+    """Refuse queues that do not exist.
 
     Raises:
         Misconfigured: there is no such queue; the message names those that exist.
@@ -41,7 +41,7 @@ def check_queues(queues: Iterable[str]) -> None:
 
 
 def check_language_model(queues: Iterable[str]) -> None:
-    """Refuse that the offline model answers users without a word from whoever runs this.
+    """Refuse to let the offline model answer users unless a setting allows it.
 
     Raises:
         Misconfigured: a worker of these queues plans or answers, and no language model is set.

@@ -1,4 +1,4 @@
-"""Presence: whether somebody will work on the turns that are accepted."""
+"""Presence tells whether processes are alive that will work on accepted turns."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Presence:
     """The processes that are alive."""
 
     slots: dict[str, int]
-    """For each queue the tasks that its living workers run at a time; 0 where it has none."""
+    """Queue -> the number of tasks that its living workers run at the same time; 0 if it has none."""
     beat: bool
     """Whether beat sends the periodic tasks."""
 
@@ -25,14 +25,14 @@ class Presence:
 
     @property
     def lacking(self) -> str | None:
-        """What is missing, in words; None where nothing is."""
+        """A sentence about what is missing; None if nothing is."""
         missing = [f"no living worker takes from {', '.join(self.unserved)}"] if self.unserved else []
         missing += [] if self.beat else ["beat does not run"]
         return f"{'; '.join(missing)}: start what is missing" if missing else None
 
 
 def presence() -> Presence:
-    """Look who has shown a sign of life within six seconds: workers to Postgres, beat to Redis.
+    """Return the processes with a sign of life within six seconds: workers in Postgres, beat in Redis.
 
     Raises:
         Unavailable: Postgres or Redis does not answer.
@@ -41,7 +41,7 @@ def presence() -> Presence:
 
 
 def worker_slots() -> dict[str, int]:
-    """Return for each queue the tasks that its living workers run at a time.
+    """Return for each queue the number of tasks that its living workers run at the same time.
 
     Raises:
         Unavailable: Postgres does not answer.

@@ -1,7 +1,7 @@
-"""Pulse: each worker and beat touch a file every two seconds, for a probe that costs next to nothing.
+"""The pulse is a file that each worker and beat touch every two seconds, so that probing them is cheap.
 
-The file says that a process lives and runs its threads, whatever becomes of Postgres and Redis. A supervisor that
-restarts workers because a server is out only delays their work after it.
+The file says that a process lives and runs its threads, whether or not Postgres and Redis answer. Restarting workers
+because a server is out would only delay their work afterwards.
 """
 
 import os
@@ -20,19 +20,19 @@ Kind = Literal["worker", "beat"]
 
 _INTERVAL_S = 2.0
 _ALIVE_S = 6.0
-"""A process that has missed three pulses counts as gone, as one that has missed three heartbeats does."""
+"""A process counts as gone after three missed pulses, as it does after three missed heartbeats."""
 
 
 class Pulse:
-    """Touches the file of one process until it is stopped."""
+    """A thread that touches the file of one process until it is stopped."""
 
     def __init__(self, kind: Kind, name: str) -> None:
-        """`name`: that of the process, with its machine: `worker-plan@host`."""
+        """`name`: the process and its machine, such as `worker-plan@host`."""
         self._file = _folder() / f"{name}.{kind}"
         self._daemon = Daemon("pulse", self._file.touch, every_s=_INTERVAL_S)
 
     def start(self) -> None:
-        """Touch the file now, and go on in the background. Where there can be no file, there is no pulse."""
+        """Touch the file now, and go on in the background. If the file cannot be made, there is no pulse."""
         folder = self._file.parent
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -45,13 +45,13 @@ class Pulse:
         self._daemon.start()
 
     def stop(self) -> None:
-        """Take the file away: the process ends."""
+        """Remove the file, because the process ends."""
         self._daemon.ask_to_stop()
         self._file.unlink(missing_ok=True)
 
 
 def check(kind: Kind, name: str | None = None) -> int:
-    """Return how many processes of a kind live on this machine, at least one; of that name, if one is given.
+    """Return how many processes of a kind live on this machine, at least one; with a name, only those of that name.
 
     Raises:
         Unavailable: there is none, or one has missed three pulses.

@@ -1,7 +1,7 @@
-"""Summarise: what a long conversation's older messages said becomes a few lines, so that a turn costs as much as ever.
+"""A summary shortens a long conversation's older messages to a few lines, so that turns do not become more costly.
 
-Nobody waits for it: it covers turns that are final, beside the one that is worked on. A summary that is not made, or
-comes too late, leaves the older messages to packing.
+Nobody waits for it: it covers final turns while another one is worked on. If it is missing or late, packing handles the
+older messages.
 """
 
 from uuid import UUID
@@ -21,12 +21,12 @@ from workers.turns.llm_slots import llm_slots
 from workers.turns.process_parts import tailored
 
 _AT_ONCE = 40
-"""Exchanges that are read, at most."""
+"""Most exchanges that are read."""
 
 
 @app.task(name="summarise")
 def summarise(turn_id: str) -> None:
-    """Sum up the older messages of a turn's conversation, where there are many that no summary covers."""
+    """Summarise the older messages of a turn's conversation, if many are not covered yet."""
     with statement() as db:
         found = memory.unsummarised(db, UUID(turn_id), _AT_ONCE)
     if found is None:
