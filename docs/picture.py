@@ -58,7 +58,8 @@ def draw(turn: Mapping[str, Any]) -> str:
     colours = {worker.partition("@")[0]: _WORKERS[place % 4] for place, worker in enumerate(sorted(workers))}
     body = [*_head(turn), *_graph(columns, graph_height), *_time_line(bars, top, turn["timings"]["total_ms"], colours)]
     title = f"A turn of {len(turn['steps'])} steps: its plan, and when each step ran"
-    opening = f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {_WIDTH} {height}' role='img' {_FONT}>"
+    size = f"width='{_WIDTH}' height='{height}' viewBox='0 0 {_WIDTH} {height}'"
+    opening = f"<svg xmlns='http://www.w3.org/2000/svg' {size} role='img' {_FONT}>"
     return "\n".join([opening, f"<title>{title}</title>", *body, "</svg>", ""])
 
 
