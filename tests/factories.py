@@ -136,7 +136,7 @@ def heard(turn: ClaimedTurn, most: int = 24) -> list[tuple[str, str]]:
 
 
 def work(turn_id: UUID | None) -> list[UUID]:
-    """Plan and answer a turn; return what may be planned after it."""
+    """Plan and answer a turn, and return the turns that may be planned after it."""
     turn = claim_turn(turn_id)
     assert turn is not None
     finished = finish_turn(turn)

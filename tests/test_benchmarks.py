@@ -138,7 +138,7 @@ def test_the_load_generator_sends_every_body_once():
 
 
 def test_the_load_generator_counts_no_refusals():
-    """A figure over refused requests would be none: they are no latencies, and the benchmark can insist."""
+    """Refused requests have no latency, so figures exclude them, and a benchmark can insist that there are none."""
     with door(503, b"later") as (url, _):
         load = drive(url, [b"{}"] * 5, connections=2, expected=202)
 

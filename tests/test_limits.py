@@ -65,7 +65,7 @@ def test_no_line_of_sql_is_wider_than_a_screen():
 
 
 def test_every_module_opens_with_its_purpose():
-    """Whoever opens a module reads first what it is for."""
+    """A reader of a module learns first what it is for."""
     trees = {path: ast.parse(path.read_text()) for path in _modules()}
     silent = [path for path, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
 

@@ -91,7 +91,7 @@ def stop_postgres(ground: Ground, _: random.Random) -> None:
 
 
 def crash_postgres(ground: Ground, _: random.Random) -> None:
-    """Kill all of Postgres at the same moment: what was not yet written of its log is forgotten."""
+    """Kill all processes of Postgres at the same moment: the part of its log that was not yet written is lost."""
     postmaster = ground.stack.postgres.process.pid
     assert postmaster
     os.kill(postmaster, signal.SIGSTOP)  # it starts no child any more, and mourns none
@@ -103,7 +103,7 @@ def crash_postgres(ground: Ground, _: random.Random) -> None:
 
 
 def refuse_connections(ground: Ground, _: random.Random) -> None:
-    """Let Postgres have no connections for the application: those that it has end, and few new ones begin."""
+    """Make Postgres refuse the application's connections: existing ones end, and few new ones begin."""
     with closing(ground.admin()) as db:
         db.execute(f"ALTER ROLE {APPLICATION_ROLE} CONNECTION LIMIT 2")
         try:
@@ -143,7 +143,7 @@ def small_disk(ground: Ground, folder: Path) -> Iterator[Action]:
 
 
 def double_messages(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
-    """Send each message once more, up to half a second after itself: while its turn runs, or when it has ended."""
+    """Send each message again up to half a second later, while its turn runs or after it has ended."""
     copies: list[tuple[float, str, bytes]] = []
     known: set[bytes] = set()
     with Redis.from_url(ground.stack.redis_url) as client:
@@ -173,7 +173,7 @@ def _sent(command: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _send_due(client: "Redis", copies: list[tuple[float, str, bytes]]) -> list[tuple[float, str, bytes]]:
-    """Send the copies that are due; return the others."""
+    """Send the copies that are due, and return the others."""
     now = time.monotonic()
     for due, queue, message in copies:
         if due <= now:
@@ -213,7 +213,7 @@ def _answers(ground: Ground) -> bool:
 
 @retry(retry=retry_if_exception_type(psycopg.errors.DeadlockDetected), stop=stop_after_attempt(20), reraise=True)
 def _move(db: psycopg.Connection, source: str, target: str) -> None:
-    """Move all tables at once, for which each of them is locked while others use them in their own order."""
+    """Move all tables at once, which locks each of them while others use them in their own order."""
     db.execute(f"ALTER TABLE ALL IN TABLESPACE {source} SET TABLESPACE {target}")
     db.execute(f"ALTER INDEX ALL IN TABLESPACE {source} SET TABLESPACE {target}")
 

@@ -50,7 +50,7 @@ _BACK_S = 60
 
 @dataclass(frozen=True)
 class Ground:
-    """A stack of the drill's own, to break."""
+    """A stack of the drill's own, which it may break."""
 
     stack: Stack
     api: httpx2.Client
@@ -105,7 +105,7 @@ class Report:
         )
 
     def assert_nothing_lost_or_doubled(self) -> None:
-        """Show what was counted, and check what must hold whatever was broken."""
+        """Show the counts, and check what must hold whatever was broken."""
         print(self)  # noqa: T201 - `make chaos` shows what was counted
         assert (self.lost, self.extra) == (0, 0)
         assert self.effects_seen == self.effects_expected
@@ -215,7 +215,7 @@ def disorders(steps: list[dict[str, Any]], needs: Mapping[str, list[str]] = NEED
 
 
 def _followed(api: httpx2.Client, posted: list[str], within_s: float) -> dict[str, dict[str, Any]]:
-    """Return the turns as they stand when all are final, or when the time is over."""
+    """Return the current turns when all are final, or when the time is over."""
     views: dict[str, dict[str, Any]] = {turn_id: {} for turn_id in posted}
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:

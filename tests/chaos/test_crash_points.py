@@ -253,7 +253,7 @@ def _is_approved(api: httpx2.Client, turn_id: str) -> bool:
 @pytest.mark.timeout(2 * WITHIN_S)
 @pytest.mark.parametrize("points", DELAYING)
 def test_a_process_dies_over_a_delayed_retry(points: str, drill: Drill) -> None:
-    """The step is tried again at its time all the same, and what needs it follows."""
+    """The step is tried again at its time, and the steps that need it follow."""
     flaky = {"tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 1.5}, "timeout_ms": 1_000}
     drill.arm(points)
 

@@ -44,7 +44,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 @pytest.mark.timeout(4 * WITHIN_S)
 @pytest.mark.parametrize("points", POINTS)
 def test_a_process_that_holds_a_bundle_dies_at(points: str, ground: Ground) -> None:
-    """The turn succeeds, in order, and acts once; no step is claimed more often than processes died, and once more."""
+    """The turn succeeds in order and acts once; no step is claimed more than once per dead process and once more."""
     ground.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
 
     turn_id = post_until_accepted(ground.api, message_id=points.replace(" ", "+"), plan={"steps": AHEAD})

@@ -54,7 +54,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """One stack for all drills: each leaves it whole."""
+    """Run one stack for all drills. Each leaves it in working order."""
     with drilled_stack(tmp_path_factory.mktemp("drills")) as whole:
         yield whole
 
@@ -66,20 +66,20 @@ def assert_all_well(report: Report, *, backend_out: bool = False) -> None:
 
 
 def test_a_few_turns_survive_an_emptied_broker_and_doubled_messages(ground: Ground) -> None:
-    """The drill of every `make test`, because no lease has to run out for it."""
+    """This is the drill of every `make test`, because no lease has to expire for it."""
     assert_all_well(drill(ground, LOAD[:12], double_messages, once(flush), within_s=30, pause_s=0.05))
 
 
 @pytest.mark.drill
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_turn_ends_well_though(case: Case, ground: Ground) -> None:
-    """Every turn ends well, every effect happened once."""
+    """Every turn ends well, and every effect happens once."""
     assert_all_well(drill(ground, LOAD, *case.disturbances, within_s=WITHIN_S), backend_out=case.backend_out)
 
 
 @pytest.mark.drill
 def test_workers_that_are_asked_to_stop_finish_what_they_do(ground: Ground) -> None:
-    """A deployment under load: no call is made a second time."""
+    """This is a deployment under load: no call is made a second time."""
     report = drill(ground, LOAD, again((1, 2), stop_worker), within_s=WITHIN_S)
 
     assert_all_well(report)
@@ -88,7 +88,7 @@ def test_workers_that_are_asked_to_stop_finish_what_they_do(ground: Ground) -> N
 
 @pytest.mark.drill
 def test_every_turn_ends_well_though_the_disk_is_full(ground: Ground, tmp_path: Path) -> None:
-    """While nothing can be written nothing is accepted; what was accepted before ends well."""
+    """While nothing can be written nothing is accepted. What was accepted before ends well."""
     with small_disk(ground, tmp_path / "disk") as fill:
         report = drill(ground, LOAD, once(fill), within_s=WITHIN_S)
 
@@ -100,7 +100,7 @@ def test_every_turn_ends_well_though_the_disk_is_full(ground: Ground, tmp_path: 
 @pytest.mark.skipif(not LONG, reason="the mixed drill takes minutes: `make chaos` without SHORT runs it")
 @pytest.mark.timeout(1_800)
 def test_everything_at_random(ground: Ground) -> None:
-    """Ten minutes and a thousand turns, and nothing that is not broken on the way."""
+    """Ten minutes, a thousand turns, and everything breaks at some time."""
     disturbances = (
         double_messages,
         again((1, 3), kill_worker, kill_worker, kill_worker, stop_worker),

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(180 + 3 * TURNS)]
 
 
 class Address:
-    """The address under which clients find the primary. Open connections stay where they are, as with a moved name."""
+    """The address that clients find the primary at. Open connections stay where they are, as after a change of DNS."""
 
     def __init__(self, url: str) -> None:
         self._at = urlsplit(url).port
@@ -83,7 +83,7 @@ def running(folder: Path) -> Iterator[EmbeddedServer]:
 def test_every_turn_ends_well_though_redis_fails_over(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old primary only reads from then on and keeps its connections, or is gone; no worker ends for it."""
+    """The old primary goes on as a read-only replica with its connections, or is gone. No worker ends because of it."""
     with running(tmp_path / "old") as old, running(tmp_path / "new") as new:
         address = Address(old.url)
         monkeypatch.setenv("REDIS_URL", address.url)

@@ -80,7 +80,7 @@ def test_one_of_two_that_freezes_stops_nothing(stack: Stack, name: str) -> None:
 
 
 def test_who_connects_while_no_web_server_runs_is_answered(stack: Stack) -> None:
-    """The socket outlives both: the request waits there, and is not refused."""
+    """The socket outlives the web servers: the request waits there, and is not refused."""
     for name in ("web", "web-2"):
         stack.processes[name].kill()
 

@@ -32,7 +32,7 @@ def link_to_the_suite(day: date) -> dict[str, Any]:
 
 
 def endings(views: list[dict[str, Any]]) -> Counter[str]:
-    """Count how the links came out: with the status, or the code of the error."""
+    """Count how the links ended: with the status, or with the code of the error."""
     steps = [step for view in views for step in view["steps"] if step["tool"] == "pms.generate_booking_link"]
     return Counter((step["error"] or {}).get("code", step["status"]) for step in steps)
 
@@ -68,7 +68,7 @@ def test_fifty_turns_at_once_are_one_hold(ground: Ground) -> None:
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 def test_fifty_turns_are_one_hold_while_workers_die(ground: Ground) -> None:
-    """Workers are killed all the while: no turn is lost, and neither is the hold, nor is it given twice."""
+    """Workers are killed all the time: no turn is lost, and the hold is neither lost nor given twice."""
     day = MAY + timedelta(days=7)
 
     report = drill(ground, [link_to_the_suite(day)] * WANTED, again((0.3, 1.0), kill_worker), within_s=WITHIN_S)
@@ -81,7 +81,7 @@ def test_fifty_turns_are_one_hold_while_workers_die(ground: Ground) -> None:
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 def test_a_worker_dies_between_the_hold_and_the_answer(ground: Ground) -> None:
-    """The next one finds the hold by its key and says its link: the one that was made, not another."""
+    """The next worker finds the hold by its key, and returns the link that was made, not another."""
     day = MAY + timedelta(days=14)
     ground.crash_at.write_text("write.returned\n")
     turn = ended(ground, post_until_accepted(ground.api, **link_to_the_suite(day)))

@@ -18,25 +18,25 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(240)]
 
 @pytest.fixture(scope="module")
 def providers() -> Iterator[Providers]:
-    """The services."""
+    """Serve the providers."""
     with LocalServer() as server:
         yield Providers(server)
 
 
 @pytest.fixture(scope="module")
 def api(providers: Providers) -> Iterator[httpx2.Client]:
-    """A client of a stack whose travel tools ask them."""
+    """Start a stack whose travel tools ask the providers; yield a client."""
     with client_of_stack(tool_workers=2, **environment(providers.url)) as client:
         yield client
 
 
 def trip(api: httpx2.Client, days: int) -> dict[str, Any]:
-    """Plan a trip in a conversation of its own; return the turn."""
+    """Plan a trip in its own conversation, and return the turn."""
     return finished(api, post(api, f"Plan a {days}-day trip to Kyoto", agent="travel")["turn_id"])
 
 
 def test_a_trip_is_made_of_what_the_providers_say(api: httpx2.Client, providers: Providers) -> None:
-    """Sights, forecast and hotels are theirs; the same trip in another conversation asks them nothing."""
+    """Sights, forecast and hotels are theirs. The same trip in another conversation asks them nothing."""
     first = trip(api, 2)
     asked = len(providers.asked)
     second = trip(api, 2)

@@ -19,7 +19,7 @@ GOOD, REPLY = says(written(*PLAN)), says("Done.")
 
 
 class Kind(NamedTuple):
-    """A day of the language model: what it does for a plan, then for a reply, and what comes of the turn."""
+    """A kind of behaviour of the model: its answers for a plan and for a reply, and the end of the turn."""
 
     planning: tuple[Behaviour, ...] = (GOOD,)
     replying: tuple[Behaviour, ...] = (REPLY,)
@@ -50,7 +50,7 @@ def kinds(script: Script) -> dict[str, Kind]:
 
 
 class Days:
-    """Behaves as the kind says that the message names, and counts how often it was asked."""
+    """A model that behaves as the kind in the message says, and counts how often it was asked."""
 
     def __init__(self, script: Script) -> None:
         self.kinds = kinds(script)

@@ -15,7 +15,7 @@ MIXED = 40
 @pytest.mark.drill
 @pytest.mark.timeout(900)
 def test_every_conversation_is_answered_in_order() -> None:
-    """Sixteen clients post 200 conversations of 20 turns; each runs one at a time, in the order of its sequence."""
+    """Sixteen clients post 200 conversations of 20 turns. Each runs one at a time, in the order of its sequence."""
     settings.cache_clear()
     options = StackOptions(data_dir=None, port=0, tool_workers=4, settings={"TURNLOOM_ORDER_WINDOW_MS": "60000"})
     with Stack(options) as stack:

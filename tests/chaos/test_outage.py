@@ -21,7 +21,7 @@ ANSWERS = says(written(wait_step("a")), written(wait_step("b", "a")), written(re
 
 
 class Endpoint:
-    """A language model that may be out, and knows how often it was asked."""
+    """A language model that may be down, and counts how often it was asked."""
 
     def __init__(self, script: Script) -> None:
         Speaker(script).gate.set()

@@ -30,14 +30,14 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """A shop that is closed."""
+    """Run a shop that is closed."""
     (tmp_path / "orders").touch()
     (tmp_path / "closed").touch()
     return tmp_path
 
 
 def order(ground: Ground, shop: Path, **request: Any) -> str:
-    """Order something in the middle of a plan; return the turn once its call is parked."""
+    """Order something in the middle of a plan, and return the turn once its call is parked."""
     args = {"shop": str(shop), "is_heard": request.pop("is_heard", False)}
     steps = [wait_step("a"), {"id": "e", "tool": "shop.order", "args": args, "needs": ["a"]}, wait_step("b", "e")]
     turn_id = post_until_accepted(ground.api, message_id=str(shop), plan={"steps": steps}, **request)
@@ -80,7 +80,7 @@ def test_a_write_waits_for_its_backend(is_heard: bool, ground: Ground, shop: Pat
     "points", ["step.delayed", "step.delayed turn.reclaimed", "write.returned step.delayed", "write.claimed"]
 )
 def test_a_process_dies_over_a_write_that_waits_for_its_backend(points: str, ground: Ground, shop: Path) -> None:
-    """The order, which was taken, is asked about all the same."""
+    """The order was taken, and its backend is asked about it all the same."""
     ground.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
     turn_id = order(ground, shop, is_heard=True)
     wait_for(lambda: is_died_at(ground), WITHIN_S)
@@ -93,7 +93,7 @@ def test_a_process_dies_over_a_write_that_waits_for_its_backend(points: str, gro
 
 
 def test_workers_that_die_meanwhile_take_nothing_with_them(ground: Ground, shop: Path) -> None:
-    """Nobody holds what waits."""
+    """No process holds a step that waits."""
     turn_id = order(ground, shop, is_heard=True)
     for seed in range(4):
         kill_worker(ground, random.Random(seed))
@@ -104,7 +104,7 @@ def test_workers_that_die_meanwhile_take_nothing_with_them(ground: Ground, shop:
 
 
 def test_a_backend_that_stays_away_leaves_the_write_unknown_at_the_deadline(ground: Ground, shop: Path) -> None:
-    """The turn ends and says so."""
+    """The turn ends and its reply says so."""
     turn_id = order(ground, shop, deadline_ms=9_000)
 
     turn = ended(ground, turn_id)
@@ -115,7 +115,7 @@ def test_a_backend_that_stays_away_leaves_the_write_unknown_at_the_deadline(grou
 
 
 def test_a_turn_that_is_cancelled_meanwhile_leaves_the_write_unknown(ground: Ground, shop: Path) -> None:
-    """It may have happened: nobody says that it was cancelled."""
+    """The write may have happened, so nobody says that it was cancelled."""
     turn_id = order(ground, shop, is_heard=True)
 
     ground.api.post(f"/v1/turns/{turn_id}/cancel")
@@ -125,7 +125,7 @@ def test_a_turn_that_is_cancelled_meanwhile_leaves_the_write_unknown(ground: Gro
 
 
 def test_a_write_whose_backend_is_the_ledger_waits_for_it(ground: Ground) -> None:
-    """Postgres is away while it writes: it is written when Postgres is back."""
+    """Postgres is down while the tool writes. The write is made when Postgres is back."""
     steps = [{"id": "e", "tool": "sim.write", "args": {"value": 1, "ms": 1_000}}]
     turn_id = post_until_accepted(ground.api, message_id="ledger", plan={"steps": steps})
     wait_for(lambda: ("S", "e") in sim_lines(ground.log, turn_id))

@@ -55,7 +55,7 @@ EARLY = [("spread", each) for each in STREAMING] + [("dense", each) for each in 
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize(("drill", "points"), EARLY if LONG else [EARLY[0], EARLY[6]], indirect=["drill"])
 def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill, model: Speaker) -> None:
-    """The turn is planned again and succeeds: what the lost planner had begun runs again, and nothing acts twice."""
+    """The turn is planned again and succeeds: steps that the lost planner had begun run again; nothing acts twice."""
     is_refused = points == "early_steps.dropped"
     last = [{**PLAN[0], "id": "x", "tool": "sim.no"}] if is_refused else []
     model.gate.clear()

@@ -28,7 +28,7 @@ LATER = {"id": "r", "tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_
 
 @contextmanager
 def worker_ahead(ground: Ground, folder: Path) -> Iterator[None]:
-    """Run one more worker, for everything, whose clock is ahead."""
+    """Run one more worker for all queues, whose clock is ahead."""
     (folder / "sitecustomize.py").write_text(AHEAD)
     home, name = ground.stack.servers.home, "worker-ahead"
     program = Program(
@@ -53,7 +53,7 @@ def _is_there(ground: Ground, name: str) -> bool:
 @pytest.mark.drill
 @pytest.mark.timeout(120 + 3 * TURNS)
 def test_a_worker_whose_clock_is_ahead_does_no_harm(tmp_path: Path) -> None:
-    """It plans, runs, waits for the time of a retry and answers as its neighbours do."""
+    """It plans, runs, waits for the time of a retry and answers like the others."""
     load = [{"plan": {"steps": [*PLAN, LATER]}}] * TURNS
     with drilled_stack(tmp_path) as ground, worker_ahead(ground, tmp_path):
         report = drill(ground, load, within_s=60 + TURNS)

@@ -38,7 +38,7 @@ ENDINGS = {
 
 
 def release(fifo: Path) -> None:
-    """Let every blocked call return, those too that have been given up."""
+    """Let every blocked call return, including those that have been given up."""
     while True:
         try:
             os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
@@ -55,7 +55,7 @@ def threads(ground: Ground) -> int:
 @pytest.mark.drill
 @pytest.mark.timeout(400)
 def test_tools_of_every_bad_kind(tmp_path: Path) -> None:
-    """Each step ends as it should, its neighbours are not harmed, and calls given up leave no thread behind."""
+    """Each step ends as it should, the others are not harmed, and calls given up leave no thread behind."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     (tmp_path / "sitecustomize.py").write_text(f"import tools.packs\ntools.packs.__path__.append({str(PACKS)!r})\n")

@@ -51,7 +51,7 @@ class NextVersion:
             self.is_alone.set()
 
     def stop_workers(self) -> None:
-        """Stop what was started."""
+        """Stop the workers that were started."""
         for process in self._processes:
             process.stop(30)
 
@@ -101,7 +101,7 @@ def test_two_versions_work_side_by_side(tmp_path: Path) -> None:
 
 
 def _load(version: NextVersion) -> Iterator[dict[str, Any]]:
-    """Ask for turns until the upgrade is over, and for some more."""
+    """Post turns until the upgrade is over, and some more."""
     while not version.is_alone.is_set():
         yield {"plan": {"steps": PLAN}}
     yield from [{"plan": {"steps": PLAN}}] * TURNS

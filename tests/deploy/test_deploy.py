@@ -106,7 +106,7 @@ def test_production_runs_what_the_embedded_stack_runs(becomes, lines):
 
 
 def test_each_service_is_watched_and_comes_back():
-    """Every service has a health check and comes back, but for the one that runs once and that others wait for."""
+    """Every service has a health check and restarts, except the one that runs once and that others wait for."""
     lasting = {name: service for name, service in SERVICES.items() if name != "migrate"}
 
     assert [name for name, service in lasting.items() if service["restart"] != "unless-stopped"] == []

@@ -38,7 +38,7 @@ def setup(tmp_path: Path) -> list[str]:
 
 
 def test_a_terminal_shows_what_is_being_done_and_for_how_long(setup: list[str], tmp_path: Path) -> None:
-    """One line says what comes; then there is a clock, and what the installer does; no echoed shell."""
+    """One line says what is coming. Then there is a clock, and what the installer does; commands are not echoed."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(setup, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
@@ -66,7 +66,7 @@ def test_elsewhere_there_are_two_plain_lines(setup: list[str], tmp_path: Path) -
 
 
 def test_a_failure_shows_the_end_of_the_log(setup: list[str], tmp_path: Path) -> None:
-    """And where all of it is."""
+    """It also says where the whole log is."""
     (tmp_path / "released").touch()
 
     failing = [part.replace("STATUS=0", "STATUS=1") for part in setup]

@@ -30,7 +30,7 @@ EXAMPLES = [page for page in PAGES if any(block.language == "console" for block 
 
 @pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.stem)
 def test_examples_do_what_the_page_says(page: Path, stack: Stack, tmp_path: Path):
-    """Whoever copies a page's commands gets the output that the page shows."""
+    """A reader who copies a page's commands gets the output that the page shows."""
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
 
     shown = [(command, output, _run(command, stack, tmp_path)) for command, output in _session(page, tmp_path)]

@@ -34,5 +34,5 @@ def _exists(page: Path, link: str) -> bool:
 
 
 def _anchor(heading: str) -> str:
-    """Write a heading as forges do in addresses."""
+    """Return the anchor that forges make for a heading."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")

@@ -22,7 +22,7 @@ CAP = 3
 
 @pytest.fixture(scope="package")
 def script(clean_environment: None) -> Iterator[Script]:
-    """The server of the language model, for modules that have an answer of their own."""
+    """Serve the language model of a module that scripts its own answers."""
     with scripted_server() as serving:
         yield serving
 
@@ -37,7 +37,7 @@ def speaking(script: Script) -> Iterator[Speaker]:
 
 @pytest.fixture
 def model(speaking: Speaker) -> Speaker:
-    """The same, and it makes no pauses."""
+    """The same model without pauses."""
     speaking.gate.set()
     return speaking
 

@@ -63,7 +63,7 @@ def sim_lines(log: Path, turn_id: str) -> list[tuple[str, str]]:
 
 
 def assert_ran_once_in_order(log: Path, turn_id: str, needs: Mapping[str, Iterable[str]]) -> None:
-    """Every step started once and ended once, none before all of its needs had ended."""
+    """Every step started once and ended once, and none started before all of its needs had ended."""
     lines = sim_lines(log, turn_id)
     counts = Counter(lines)
     assert counts == {(kind, step): 1 for kind in "SE" for step in needs}

@@ -70,7 +70,7 @@ def speaker() -> Iterator[Speaker]:
 
 
 def says(*answers: str) -> str:
-    """Return the message that has these answers said."""
+    """Return a message that makes the model give these answers."""
     return json.dumps(answers)
 
 

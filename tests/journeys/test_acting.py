@@ -20,7 +20,7 @@ NEEDLE = "correct-horse-battery"
 
 
 class Refusing:
-    """A calendar server that takes no password, and remembers those it was offered."""
+    """A calendar server that accepts no password, and remembers those that it was offered."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("/ada/")
@@ -44,7 +44,7 @@ def put(api: httpx2.Client, path: str, body: dict[str, object]) -> None:
 
 
 def introduce(api: httpx2.Client) -> None:
-    """Put two people into the directory who know each other."""
+    """Put two people into the directory, and connect them."""
     scopes = ["calendar.availability.read", "calendar.events.propose"]
     for user_id in ("acting-ada", "acting-bob"):
         put(api, f"/v1/users/{user_id}", {"name": user_id, "scopes": scopes})
@@ -52,14 +52,14 @@ def introduce(api: httpx2.Client) -> None:
 
 
 def ask(api: httpx2.Client) -> dict[str, Any]:
-    """Have the one propose a meeting to the other: the calendars of both are read."""
+    """Have one person propose a meeting to the other, which reads the calendars of both."""
     args = {"counterpart": "acting-bob", "duration_mins": 30}
     plan = {"steps": [{"id": "m", "tool": "network.schedule_meeting", "args": args}]}
     return post(api, agent="assistant", user={"id": "acting-ada"}, plan=plan)
 
 
 def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversation_id: str) -> str:
-    """Return all that can be read of a turn, the logs of all processes, and the whole database."""
+    """Return everything that can be read of a turn, the logs of all processes, and the whole database."""
     paths = [f"/v1/turns/{turn_id}{part}" for part in ("", "/events", "/trace.json", "/explain")]
     paths += [
         f"/v1/conversations/{conversation_id}/memory",
@@ -98,7 +98,7 @@ def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack
 def test_a_calendar_inside_is_refused_when_it_is_named_and_when_it_is_called(
     api: httpx2.Client, stack: Stack, httpserver: HTTPServer
 ) -> None:
-    """A key that may write users makes nobody call what only we can reach: also not by an account of before."""
+    """A key that may write users cannot make us call addresses that only we can reach, not even by an older account."""
     introduce(api)
     inside = {"url": httpserver.url_for("/cal/"), "username": "ada"}
     path = "/v1/users/acting-ada/accounts/caldav"

@@ -44,7 +44,7 @@ def known_of(api: httpx2.Client, turn: dict[str, Any]) -> dict[str, Any]:
 def test_only_the_current_phase_runs_and_the_next_is_planned_with_what_came(
     asking: httpx2.Client, model: Speaker, log: Path
 ) -> None:
-    """Steps of a later phase wait; the planner is shown them with what is known, and repeats what is still wanted."""
+    """Steps of a later phase wait. The planner sees them with what is known, and repeats those still wanted."""
     plan = phased("look", LOOK, later("b"), later("c", "b"))
 
     turn = ask(asking, plan, phased("act", later("b")), phased("done"))

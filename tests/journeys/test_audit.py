@@ -30,7 +30,7 @@ def faults(stack: Stack, conversation_id: str) -> list[dict[str, Any]]:
 
 
 def test_what_a_superuser_removes_is_missed(api: httpx2.Client, stack: Stack) -> None:
-    """An erased conversation verifies, and its record says so; one that is gone with all its records is missed."""
+    """An erased conversation verifies, and its record says so. One that is gone with all its records is detected."""
     turn = finished(api, post(api, plan={"steps": []}, agent="generic")["turn_id"])
     conversation_id = turn["conversation_id"]
     assert api.delete(f"/v1/conversations/{conversation_id}").status_code == 204

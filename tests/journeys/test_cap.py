@@ -60,7 +60,7 @@ def test_a_turn_never_runs_more_steps_at_a_time_than_its_agent_may(
 
 @PLACEMENTS
 def test_the_same_call_is_made_once_and_again_after_a_write(api: httpx2.Client, log: Path, placement: str) -> None:
-    """A copy has the result of the call, says where it has it from, and those that refer to it go on."""
+    """A copy has the result of the call and names its source, and the steps that refer to it go on."""
     read = {"tool": "sim.echo", "args": {"value": {"a": 1}}}
     steps: list[dict[str, Any]] = [
         {"id": "a", "needs": [], **read},

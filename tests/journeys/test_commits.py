@@ -25,7 +25,7 @@ def commits_of(stack: Stack, turn_id: str) -> int:
 
 
 def asked(api: httpx2.Client, *steps: dict[str, Any], reply: str | None = None) -> dict[str, Any]:
-    """Return the turn for which the language model has written this plan."""
+    """Return the turn whose plan the language model has written."""
     return finished(api, post(api, says(written(*steps, reply=reply)), agent="generic")["turn_id"])
 
 
@@ -42,7 +42,7 @@ def test_a_direct_reply_is_one_commit_after_its_claim(
 
 
 def test_a_plan_of_short_reads_is_three_commits(asking_dense: httpx2.Client, dense: Stack, model: Speaker) -> None:
-    """Claim, record with all outcomes, end. On a busy machine a call may lag behind: then the best of some counts."""
+    """These are claim, record with outcomes, and end. A call may lag on a busy machine, so the best of some counts."""
     turns = [asked(asking_dense, *FAN) for _ in range(6)]
 
     assert {turn["status"] for turn in turns} == {"succeeded"}

@@ -68,7 +68,7 @@ def test_a_failure_ends_what_needs_it_and_nothing_else(asking_dense: httpx2.Clie
 
 
 def test_no_step_of_a_bundle_is_told_to_begin_before_what_it_needs_has_ended(asking_dense: httpx2.Client) -> None:
-    """The ledger hears of them together and afterwards, and tells them as they happened."""
+    """The ledger learns of them together and afterwards, and records them as they happened."""
     needs = SHAPES["N"]
     turn = run(asking_dense, [wait_step(step, *before) for step, before in needs.items()])
 

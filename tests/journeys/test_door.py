@@ -20,7 +20,7 @@ from workers.embedded.stack import DATABASE
 
 @pytest.fixture
 def crowd(stack: Stack) -> Iterator[httpx2.Client]:
-    """A client with a connection for each of many."""
+    """Make a client with many connections."""
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
     limits = httpx2.Limits(max_connections=64, max_keepalive_connections=64)
     with httpx2.Client(base_url=stack.url, headers=headers, timeout=40, limits=limits) as client:
@@ -58,7 +58,7 @@ def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters
 
 @pytest.mark.parametrize("followers", [8, 32])
 def test_those_who_follow_at_once_all_hear_the_end(crowd: httpx2.Client, followers: int) -> None:
-    """Each of its own turn, from the first event on."""
+    """Each hears of its own turn, from the first event on."""
     plan = {"steps": [wait_step("a", ms=200)]}
 
     def follow(_: object) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def test_readers_who_get_no_answer_keep_no_message_out(stack: Stack, crowd: http
 
 
 def test_too_many_messages_are_refused_at_once_and_the_others_kept(stack: Stack, crowd: httpx2.Client) -> None:
-    """While nothing is recorded a new one gets `overloaded`. Readers are answered, and what was let in is not lost."""
+    """While nothing is recorded new ones get `overloaded`. Readers are answered; accepted messages are kept."""
     address = post(crowd)["links"]["self"]
     with (
         psycopg.connect(_superuser(stack)) as elsewhere,

@@ -55,7 +55,7 @@ def test_a_small_plan_cannot_ask_for_gigabytes(api: httpx2.Client, sim_log: Path
 def test_the_same_effect_happens_once_in_a_turn(
     api: httpx2.Client, sim_log: Path, second: dict[str, Any], made: int
 ) -> None:
-    """In a caller's own plan a purpose of its own says that a second one is wanted."""
+    """In a caller's own plan, a different purpose says that a second one is wanted."""
     first = {"id": "w", "tool": "sim.write", "args": {"value": 7}}
 
     turn = run(api, [echo("a", 7), first, {"id": "x", "tool": "sim.write", **second}])

@@ -43,7 +43,7 @@ def test_a_golden_conversation(stack: Stack, golden: Golden) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
-    """At least twenty, over the agents that can be asked something, each under a name of its own."""
+    """There are at least twenty, over all agents that can be asked something, each with its own name."""
     names = [(golden.agent, golden.name) for golden in SHIPPED]
 
     assert len(names) >= 20

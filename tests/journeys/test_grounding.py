@@ -62,7 +62,7 @@ def test_no_event_holds_an_invented_price(
 
 
 def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, writer: Writer) -> None:
-    """A plan that asks for an itinerary and forgets to have it made is answered with one, without another call."""
+    """A plan that asks for an itinerary but has no step to make it gets one, without another call."""
     sights = {"id": "sights", "tool": "travel.search_attractions", "args": {"city": "Kyoto", "limit": 6}, "needs": []}
     writer.plan, writer.asked = json.dumps({**json.loads(written(sights)), "synthesis_hint": "itinerary"}), 0
 
@@ -79,7 +79,7 @@ def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, write
     "link", ["evil.xyz/pay?card=1", "bit.ly/abc", "t.me/x", "//evil.xyz", "https:/x.y", "[here](javascript:alert)"]
 )
 def test_no_link_of_the_models_own_is_sent(asking: httpx2.Client, writer: Writer, link: str) -> None:
-    """A reply that leads where no result does is not sent; the next one is."""
+    """A reply with a link that no result has is not sent; the next one is."""
     writer.plan, writer.replies, writer.asked = written(QUOTE), [f"The room is ₪940. Book at {link} now.", TRUE], 0
 
     turn = finished(asking, post(asking, "What does the room cost?", agent="generic")["turn_id"])

@@ -101,7 +101,7 @@ def test_what_one_holds_another_is_not_sold(api: httpx2.Client) -> None:
 
 
 def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) -> None:
-    """The best two stand first, the reply names them without repeating the table, and every figure has its source."""
+    """The best two come first, the reply names them without repeating the table, and every figure has its source."""
     (turn,) = talk(api, "A room next weekend for 2 adults and a child of 5")
 
     table = turn["reply"]["artifacts"][0]["data"]
@@ -173,7 +173,7 @@ def test_a_link_to_nothing_that_was_shown_asks_which(api: httpx2.Client) -> None
 
 
 def test_a_hotel_plan_can_be_posted(api: httpx2.Client) -> None:
-    """The plan of the interface's own example, with the hotel's id, on dates that are sold out but for families."""
+    """The plan is the interface's own example with the hotel's id, on dates that are sold out except for families."""
     steps = [
         {"id": "dates", "tool": "dates.resolve_hint", "args": {"hint": "31 December"}},
         {"id": "rooms", "tool": "pms.get_room_types", "args": {"hotel_id": "demo"}},

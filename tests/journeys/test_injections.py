@@ -43,7 +43,7 @@ def assert_untouched(turn: dict[str, Any], log: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["react", "adaptive"])
 def test_a_result_gives_no_tool(asking: httpx2.Client, model: Speaker, log: Path, mode: str) -> None:
-    """The model reads the texts and obeys; what its agent may not call is not called, and the turn is answered."""
+    """The model obeys the texts. A tool that its agent may not call is not called, and the turn is answered."""
     turn = obeyed(asking, [text.replace("\0", "") for text in OURS.values()], mode, WRITE)
 
     assert_untouched(turn, log)
@@ -52,7 +52,7 @@ def test_a_result_gives_no_tool(asking: httpx2.Client, model: Speaker, log: Path
 
 
 def test_a_way_round_is_closed_too(asking: httpx2.Client, log: Path) -> None:
-    """A forbidden call hidden as the fallback of an allowed one is refused with it."""
+    """A forbidden call that is hidden as the fallback of an allowed one is refused with it."""
     hidden = {**WEATHER, "fallbacks": [{"tool": "sim.write", "args": {"value": 1}}]}
 
     assert_untouched(obeyed(asking, [OURS["order"]], "react", hidden), log)

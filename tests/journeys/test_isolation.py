@@ -79,7 +79,7 @@ isolated("interrupt", interrupt, 10, effect="read")
 
 @pytest.fixture(scope="module")
 def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
-    """A stack with these tools, in a pack of their own."""
+    """Start a stack with these tools in their own pack."""
     home = tmp_path_factory.mktemp("isolation")
     pack = home / "packs" / "hostile"
     pack.mkdir(parents=True)
@@ -117,14 +117,14 @@ def test_a_call_that_never_returns_ends_with_its_process(api: httpx2.Client, too
 
 
 def test_a_write_that_never_returns_is_unknown(api: httpx2.Client) -> None:
-    """Nobody can tell what it has done: an operator decides."""
+    """Nobody can tell what it has done, so an operator decides."""
     turn = run(api, [call("w", tool="hold_write")])
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["error"]["code"]) == ("unknown", "TOOL_TIMEOUT")
 
 
 def test_a_call_that_ends_its_process_is_made_again(api: httpx2.Client) -> None:
-    """In another one, which takes its place."""
+    """Another process takes the place of the lost one and makes it."""
     turn = run(api, [call("gone", tool="exit"), call("beside", tool="pid")])
 
     gone, beside = turn["steps"]
@@ -134,7 +134,7 @@ def test_a_call_that_ends_its_process_is_made_again(api: httpx2.Client) -> None:
 
 @pytest.mark.parametrize("tool", ["leave", "interrupt"])
 def test_a_call_that_raises_what_would_end_a_process_does_not(api: httpx2.Client, tool: str) -> None:
-    """It failed, that is all."""
+    """The call fails, and nothing else happens."""
     turn = run(api, [call("a", tool=tool)])
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("failed", 1)
@@ -143,7 +143,7 @@ def test_a_call_that_raises_what_would_end_a_process_does_not(api: httpx2.Client
 
 
 def test_a_call_that_holds_its_process_for_long_is_not_lost(api: httpx2.Client) -> None:
-    """Its parent keeps the lease: it is made once."""
+    """Its parent keeps the lease, so the call is made once."""
     turn = finished(api, post(api, plan={"steps": [call("a", tool="hold_long")]}, agent="generic")["turn_id"], 60)
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("succeeded", 1)

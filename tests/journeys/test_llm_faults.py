@@ -61,7 +61,7 @@ class Fault(NamedTuple):
 
 
 def faults(released: threading.Event) -> dict[str, Fault]:
-    """Return the faults by name. How often a plan and a reply may be asked for is how many behaviours there are."""
+    """Return the faults by name. The number of behaviours is how often a plan and a reply may be asked for."""
     out, silent, refusal = fails(500, Retry_After="0"), hangs(released), says(None, refusal="I will not.")
     limited, limited_for_long = fails(429, Retry_After="1"), fails(429, Retry_After="700")
     no_tool, no_arguments = plan({**wait_step("a"), "tool": "sim.none"}), plan({**wait_step("a"), "args": {}})
@@ -101,7 +101,7 @@ def faults(released: threading.Event) -> dict[str, Fault]:
 
 
 class Days:
-    """Behaves as the fault says that the message names, and keeps what it was asked."""
+    """A model that behaves as the fault in the message says, and keeps the requests."""
 
     def __init__(self, script: Script) -> None:
         self.url = script.url
@@ -181,7 +181,7 @@ def test_a_turn_that_waits_for_its_model_says_so_once(api: httpx2.Client) -> Non
 
 
 def test_what_a_plan_was_repaired_to_is_all_that_counts(api: httpx2.Client) -> None:
-    """A step of the refused plan that had started early is cancelled, and no part of the answer."""
+    """A step of the refused plan that had started early is cancelled, and the answer does not use it."""
     turn = finished(api, post(api, "another_plan again", agent="generic")["turn_id"])
 
     assert [step["id"] for step in turn["plans"][-1]["steps"]] == ["a", "b"]
@@ -189,7 +189,7 @@ def test_what_a_plan_was_repaired_to_is_all_that_counts(api: httpx2.Client) -> N
 
 
 def test_instructions_in_a_result_stay_data(api: httpx2.Client, days: Days) -> None:
-    """They cannot end the block that they are shown in; and a model that obeys them only writes words."""
+    """They cannot end the block that contains them, and a model that obeys them only writes words."""
     turn = finished(api, post(api, "injected again", agent="generic")["turn_id"])
 
     shown = days.asked["injected again", "replying"][-1]["messages"][-1]["content"]
@@ -199,7 +199,7 @@ def test_instructions_in_a_result_stay_data(api: httpx2.Client, days: Days) -> N
 
 
 def test_over_budget_no_model_is_asked(api: httpx2.Client, stack: Stack, days: Days) -> None:
-    """The turn ends failed with a word that says why, before any call: what the day's turns had spent counts."""
+    """The turn ends failed with a reply that says why, before any call. Earlier spending of the day counts."""
     finished(api, post(api, "well spent", agent="generic")["turn_id"])
     with budget(stack, day_tokens=1):
         refused = finished(api, post(api, "well again", agent="generic")["turn_id"])
@@ -223,7 +223,7 @@ def test_a_turn_that_has_spent_its_own_budget_is_answered_from_a_template(
 
 
 def test_what_a_cancelled_turn_had_spent_is_counted(api: httpx2.Client, days: Days) -> None:
-    """The planner loses its fence while the model writes; its plan counts for nothing, the call does."""
+    """The planner loses its fence while the model writes. Its plan does not count, but the call does."""
     turn_id = post(api, HELD, agent="generic")["turn_id"]
     wait_for(lambda: days.asked[HELD, "planning"])
     api.post(f"/v1/turns/{turn_id}/cancel")
@@ -238,7 +238,7 @@ def test_what_a_cancelled_turn_had_spent_is_counted(api: httpx2.Client, days: Da
 
 @contextmanager
 def budget(stack: Stack, **bounds: float) -> Iterator[None]:
-    """Bound what the development tenant may spend, meanwhile."""
+    """Limit what the development tenant may spend while the block runs."""
     change = "UPDATE tenants SET budget = %s WHERE name = 'development'"
     with psycopg.connect(stack.database_url, autocommit=True) as db:
         db.execute(change, (Jsonb(bounds),))

@@ -36,7 +36,7 @@ def test_react_makes_one_step_at_a_time_from_what_came(asking: httpx2.Client, mo
 
 
 def test_a_step_of_before_may_be_listed_again_and_does_not_run_again(asking: httpx2.Client, log: Path) -> None:
-    """A revision that repeats the whole plan runs what is new in it."""
+    """A revision that repeats the whole plan runs only what is new in it."""
     whole = written(wait_step("a"), wait_step("b", "a"))
 
     turn = ask(asking, written(wait_step("a")), whole, written(), mode="adaptive")

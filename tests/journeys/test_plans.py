@@ -106,7 +106,7 @@ def test_a_result_becomes_an_argument(api: httpx2.Client) -> None:
 
 
 def test_a_failure_is_told_and_the_rest_goes_on(api: httpx2.Client) -> None:
-    """With best_effort what needs the failed step is skipped; the reply says what is missing."""
+    """With best_effort, steps that need the failed one are skipped, and the reply says what is missing."""
     steps = [
         {"id": "bad", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}},
         wait_step("after", "bad"),
@@ -266,7 +266,7 @@ def test_a_fallback_takes_the_place_of_a_failed_call(api: httpx2.Client) -> None
 
 
 def test_a_condition_decides_whether_a_step_runs(api: httpx2.Client, sim_log: Path) -> None:
-    """A step whose condition does not hold is skipped, and what needs it too; a condition is a need."""
+    """A step whose condition does not hold is skipped, and so are steps that need it; a condition is a need."""
     steps = [
         {"id": "a", "tool": "sim.echo", "args": {"value": {"found": [], "count": 2}}},
         wait_step("empty", run_if={"$from": "a.value.found"}),

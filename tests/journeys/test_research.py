@@ -32,7 +32,7 @@ def test_a_plan_cannot_reach_what_only_we_can_reach(api: httpx2.Client, stack: S
 
 
 def test_notes_go_with_their_conversation(api: httpx2.Client, stack: Stack) -> None:
-    """Erasing it leaves none."""
+    """Erasing the conversation leaves no notes."""
     plan = {"steps": [{"id": "n", "tool": "research.note", "args": {"text": "It is old.", "about": "guide"}}]}
     turn = finished(api, post(api, "note it", agent="research", plan=plan)["turn_id"])
     count = "SELECT count(*) FROM research_notes WHERE conversation_id = %s"

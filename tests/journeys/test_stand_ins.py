@@ -96,7 +96,7 @@ def test_where_nothing_is_known_the_failure_is_explained(api: httpx2.Client) -> 
 
 
 def test_an_unsure_plan_has_its_reply_looked_over(api: httpx2.Client) -> None:
-    """The critic is a call of its own in the account, its verdict and cost are in the trace, and it is heard once."""
+    """The critic is a separate call in the account. Its verdict and cost are in the trace, and it is asked once."""
     turn = _turn(api, "unsure", "doubt", agent="generic")
 
     assert turn["reply"]["text"] == "I have waited for you."
@@ -107,7 +107,7 @@ def test_an_unsure_plan_has_its_reply_looked_over(api: httpx2.Client) -> None:
 
 
 def test_a_hook_stops_a_tool(api: httpx2.Client) -> None:
-    """The vetoed step fails with REJECTED, the rest goes on, and the turn's events say who said no."""
+    """The vetoed step fails with REJECTED, the rest goes on, and the turn's events say who vetoed it."""
     steps = [{"id": word, "tool": "sim.echo", "args": {"value": word}} for word in ("forbidden", "broken", "secret")]
 
     turn = run(api, steps)

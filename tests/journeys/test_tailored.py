@@ -45,7 +45,7 @@ def cli(stack: Stack) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def guild(stack: Stack, cli: Cli) -> Iterator[httpx2.Client]:
-    """A client of a tenant of its own."""
+    """Make a client of a separate tenant."""
     cli("tenant", "create", "guild")
     scopes = "turns:read,turns:write,plans:submit"
     key = json.loads(cli("key", "create", "--tenant", "guild", "--scopes", scopes, "--json"))["key"]

@@ -63,7 +63,7 @@ def patterns(module: ModuleType) -> Iterator[Found | Unread]:
 
 
 def _made(value: Any, module: ModuleType) -> Any:
-    """Return what a function makes that is kept after its first call; anything else as it is."""
+    """Return what a function keeps after its first call; anything else as it is."""
     return value() if _is_made_once(value) and value.__module__ == module.__name__ else value
 
 

@@ -83,7 +83,7 @@ def search(found: Found, attack: Attack, length: int) -> float:
 
 
 def steepness(found: Found) -> tuple[float, Attack | None]:
-    """Return how much longer twice the worst text takes, infinite beyond the bound; 0 where nothing takes long."""
+    """Return how much longer twice the worst text takes: infinite beyond the bound, 0 if nothing takes long."""
     first: list[tuple[float, Attack]] = []
     for attack in attacks(found.pattern):
         first.append((search(found, attack, FIRST), attack))
@@ -98,7 +98,7 @@ def steepness(found: Found) -> tuple[float, Attack | None]:
 
 
 def ratio(found: Found, attack: Attack) -> float:
-    """Return how much longer twice the text takes, the least of some measurements; 0 where it takes next to nothing."""
+    """Return the least ratio of several measurements for twice the text; 0 if the time is negligible."""
     least = float("inf")
     for _ in range(4):
         longer = search(found, attack, LONGER)

@@ -126,7 +126,7 @@ def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.Monk
 
 
 def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
-    """The connection comes back to the pool without a transaction, and what was done in it is undone."""
+    """The connection goes back to the pool without a transaction, and the work is undone."""
     insert = text("INSERT INTO tenants (id, name) VALUES ('018f0000-0000-7000-8000-000000000000', 'nobody')")
 
     with pytest.raises(IntegrityError), transaction() as session:

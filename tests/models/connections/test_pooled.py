@@ -21,7 +21,7 @@ IGNORING = "ignore_startup_parameters = options"
 
 @pytest.fixture
 def through(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The test's database behind PgBouncer; the settings name it and do not say so."""
+    """Put PgBouncer in front of the test's database. The settings name it, but do not declare it."""
     with pooled(database, tmp_path / "pooler", more=IGNORING) as url:
         monkeypatch.setenv("DATABASE_URL", url)
         close_connections()
@@ -32,7 +32,7 @@ def through(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 @pytest.fixture
 def declared(through: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same; and the settings say so."""
+    """The same, but the settings declare it."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOLED", "true")
     settings.cache_clear()
     return through
@@ -73,7 +73,7 @@ def test_sessions_have_their_settings_from_the_role(declared: str) -> None:
 def test_a_pooler_that_nobody_has_declared_is_named(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that refuses what a session says at its start is recognised by that."""
+    """A pooler that refuses a session's startup parameters is recognised by that."""
     with pooled(database, tmp_path / "pooler") as url:
         monkeypatch.setenv("DATABASE_URL", url)
         close_connections()
@@ -84,7 +84,7 @@ def test_a_pooler_that_nobody_has_declared_is_named(
 
 
 def test_a_pooler_is_recognised(through: str) -> None:
-    """Also where it ignores what a session says: the process that answers is not the one that it names."""
+    """This also works if it ignores startup parameters: the process that answers is not the one that it names."""
     assert examine().is_pooled
 
 

@@ -138,7 +138,7 @@ def test_a_turn_that_somebody_has_the_lock_of_keeps_no_other_waiting() -> None:
 
 
 def test_commits_in_opposite_order_do_not_wait_for_each_other() -> None:
-    """Each leaves out the turn whose conversation's memory the other has changed; that one is recorded by itself."""
+    """Each leaves out the turn whose conversation's memory the other has changed, and records it separately."""
     late_x, next_x = late_write_and_next_read("x")
     late_y, next_y = late_write_and_next_read("y")
     both = threading.Barrier(2, timeout=8)

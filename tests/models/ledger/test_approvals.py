@@ -226,7 +226,7 @@ def test_what_nobody_decides_lapses() -> None:
 
 
 def test_stopping_a_turn_ends_what_waits() -> None:
-    """The step is cancelled, the reply is due, and no approval of it lapses later."""
+    """The step is cancelled, the reply is due, and its approval does not lapse later."""
     turn_id = waiting_turn(step("after", "w"))
 
     closed = close(turn_id)

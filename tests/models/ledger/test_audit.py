@@ -15,7 +15,7 @@ from tests.factories import claim_turn, finish_turn, make_tenant, open_turn
 
 @pytest.fixture
 def owner(database: str) -> str:
-    """Three turns in a conversation: six records. Yields the URL of one who may tamper with them."""
+    """Make three turns, six records, in a conversation. Yields the URL of somebody who may tamper with them."""
     for _ in range(3):
         turn = claim_turn(open_turn(make_tenant()).turn_id)
         assert turn is not None

@@ -66,7 +66,7 @@ def owner(database: str) -> str:
 
 
 def faults(anchors: list[Head] | None = None, key: bytes | None = KEY) -> list[tuple[str, int]]:
-    """Verify as the command does; return what is wrong: conversation, empty for a head, and number."""
+    """Verify as the command does, and return the faults: conversation (empty for a head) and number."""
     with transaction() as db:
         found = audit_heads.compare(db, [Anchor(each.tenant_id, each.number, each.signature) for each in anchors or []])
         for tenant_id in audit_heads.sealed_tenants(db):
@@ -84,7 +84,7 @@ def tampered(owner: str, statement: str) -> None:
 
 
 def test_what_nobody_has_touched_verifies(owner: str) -> None:
-    """Also after turns that no head covers yet; and a head is made only of what is new."""
+    """This also holds for turns that no head covers yet, and a head is made only if there is something new."""
     one_turn()
 
     assert faults() == []
@@ -155,7 +155,7 @@ def test_a_head_signed_with_another_key_is_found(owner: str) -> None:
 
 
 def test_what_was_cut_together_with_its_heads_is_found_by_an_anchor(owner: str) -> None:
-    """The log as it was at the second head is whole in itself; who kept the third elsewhere sees that it is gone."""
+    """The log up to the second head is consistent in itself; only an anchor of the third shows that it is gone."""
     with transaction() as db:
         kept = audit_heads.last_heads(db)
     tampered(owner, CUT.format(left=4) + "; DELETE FROM audit_heads WHERE number = 3")

@@ -136,7 +136,7 @@ def lost() -> list[UUID]:
 
 
 def test_steps_that_wait_for_a_place_are_not_lost() -> None:
-    """Those that were sent and that nobody takes are; and who waits for a place is not what the turn waits for."""
+    """Steps that were sent and never taken are found. A turn's cause of waiting is not a step without a place."""
     turn = running_turn(*(wait(name) for name in "abc"), cap=2)
     workers = Workers(turn.id, sent_of(turn.id))
     unclaimed = lost()

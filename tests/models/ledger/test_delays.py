@@ -217,7 +217,7 @@ def test_a_write_is_asked_about_again_and_again() -> None:
 def test_the_last_question_comes_before_the_deadline(
     left_s: float, pause_s: float, parked_s: tuple[float, float] | None
 ) -> None:
-    """A pause that would outlast the turn is cut, so that there is time for one more; then there is none."""
+    """A pause that would outlast the turn is cut, so that there is time for one more attempt; then there is none."""
     turn = running_turn(WRITE)
     claim(turn.id, "w")
     change("UPDATE turns SET deadline_at = clock_timestamp() + make_interval(secs => :left)", left=left_s)
@@ -229,7 +229,7 @@ def test_the_last_question_comes_before_the_deadline(
 
 
 def test_a_turn_that_is_closed_leaves_what_was_to_be_asked_about_unknown() -> None:
-    """It may have happened; what has not begun is cancelled."""
+    """That write may have happened; steps that have not begun are cancelled."""
     turn = running_turn(WRITE, step("a"))
     claim(turn.id, "w")
     ask_later(turn.id)
@@ -253,7 +253,7 @@ def test_a_lost_write_of_a_turn_that_is_closed_is_unknown() -> None:
 
 
 def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
-    """With fail_fast what has begun is seen to its end, as a call that runs is."""
+    """With fail_fast, a write that waits to ask its backend has begun, and is brought to its end."""
     turn = running_turn(WRITE, step("a"), step("b"), on_error="fail_fast")
     claim(turn.id, "w")
     ask_later(turn.id)
@@ -270,7 +270,7 @@ def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
     ("code", "cause"), [("RATE_LIMITED", "rate_limit"), ("CIRCUIT_OPEN", "circuit_open"), ("UPSTREAM_5XX", "retry_at")]
 )
 def test_what_is_delayed_says_why(code: str, cause: str) -> None:
-    """A limit, a service that is left alone, or a failure in passing: each is a cause of its own."""
+    """A limit, a service with an open circuit and a passing failure are separate causes."""
     at, later = datetime(2026, 11, 22, 9, tzinfo=UTC), datetime(2026, 11, 22, 9, 5, tzinfo=UTC)
     error = {"code": code, "message": "5 times a minute"}
     parked = OpenStep("a", "sim.wait", "tools.io", at, not_before=later, error=error)

@@ -57,7 +57,7 @@ def rotate_all() -> integrations.Rotated:
 
 
 def test_what_a_user_lets_us_do(tenant: UUID) -> None:
-    """Scopes and accounts come together; who is not in the directory, or is another tenant's, lets us do nothing."""
+    """Scopes and accounts come together. People outside the directory, or another tenant's, allow nothing."""
     made, other = put(tenant, settings={"url": "https://cal.example.com"}), make_tenant("other")
     with transaction() as db:
         noa, omer, ghost = (integrations.access_of(db, tenant, user_id) for user_id in ("noa", "omer", "ghost"))

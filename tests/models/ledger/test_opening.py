@@ -73,7 +73,7 @@ def test_a_message_is_known_from_the_one_beside_it() -> None:
 
 
 def test_a_message_to_a_busy_conversation_is_left() -> None:
-    """Also where the turn that it is busy with was opened just before; nothing of it is recorded."""
+    """This also holds if the other turn was opened just before. Nothing of the message is recorded."""
     tenant_id = make_tenant()
     open_turn(tenant_id, conversation_id="c1")
 

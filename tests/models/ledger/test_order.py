@@ -210,7 +210,7 @@ def test_a_burst_becomes_one_turn() -> None:
 
 
 def test_a_burst_ends_after_four_windows() -> None:
-    """Whoever never stops writing is answered all the same."""
+    """A user who never stops writing is answered all the same."""
     tenant = make_tenant()
     first = burst(tenant, "hi")
     pass_time()
@@ -224,7 +224,7 @@ def test_a_burst_ends_after_four_windows() -> None:
 
 
 def test_a_burst_goes_on_when_it_has_ended(redis_url: str) -> None:
-    """The release sends it, once, and later messages are turns of their own as soon as a planner has it."""
+    """The release sends it once, and later messages become separate turns as soon as a planner has it."""
     tenant = make_tenant()
     first = burst(tenant, "hi")
     release()

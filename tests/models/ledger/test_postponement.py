@@ -122,7 +122,7 @@ def test_the_pauses_grow_and_readers_are_told_once(prepare: Callable[[], tuple[U
 
 @pytest.mark.parametrize("prepare", [planned, answered])
 def test_a_turn_is_not_postponed_beyond_its_deadline(prepare: Callable[[], tuple[UUID, int]]) -> None:
-    """Whoever has it ends it with what there is."""
+    """The process that has it ends it with what there is."""
     turn_id, attempt = prepare()
 
     assert postpone(turn_id, attempt, 3_600_000) is None

@@ -150,7 +150,7 @@ def test_what_waits_for_a_failure_is_given_back_and_ends_as_ever() -> None:
 
 
 def test_steps_can_be_given_back_when_nothing_has_finished() -> None:
-    """As when what they waited for was parked. A step that has begun is kept."""
+    """This is for steps whose needs were parked. A step that has begun is kept."""
     turn_id = diamond()
     claim(turn_id, *LANES)
 

@@ -89,7 +89,7 @@ def test_an_unknown_price_is_said_so() -> None:
 
 
 def test_an_old_fence_records_nothing_and_its_calls_are_counted_by_themselves() -> None:
-    """Lost work is counted once: by itself, before or after the turn's end."""
+    """Lost work is counted once by itself, before or after the turn's end."""
     turn = claimed()
     lost = finish(turn, CALL, attempt=turn.attempt + 1)
     with statement() as db:
@@ -115,7 +115,7 @@ def test_calls_that_are_recorded_at_once_are_all_counted() -> None:
 
 
 def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: str) -> None:
-    """Each connection counts in rows of its own: none of nine transactions that stay open holds up another."""
+    """Each connection counts in its own rows: none of nine open transactions holds up another."""
     turns_ = [claimed(conversation_id=f"c{number}") for number in range(9)]
 
     with ExitStack() as stack:
@@ -128,7 +128,7 @@ def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: st
 
 
 def test_sums_are_the_same_before_and_after_they_are_added_up(database: str) -> None:
-    """Each sum becomes one row. What somebody counts in at that moment is added up later."""
+    """Each sum becomes one row. Spending that is counted at the same moment is added up later."""
     turn = claimed()
     finish(turn, CALL, UNPRICED)
     with psycopg.connect(database) as other, statement() as db:
@@ -174,7 +174,7 @@ def test_without_a_budget_nothing_bounds_a_turn() -> None:
 
 
 def test_a_budget_bounds_day_conversation_and_turn() -> None:
-    """A claim tells what is spent: of the day by all turns, of the conversation by its own, of the turn by itself."""
+    """A claim returns what is spent: of the day by all turns, of the conversation by its own, of the turn by itself."""
     bound(day_cost=5, day_tokens=1000, conversation_tokens=400, turn_cost=1)
     finish(claimed(conversation_id="c1"), CALL)
     finish(claimed(conversation_id="c2"), CALL)

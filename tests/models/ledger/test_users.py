@@ -29,7 +29,7 @@ KNOWN = {
 
 @pytest.fixture
 def tenant() -> UUID:
-    """A tenant with one user, `noa`, who knows all of `KNOWN`."""
+    """Make a tenant with one user, `noa`, who is connected with all of `KNOWN`."""
     tenant_id = make_tenant()
     with transaction() as db:
         users.put_user(db, tenant_id, "noa", Profile(name="Noa Levi"))

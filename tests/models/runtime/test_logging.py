@@ -61,7 +61,7 @@ def by_a_number() -> None:
     ],
 )
 def test_an_error_that_quotes_is_named_and_not_quoted(database: str, fails: Callable[[], None], says: str) -> None:
-    """Also where another error came of it, or it is one of several."""
+    """This holds if another error came of it, or if it is one of several."""
     with pytest.raises(ExceptionGroup) as caught:
         _wrapped(fails)
 

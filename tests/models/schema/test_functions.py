@@ -50,7 +50,7 @@ def test_the_version_before_goes_on(owner: psycopg.Connection, tmp_path: Path) -
 
 
 def test_a_version_is_dropped_at_the_migration_after_next(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """Whoever still runs it reads what to do, and is not ready."""
+    """A process that still runs it says what to do, and is not ready."""
     newer = [other_version(tmp_path, number) for number in (1, 2)]
 
     for each in newer:

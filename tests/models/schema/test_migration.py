@@ -88,7 +88,7 @@ def test_the_application_cannot_change_the_audit_log_or_the_schema(database: str
 
 
 def test_what_was_erased_before_is_recorded_as_such(owner_url: str) -> None:
-    """Once: the chain goes on with the record, and what somebody else has blanked is still found."""
+    """The chain goes on with one record of it, and anything that somebody else has blanked is still found."""
     tenant_id = make_tenant()
     for conversation_id in ("erased", "blanked", "whole"):
         open_turn(tenant_id, conversation_id=conversation_id)

@@ -39,7 +39,7 @@ def test_a_good_answer_costs_one_call(script: Script, llm: OpenAIModel, context:
 
 
 def test_rules_are_written_once_and_hold_for_one_setting(context: Context) -> None:
-    """Two messages have the very same rules; another profile, place, mode or set of tools has rules of its own."""
+    """Two messages have the same rules. Another profile, place, mode or set of tools has other rules."""
     asked = context("Weather in Rome?")
     others = [
         replace(asked, agent=asked.agent.model_copy(update={"persona": "You are a pirate."})),

@@ -119,7 +119,7 @@ PRICES = {name: LlmPrice(prompt=number, completion=0) for number, name in enumer
     ],
 )
 def test_a_name_stands_for_its_versions_and_no_other_model(model: str, price: int) -> None:
-    """A dated version has its model's price; a name that only begins like another has not, unless a `*` says so."""
+    """A dated version has its model's price; a name that only begins like another has none, unless a `*` says so."""
     found = find_price(model, PRICES)
 
     assert found is not None
@@ -127,7 +127,7 @@ def test_a_name_stands_for_its_versions_and_no_other_model(model: str, price: in
 
 
 def test_an_unknown_model_has_no_price() -> None:
-    """Better none than a wrong one."""
+    """No price is better than a wrong one."""
     assert cost_of("gpt-4o-superb", Usage(prompt_tokens=5)) is None
 
 

@@ -66,5 +66,5 @@ def test_what_holds_no_answer_gives_none(research: Domain, question: str, found:
 
 
 def test_it_is_asked_after_all_others(research: Domain) -> None:
-    """Nearly every question could be for documents: who knows better goes first."""
+    """Nearly every question could be for documents, so rules that know better go first."""
     assert load_rules(ROOT / "prompts" / "offline").domains[-1] is research

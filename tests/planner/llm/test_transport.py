@@ -210,7 +210,7 @@ def test_encoded_bodies_are_decoded(server: Wire, http: httpx2.Client, encoding:
 
 
 def test_a_certificate_must_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A server is believed where SSL_CERT_FILE vouches for its name, refused by default or under another name."""
+    """A server is trusted if SSL_CERT_FILE vouches for its name, and refused by default or under another name."""
     path = certificate(tmp_path, "localhost")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)

@@ -113,7 +113,7 @@ def wire(tls: ssl.SSLContext | None = None) -> Iterator[Wire]:
 
 
 def _request(connection: socket.socket) -> bytes:
-    """Return the next request, nothing where there is none."""
+    """Return the next request; None if there is none."""
     read = b""
     while b"\r\n\r\n" not in read:
         if not (piece := connection.recv(65_536)):

@@ -110,7 +110,7 @@ def test_a_slot_that_contradicts_itself_is_refused(fields: dict[str, Any]) -> No
 
 
 def test_slots_speak_of_slots_that_there_are() -> None:
-    """A slot replaces only others of its agent, and counts under a name of its own."""
+    """A slot replaces only slots of its agent, and counts under its own name."""
     replacing = Slot(type="text", description="d", replaces=("nothing",))
     counting = Slot(type="integers", description="d", counts={"adults": (18, 120)})
 

@@ -75,7 +75,7 @@ def test_the_offline_model_keeps_the_first_and_the_last(offline: OpenAIModel, co
 
 
 def test_a_summary_has_its_length(script: Script, llm: OpenAIModel, context: Context) -> None:
-    """However much the model writes; and it is shown no more of a message than it needs."""
+    """The summary keeps its length however much the model writes, and the model is shown no more than it needs."""
     agent = context("hello").agent
     script.behaviours = [says("word " * 4_000)]
 

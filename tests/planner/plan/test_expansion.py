@@ -149,7 +149,7 @@ def test_playbooks_may_call_playbooks(expansion: Expansion, tools: Registry) -> 
 
 
 def test_a_plan_that_is_one_call_is_answered_as_the_playbook_says(expansion: Expansion) -> None:
-    """Its template is taken where the planner names none."""
+    """The playbook's template is used if the planner names none."""
     hints = [
         expand(plan, expansion)["synthesis_hint"]
         for plan in (

@@ -92,7 +92,7 @@ def test_the_shipped_playbooks_run(everything: Registry) -> None:
     ],
 )
 def test_what_cannot_work_is_refused_when_it_is_read(fault: dict[str, Any], message: str) -> None:
-    """A playbook that speaks of what there is not is no playbook; the message names it."""
+    """A playbook that refers to what does not exist is refused, and the message names it."""
     with pytest.raises(ValidationError, match=message):
         _playbooks(a=fault)
 

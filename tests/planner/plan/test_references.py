@@ -109,7 +109,7 @@ def test_types_are_compared(source: Any, target: Any, fits: bool) -> None:
 
 
 def test_an_argument_without_a_result_is_left_out() -> None:
-    """A step that runs after a failed one does without what that would have given; the rest is filled in."""
+    """A step that runs after a failed one does without the arguments that the failed one would have given."""
     args = {"places": {"$from": "find.results"}, "weather": {"$from": "sky.days"}, "deep": [{"$from": "sky.x"}], "n": 2}
 
     assert resolve_args(args, RESULTS) == {"places": RESULTS["find"]["results"], "n": 2}

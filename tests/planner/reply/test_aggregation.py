@@ -57,7 +57,7 @@ def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
     ids=["not_asked_for", "nothing_found", "submitted", "cancelled", "no_formatter", "formatted"],
 )
 def test_when_nothing_is_joined(outcome: Callable[..., Outcome], steps: list[StepOutcome], more: Any) -> None:
-    """Not where nobody wants it, where nothing was found, and where it has been done."""
+    """This is if nobody wants it, if nothing was found, and if it has been done."""
     assert aggregation(outcome(*steps, **more)) is None
 
 

@@ -176,14 +176,14 @@ def test_the_text_does_not_repeat_the_table(hint: str) -> None:
 
 
 def test_a_phone_number_is_not_said_back() -> None:
-    """It is taken down, and stays where it is."""
+    """The number is stored and not repeated."""
     text = reply("collect_guest_info", {}, {"name": "Ada", "phone": "050 1234567"})
 
     assert "1234567" not in text
 
 
 def test_a_room_that_is_gone_is_said_to_be() -> None:
-    """Before what else there is, and with the step that came to nothing."""
+    """That comes before the other options, with the step that failed."""
     error = {"code": "CONFLICT"}
     gone = StepOutcome(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
     found = StepOutcome(

@@ -150,7 +150,7 @@ def test_what_is_too_long_to_keep_is_given_to_those_who_wait(tool: Tool, service
 
 
 def test_who_waits_takes_over_from_one_that_was_killed(tool: Tool, service: Service) -> None:
-    """Its right to fetch ends after half of its time, while those who wait have time left."""
+    """Its right to fetch ends after half of its time, while those that wait have time left."""
     key = cache._key(tool, Question(about="rain"), context())
     flight = cache._Flight(key, "killed")
     assert flight.ask("", 0.3)[0] == b"fly"
@@ -175,7 +175,7 @@ def test_who_waits_does_so_until_its_deadline(tool: Tool, service: Service) -> N
 def test_one_caller_refreshes_an_entry_that_is_about_to_end(
     tool: Tool, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others have the old result meanwhile: nobody waits, and the service is asked once."""
+    """The others get the old result meanwhile: nobody waits, and the service is asked once."""
     said(tool)
     monkeypatch.setattr("tools.guards.cache._eagerness", lambda: 1e9)
     service.gate.clear()

@@ -85,7 +85,7 @@ def test_a_name_is_what_all_its_addresses_are(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("port", [22, 25, 6379, 8080])
 def test_only_the_ports_of_the_web_may_be_called(port: int) -> None:
-    """A public host's other services are none of ours."""
+    """A public host's other services may not be called."""
     with pytest.raises(PolicyDenied, match=str(port)):
         reachable("8.8.8.8", port)
 

@@ -95,7 +95,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer(
     ],
 )
 def test_a_redirect_is_checked_as_well(server: HTTPServer, target: str) -> None:
-    """Whoever follows it, by itself or by httpx2."""
+    """This holds for our own redirects and for those of httpx2."""
     server.expect_request("/").respond_with_response(Response(status=302, headers={"Location": target}))
 
     with pytest.raises(PolicyDenied):

@@ -97,7 +97,7 @@ def test_a_failure_is_told_in_our_words(program: Program, call: Call, name: str,
 def test_only_what_reads_is_called_again_after_its_server_died(
     program: Program, call: Call, effect: str, times: int, unsure: bool
 ) -> None:
-    """Of the rest nobody knows what became, and the call says so."""
+    """For other calls nobody knows the outcome, and the error says so."""
     found = call(program.tool("die", effect))  # type: ignore[arg-type]
 
     assert (code(found), found.unsure, len(program.calls())) == ("UPSTREAM_5XX", unsure, times)
@@ -171,7 +171,7 @@ def test_a_result_has_a_limit(program: Program, call: Call) -> None:
 
 
 def test_what_is_no_json_is_passed_over(program: Program, call: Call, caplog: pytest.LogCaptureFixture) -> None:
-    """Some servers print to where they should not; what they print is in no log of ours."""
+    """Some servers print to standard output. These lines do not get into our logs."""
     assert call(program.tool("junk")).data == {"text": "after junk", "data": None}
     assert "this is no JSON" not in caplog.text
 
@@ -238,7 +238,7 @@ def test_a_program_written_with_the_library_is_asked_for_its_tools(tmp_path: Pat
 
 
 def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
-    """Also where that is killed, and the server takes no notice of the end of its input."""
+    """This also holds if the process is killed, and if the server ignores the end of its input."""
     pid_file = tmp_path / "pid"
     reader, writer = os.pipe()
     if os.fork() == 0:

@@ -168,7 +168,7 @@ def test_headers_are_sent_with_what_the_environment_holds(
 
 
 def test_a_server_that_is_not_there_is_out(call: Call) -> None:
-    """Nothing was sent, so a write may be tried again, too."""
+    """Nothing was sent, so even a write may be tried again."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         server = McpServer(url=f"http://127.0.0.1:{free.getsockname()[1]}/mcp")

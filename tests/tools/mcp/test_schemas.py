@@ -23,7 +23,7 @@ def of(schema: Any) -> Any:
 
 
 def faults(schema: Any, value: dict[str, Any]) -> dict[str, str]:
-    """Return what is wrong with an object: place -> sentence."""
+    """Return the faults of an object: place -> sentence."""
     try:
         model_of("Args", translate(schema).schema).model_validate(value)
     except ValidationError as error:

@@ -11,7 +11,7 @@ EXITS = {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "Gene
 
 
 class Empty(Contract):
-    """Nothing to say."""
+    """A result that says nothing."""
 
 
 class Number(Contract):
@@ -27,7 +27,7 @@ class Text(Contract):
 
 
 class Exit(Contract):
-    """The exception that a call ends with."""
+    """The error that a call ends with."""
 
     by: Literal["SystemExit", "KeyboardInterrupt", "GeneratorExit"]
 

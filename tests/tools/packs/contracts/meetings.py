@@ -31,7 +31,7 @@ TIMES = [at("2026-11-23T09:00Z", 30), at("2026-11-24T09:00Z", 30)]
 
 @contextmanager
 def world() -> Iterator[None]:
-    """Noa, David and Mia, who know each other, on a Friday in November; secrets can be kept."""
+    """Noa, David and Mia are connected, on a Friday in November, and secrets can be kept."""
     settle_people()
     with pytest.MonkeyPatch.context() as patch, time_machine.travel(FRIDAY, tick=True):
         patch.setenv("TURNLOOM_SECRET_KEYS", f'["{secrets.new_key()}"]')

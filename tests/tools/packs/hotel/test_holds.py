@@ -60,7 +60,7 @@ def holders(database: str) -> list[tuple[Any, ...]]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wishes=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=14))
 def test_no_night_is_held_more_often_than_there_are_rooms(demo: TenantHotel, wishes: list[tuple[int, int]]) -> None:
-    """Whoever holds whatever in whatever order: what is free is what the nights leave, and never below zero."""
+    """For any holders in any order, the free rooms are those that the nights leave, and never below zero."""
     tenant_id, first = new_id(), date(2027, 7, 14)
     taken: dict[date, int] = {}
     for number, (offset, nights) in enumerate(wishes):
@@ -126,7 +126,7 @@ def test_another_room_lets_go_of_the_one_before(database: str, demo: TenantHotel
 
 
 def test_who_is_refused_keeps_what_it_has(database: str, demo: TenantHotel) -> None:
-    """The room of the earlier link stays where the one asked for is sold out."""
+    """The room of the earlier link stays if the one asked for is sold out."""
     assert take(demo, "SUI", stay(), YOU)
     assert take(demo, "SEA", stay(), ME)
 
