@@ -20,7 +20,7 @@ from models.runtime.logging import log
 from web import gate
 
 _PATIENCE_S = 10.0
-"""How long an admitted message waits for its commit. If the commit has not begun by then, it is not opened."""
+"""How long an admitted message waits for its commit. It is not opened if the commit has not begun by then."""
 
 
 def open_turn(new: NewTurn) -> OpenedTurn:

@@ -33,7 +33,7 @@ def known_id(text: str, noun: str) -> str:
     """Return the text if a conversation or a user can have it as its id.
 
     Raises:
-        NotFound: none can.
+        NotFound: no such id can exist.
     """
     try:
         return _IDENTIFIER.validate_python(text)
@@ -45,7 +45,7 @@ def known_integration(text: str) -> str:
     """Return the text if an integration can have it as its name.
 
     Raises:
-        NotFound: none can.
+        NotFound: no such name can exist.
     """
     try:
         return _INTEGRATION.validate_python(text)
