@@ -1,1 +1,1 @@
-"""The ground: shapes, rows, settings. Imports nothing of ours."""
+"""The foundation: data shapes, tables, the ledger, settings. It imports no other package of ours."""

@@ -133,7 +133,7 @@ def conclude(
 
 def broken(error: Exception, turn_id: str) -> Ending:
     """Return the ending of a turn that our own fault has broken."""
-    reason = {"code": "internal_error", "message": f"{type(error).__name__}; the log has the place"}
+    reason = {"code": "internal_error", "message": f"{type(error).__name__}; see the log"}
     # The shipped text: the fault may be in a text of the tenant.
     word = apology("internal_error", shipped(), reference=turn_id)
     trace = {"written_by": f"template:{word.source}", "prompts": [word.source]}
@@ -278,6 +278,6 @@ def _status(material: Material) -> tuple[FinalStatus, dict[str, str] | None]:
     if useful and not stopped:
         return "succeeded", None
     if stop and not stopped:
-        return "failed", {"code": "deadline", "message": "the deadline had passed before anything had succeeded"}
+        return "failed", {"code": "deadline", "message": "the deadline passed before any step had succeeded"}
     failed = [step.id for step in material.steps if step.status in ("failed", "unknown")]
     return "failed", {"code": "steps_failed", "message": f"failed: {', '.join(failed) or 'none could run'}"}

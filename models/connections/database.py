@@ -116,9 +116,9 @@ def snapshot() -> Iterator[Session]:
 
 @contextmanager
 def statement() -> Iterator[psycopg.Connection]:
-    """Lend the driver's connection in autocommit: each statement is a transaction of its own.
+    """Lend the driver's connection in autocommit: each statement is its own transaction.
 
-    For the few statements of the hot path, which are prepared on the connection.
+    It is for the few statements of the hot path, which are prepared on the connection.
 
     Raises:
         RuntimeError: this thread already holds a connection.
@@ -146,7 +146,7 @@ def _statement() -> Iterator[psycopg.Connection]:
 @contextmanager
 def _only_connection() -> Iterator[None]:
     if getattr(_thread, "holds_connection", False):
-        raise RuntimeError("this thread already holds a connection to Postgres: give it back before asking again")
+        raise RuntimeError("this thread already holds a connection to Postgres: return it before asking for another")
     _thread.holds_connection = True
     try:
         yield

@@ -13,7 +13,7 @@ _IDLE_TIMEOUT_MS = 10_000
 """After this time the locks of a process that was stopped in the middle of a transaction are free again."""
 _STATEMENT_TIMEOUT_MS = 30_000
 _DEAD_PEER = {"tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3}
-"""A server that vanished without a word is noticed within 20 s. (libpq: the first in ms, the others in s)"""
+"""A server that vanished silently is noticed within 20 s. (libpq: the first in ms, the others in s)"""
 
 
 def session_settings() -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Shapes of what crosses a boundary: requests, plans, envelopes, replies, events."""
+"""Contracts are the shapes of data that crosses a boundary: requests, plans, envelopes, replies, events."""

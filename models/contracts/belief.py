@@ -23,7 +23,7 @@ class Belief:
     attribute: str
     rule: Rule
     facts: tuple[AttributeFact, ...]
-    """Every source, those of the believed value first."""
+    """All sources, those of the believed value first."""
 
     @property
     def value(self) -> Value | None:

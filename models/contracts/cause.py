@@ -137,7 +137,7 @@ class _Case:
     def claimed(self, work: _Work, held: Cause, lost: Cause) -> Explanation:
         """Explain claimed work: `held` while the lease lasts, then `lost`."""
         if self.is_held(work.lease_until):
-            message = f"{work.what} has been under way since {rfc3339(work.since)}; a living worker renews the lease"
+            message = f"{work.what} has been running since {rfc3339(work.since)}; a living worker renews the lease"
             return self.because(held, message, work, until=work.lease_until)
         work = replace(work, since=work.lease_until or work.since)
         if self.messages is None or _RECOVERING not in self.facts.slots:
@@ -187,8 +187,8 @@ def _queued(case: _Case) -> Explanation:
         return case.waits(_Work("the turn", case.facts.since), "plan")
     due = rfc3339(held.due_at)
     if held.due_at <= case.facts.at and 0 < held.window <= held.handed_out:
-        busy = f"{held.handed_out} turns of the tenant are in work, of {held.window} that may be at the same time"
-        message = f"{busy}; this one, due since {due}, goes on when one of them ends and those due before it have gone"
+        busy = f"{held.handed_out} turns of the tenant are in work, of {held.window} allowed at the same time"
+        message = f"{busy}; this one, due since {due}, starts when one of them ends and earlier due ones have started"
         return case.because("tenant_busy", message)
     if held.due_at <= case.facts.at:
         return case.waits(_Work("the release of the turn", held.due_at), _RECOVERING)
@@ -244,7 +244,7 @@ def _parked(step: OpenStep) -> tuple[Cause, str]:
     error = step.error or {}
     said = error.get("message", "")
     if error.get("code") == "RATE_LIMITED":
-        return "rate_limit", f"came upon a limit ({said})"
+        return "rate_limit", f"reached a rate limit ({said})"
     if error.get("code") == "CIRCUIT_OPEN":
         return "circuit_open", f"waits to ask what became of its call ({said})"
     return "retry_at", f"waits to ask what became of its call ({said})" if step.unsure else "failed for now"

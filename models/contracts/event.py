@@ -19,7 +19,7 @@ EVENTS = {
     "approval.requested": "A call waits for a person's decision. `step`, `tool`, `args`, in which what the tool keeps "
     "secret is masked, `args_hash`, `lapses_at`: after that it counts as rejected.",
     "step.finished": "A step is final. `step`, `tool`, `status`, `attempt`, `duration_ms`, and `error` unless it "
-    "succeeded; `cache` where its result was remembered. A step that was never claimed has no attempt; one that never "
+    "succeeded; `cache` if its result was memoised. A step that was never claimed has no attempt; one that never "
     "ran, or whose worker was lost, no duration. "
     "One that is `unknown` comes once more, without duration, when an operator decides it before the turn is final.",
     "hook.vetoed": "A hook refused a call of a tool or of the language model, or an answer of one. `hook`, `point`: "

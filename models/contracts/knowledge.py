@@ -41,7 +41,7 @@ class EntityLink(Contract):
 
 
 class Finding(Contract):
-    """One thing that was found out. Links, not attributes, hold what may have several values."""
+    """One thing that was found out. Values that may be several are links, not attributes."""
 
     type: Word
     """What it is, in one word: city, hotel, attraction."""

@@ -68,7 +68,7 @@ class AuditView(Contract):
     digest: str
     """SHA-256 of the content, in hex."""
     hash: str
-    """SHA-256 over the fields of the record, its digest and the hash before it, in hex."""
+    """SHA-256 over the fields of the record, its digest and the previous hash, in hex."""
     at: Moment
 
 

@@ -61,7 +61,7 @@ FaultCode = Literal[
     "no_steps",
     "repeated_effect",
 ]
-"""What can be wrong with a plan. A closed list."""
+"""The codes of faults in a plan. A closed list."""
 
 PLAN_FAULTS: dict[FaultCode, str] = {
     "bad_shape": "A field is missing, or its value is of another type or range than the plan format wants.",
@@ -92,7 +92,7 @@ PLAN_FAULTS: dict[FaultCode, str] = {
     "no_steps": "The turn's mode asks for steps and the plan has none.",
     "repeated_effect": "The same call with an effect stands in the plan twice, or its turn has made it before.",
 }
-"""Code of a fault -> when it is reported. The last five are about what a language model wrote."""
+"""Code of a fault -> when it is reported. The last five are faults in a language model's output."""
 
 STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -217,12 +217,12 @@ class Reference(NamedTuple):
 
 
 def is_reference(value: object) -> bool:
-    """Tell whether a value of an argument stands for another step's result."""
+    """Return whether an argument's value refers to another step's result."""
     return isinstance(value, dict) and "$from" in value
 
 
 def parse_reference(value: dict[str, Any]) -> Reference | None:
-    """Read a reference; None where it is not one that this format knows."""
+    """Read a reference; None if this format does not know it."""
     text = value["$from"]
     match = _REFERENCE.fullmatch(text) if isinstance(text, str) and len(value) == 1 else None
     if match is None:
@@ -244,7 +244,7 @@ def find_references(
 
 
 def references_of(step: Step) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """Yield every reference of a step with its place in it: of its arguments, its fallbacks' and its condition."""
+    """Yield every reference in a step's arguments, fallbacks and condition, with its place."""
     yield from find_references(step.args, ("args",))
     for index, fallback in enumerate(step.fallbacks):
         yield from find_references(fallback.args, ("fallbacks", index, "args"))

@@ -53,7 +53,7 @@ class TurnTrace(Contract):
     turn_id: str
     plans: list[PlanTrace]
     reply: dict[str, Any] | None
-    """What wrote the reply, template or language model, with its prompts; where no plan came of the turn also what the
-    language model wrote instead, and its faults. None before the turn is final."""
+    """The origin of the reply, template or language model, with its prompts; if the turn got no plan, also the language
+    model's text and its faults. None before the turn is final."""
     steps: list[StepTrace]
     llm_calls: list[CallTrace]

@@ -223,7 +223,7 @@ class StepView(Contract):
     args: dict[str, Any]
     """The arguments in the plan; if a person is asked to approve the call, those of the call."""
     needs: list[str]
-    """Including those that references imply."""
+    """The needed steps, including those that references imply."""
     effect: Effect
     status: StepStatus
     attempt: int

@@ -1,4 +1,4 @@
-"""Heads of the audit log are signatures that nobody can forge who may write to the database but lacks the key.
+"""Heads of the audit log are signatures that cannot be forged without the key, even with write access to the database.
 
 A chain proves that its records follow from each other. It does not show that a chain was rewritten, cut at its end, or
 removed as a whole. So about once a minute each tenant gets a head: for every conversation with new records, the number

@@ -25,7 +25,7 @@ class Interval(NamedTuple):
     ends: datetime
 
     def overlaps(self, other: "Interval") -> bool:
-        """Whether the two spans share a moment."""
+        """Return whether the two spans share a moment."""
         return self.starts < other.ends and other.starts < self.ends
 
 

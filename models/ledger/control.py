@@ -36,6 +36,6 @@ def read_closed(found: dict[str, Any] | None) -> ClosedTurn | None:
 
 
 def find_late(db: Session, grace: timedelta, limit: int) -> list[UUID]:
-    """Return unfinished turns whose deadline passed more than `grace` ago, oldest first."""
+    """Return turns before their reply whose deadline passed more than `grace` ago, oldest first."""
     query = select(TurnRow.id).where(text(IS_DUE), TurnRow.deadline_at < func.clock_timestamp() - grace)
     return list(db.scalars(query.order_by(TurnRow.deadline_at).limit(limit)))

@@ -71,7 +71,7 @@ class RoomType:
         return frozenset([*self.amenities, *(bed["kind"] for bed in self.beds)])
 
     def sleeps_all(self, stay: "StayRequest") -> bool:
-        """Whether there is a bed for everybody."""
+        """Return whether there is a bed for everybody."""
         return self.sleeps is None or self.sleeps >= stay.adults + stay.children
 
 

@@ -107,7 +107,7 @@ class EarlyStart:
 
 
 def start_early(db: psycopg.Connection, turn_id: UUID, attempt: int, written: WrittenSteps) -> EarlyStart | None:
-    """Record steps of a plan that is still being written, each as a fragment of its own. None: the fence is old."""
+    """Record steps of a plan that is still being written, each as its own fragment. None: the fence is old."""
     row = db.execute(
         "SELECT hot.start_early(%s, %s, %s, %s, %s, %s)",
         (turn_id, attempt, Jsonb(written.steps), Jsonb(written.fragments), written.max_parallel, Jsonb(written.told)),

@@ -26,7 +26,7 @@ Kind = Literal["plan", "respond", "steps", "effect"]
 
 @dataclass(frozen=True)
 class LostTurn:
-    """A turn of which nobody holds the planning, the reply, a step, or a call that it left behind."""
+    """A turn with work that nobody holds: its planning, its reply, a step, or a call that it left behind."""
 
     id: UUID
     kind: Kind
@@ -44,7 +44,7 @@ class UnfinishedStep:
     effect: str
     inline: bool
     limit_ms: int | None
-    """Time limit of its call, if that runs in a process of its own."""
+    """Time limit of its call, if that runs in its own process."""
     is_pinned: bool
     """Whether it must not be sent, because somebody runs it or it is parked."""
 

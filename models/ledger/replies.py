@@ -69,7 +69,7 @@ def gather(db: psycopg.Connection, turn_id: UUID) -> Material | None:
 
 
 def read_material(found: dict[str, Any]) -> Material:
-    """Read what `hot.reply_material` returns."""
+    """Read the result of `hot.reply_material`."""
     read = {
         "tenant_id": UUID(found["tenant_id"]),
         "usage": read_usage(found["usage"]),

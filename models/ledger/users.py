@@ -114,7 +114,7 @@ def connect(db: Session, tenant_id: UUID, one: str, other: str, status: Connecti
         Invalid: they are the same.
     """
     if one == other:
-        raise Invalid(f"{one!r} cannot be connected with themself")
+        raise Invalid(f"user {one!r} cannot be connected with the same user")
     for user_id in (one, other):
         get_user(db, tenant_id, user_id)
     a_id, b_id = sorted((one, other))

@@ -1,1 +1,1 @@
-"""What every process needs: settings, logging, metrics, ids, threads, caches."""
+"""The runtime of every process: settings, logging, metrics, ids, threads, caches."""

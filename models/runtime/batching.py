@@ -33,7 +33,7 @@ class Gatherer(Generic[Item]):
         at_most: float = inf,
         threads: int = 1,
     ) -> None:
-        """When `hand_on` raises, its items are lost: nobody waits for a result. `at_most`: items in a batch."""
+        """Start the threads. If `hand_on` raises, its items are lost. `at_most`: items in a batch."""
         self._hand_on = hand_on
         self._moment_s = moment_s
         self._at_most = at_most

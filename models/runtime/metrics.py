@@ -74,7 +74,7 @@ OBSERVED = {
     ),
     "turnloom_queue_messages": Metric("gauge", "Messages that wait in a queue.", ("queue",)),
     "turnloom_worker_slots": Metric(
-        "gauge", "Tasks that the living workers of a queue run at a time; 0 where it has no worker.", ("queue",)
+        "gauge", "Tasks that the living workers of a queue run at the same time; 0 if it has no worker.", ("queue",)
     ),
     "turnloom_beat_alive": Metric("gauge", "1 while beat sends the periodic tasks, otherwise 0.", ()),
     "turnloom_turns": Metric(

@@ -1,6 +1,6 @@
 """The database has two roles: the owner's migrates it, the application's works with it.
 
-The application's role owns nothing and is no superuser, so that row-level security can be switched on.
+The application's role owns nothing and is not a superuser, so that row-level security can be switched on.
 """
 
 from collections.abc import Iterator

@@ -162,7 +162,7 @@ class _Connection:
             yield b"".join(arrived)
 
     def is_finished(self) -> bool:
-        """Whether the answer has ended, and another request may follow."""
+        """Return whether the answer has ended, and another request may follow."""
         with suppress(httpx2.TransportError):
             if self._protocol.their_state is h11.SEND_BODY:
                 self._read_until = min(self._read_until or float("inf"), time.monotonic() + _LAST_WORDS_S)
@@ -177,7 +177,7 @@ class _Connection:
         self._rests_since = time.monotonic()
 
     def is_usable(self) -> bool:
-        """Whether another request may be sent: the server has sent nothing unasked, such as a close."""
+        """Return whether another request may be sent: the server has sent nothing unasked, such as a close."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return not self.has_rested and not poll.poll(0)

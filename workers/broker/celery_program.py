@@ -1,4 +1,4 @@
-"""Run Celery's worker or beat: `python -m workers.broker.celery_program workers.broker.app worker OPTION…`.
+"""A program that runs Celery's worker or beat: `python -m workers.broker.celery_program workers.broker.app worker …`.
 
 It does the same as `celery -A workers.broker.app worker`, but does not import the other programs of that command, which
 take a tenth of a worker's start and memory.

@@ -44,7 +44,7 @@ def web_command(*, bind: str, processes: int) -> list[str]:
 
 
 def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
-    """Return the command that runs tasks of these queues. Recovery and the ledger watch workers, not other workers."""
+    """Return the command that runs tasks of these queues. Recovery and the ledger watch workers; workers do not."""
     return [
         *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.app", "worker"),
         *("--queues", ",".join(queues)),

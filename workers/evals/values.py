@@ -34,7 +34,7 @@ def read_date(text: str, today: date) -> date:
     """
     match = _DATE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no relative date; write one such as today+1, friday or next_monday")
+        raise ValueError(f"{text!r} is not a relative date; write one such as today+1, friday or next_monday")
     shift = timedelta(days=int(match["shift"] or 0))
     if match["day"] == "today":
         return today + shift

@@ -45,7 +45,7 @@ def given_up(step: ClaimedStep) -> FinishedStep:
 
 def broken(step: ClaimedStep) -> FinishedStep:
     """Return the outcome of a step after our own fault around its call."""
-    return _untold(step, "INTERNAL_ERROR", f"a fault around the call of {step.tool}; the worker's log has it")
+    return _untold(step, "INTERNAL_ERROR", f"an internal fault around the call of {step.tool}; see the worker's log")
 
 
 def _untold(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:

@@ -72,7 +72,7 @@ class Calling:
         except NotFound as error:
             return failed(step, "NOT_FOUND", str(error))
         except Unavailable as error:
-            # Without a word the step is let go of: its lease runs out, and who claims it next asks again.
+            # The step is released without an outcome: its lease expires, and its next holder asks again.
             log.warning("access.unread", turn_id=str(self._turn_id), step_id=step.id, error=error.code)
             return Parked(step.id, step.attempt)
         began = time.monotonic()

@@ -24,7 +24,7 @@ class _Waiting(NamedTuple):
     tenant_id: UUID
     send: Callable[[], None]
     held: ExitStack
-    """The lease that is held while it waits."""
+    """The contexts that are held while it waits, such as its lease."""
 
 
 class Claiming:

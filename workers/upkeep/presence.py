@@ -28,7 +28,7 @@ class Presence:
         """A sentence about what is missing; None if nothing is."""
         missing = [f"no living worker takes from {', '.join(self.unserved)}"] if self.unserved else []
         missing += [] if self.beat else ["beat does not run"]
-        return f"{'; '.join(missing)}: start what is missing" if missing else None
+        return f"{'; '.join(missing)}: start the missing processes" if missing else None
 
 
 def presence() -> Presence:

@@ -1,6 +1,6 @@
--- Chords: the tasks of a header that have ended, as a set of their places, so that a copy of one counts once.
--- KEYS: the chord. ARGV: the task's place in the header; how many tasks it has; how long the chord waits for the next one; how
--- long after its end copies may still come. Times are seconds. Out: whether this was the last one.
+-- A chord is the set of the places of its header's ended tasks, so that a copy of a task counts once.
+-- KEYS: the chord. ARGV: the task's place in the header; the header's number of tasks; how long the chord waits for the
+-- next task; how long after its end copies may still come. Times are seconds. Out: whether this task was the last.
 if redis.call('SADD', KEYS[1], ARGV[1]) == 0 then
   return 0
 end

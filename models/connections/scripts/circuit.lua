@@ -1,13 +1,13 @@
--- Circuits: one for each outside service. Those that are open are members of a sorted set, scored with the time from which one
--- call may try whether the service is back.
--- KEYS: the open circuits; of this circuit: its failures in a row, whether its service has answered lately, the calls that are
--- under way before it has. ARGV: what is asked or told; the circuit; the call; the pause; how long the call may take; failures in
--- a row that open it. Times are milliseconds.
+-- Each outside service has a circuit. Open circuits are members of a sorted set, scored with the time from which one call
+-- may test whether the service has recovered.
+-- KEYS: the open circuits; for this circuit: its failures in a row, whether its service has answered lately, the calls that
+-- run before it has. ARGV: the command; the circuit; the call; the pause; how long the call may take; the failures in a row
+-- that open it. Times are milliseconds.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local said, circuit, call = ARGV[1], ARGV[2], ARGV[3]
 
-if said == 'list' then  -- Out: circuit, how long it stays open, of each
+if said == 'list' then  -- Out: for each circuit its name and how long it stays open
   local open = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. now, '+inf', 'WITHSCORES')
   for place = 2, #open, 2 do
     open[place] = open[place] - now
@@ -23,13 +23,13 @@ if said == 'ask' then  -- Out: {open, how long}; {trial, 0}; {closed or first, f
   if due and due > now then
     return {'open', due - now}
   elseif due then
-    -- Who asks is the one; where nothing is heard of it, another may try when its time is over.
+    -- The asking call is the test; if no outcome is reported, another may test after its time is over.
     redis.call('ZADD', KEYS[1], now + time, circuit)
     return {'trial', 0}
   elseif redis.call('EXISTS', KEYS[3]) == 1 then
     return {'closed', failures}
   end
-  -- Of a service that nobody has heard of, no more calls are under way than may fail.
+  -- If a service has not answered yet, no more calls run than may fail.
   redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)
   if redis.call('ZCARD', KEYS[4]) + failures >= most then
     return {'wait', 0}
@@ -39,7 +39,7 @@ if said == 'ask' then  -- Out: {open, how long}; {trial, 0}; {closed or first, f
   return {'first', failures}
 end
 
--- Out, of all that is told: {closed or opened, 0} where it did that.
+-- Out of every report: {closed or opened, 0} if it did that.
 redis.call('ZREM', KEYS[4], call)
 if said == 'answered' then
   redis.call('SET', KEYS[3], 1, 'PX', pause)
@@ -56,7 +56,7 @@ elseif said == 'failed' then
     redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 86400000)
     return {'opened', 0}
   end
-elseif said == 'unheard' then  -- of the one call that was to try: the next one may
+elseif said == 'unheard' then  -- the testing call had no outcome: the next one may test
   redis.call('ZADD', KEYS[1], 'XX', now, circuit)
 end
 return {'noted', 0}

@@ -1,7 +1,7 @@
--- A cached result, and the one call that fetches it.
--- KEYS: the entry; the flight, which is the right to fetch it; how the flight ended that the caller waits for.
+-- This script keeps a cached result, and the right of one call to fetch it.
+-- KEYS: the entry; the flight, which is the right to fetch it; the outcome of the flight that the caller waits for.
 -- ARGV: take; the caller's name; how long its right lasts; its eagerness. Times are milliseconds.
--- Out: {known, result}; {landed, outcome of the flight}; {fly, the result there is or nil}; {wait, name of who flies}.
+-- Out: {known, result}; {landed, outcome of the flight}; {fly, the old result or nil}; {wait, name of the fetching caller}.
 if ARGV[1] == 'take' then
   local held = redis.call('HMGET', KEYS[1], 'result', 'took_ms')
   if held[1] and redis.call('PTTL', KEYS[1]) > held[2] * ARGV[4] then
@@ -18,8 +18,8 @@ if ARGV[1] == 'take' then
   return {'wait', redis.call('GET', KEYS[2])}
 end
 
--- ARGV: keep, the result becomes the entry; or tell, it is only for those who wait for this flight; the caller's name; for how
--- long; how long fetching took; the result.
+-- ARGV: keep, to make the result the entry, or tell, to give it only to those who wait for this flight; the caller's name;
+-- how long it is valid; how long fetching took; the result.
 if ARGV[1] == 'keep' then
   redis.call('HSET', KEYS[1], 'result', ARGV[5], 'took_ms', ARGV[4])
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
