@@ -23,7 +23,7 @@ class Recalled:
     asked: list[dict[str, Any]]
     """`{tool, args, needs}` of the calls for which the previous turn asked the user something."""
     memory: list[dict[str, Any]]
-    """Results that have not expired, newest first: the fields of `planner.results.Remembered`."""
+    """Results that have not expired, newest first: the fields of `planner.results.RecalledResult`."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Material:
     slots: dict[str, Any]
     """The conversation's slots, including those from the turn's message."""
     memory: list[dict[str, Any]]
-    """Results of earlier turns that have not expired: the fields of `planner.results.Remembered`."""
+    """Results of earlier turns that have not expired: the fields of `planner.results.RecalledResult`."""
     history: list[dict[str, str]]
     """`{message, reply}` of the last exchanges that the conversation's summary does not cover, oldest first."""
     usage: Usage
