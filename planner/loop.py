@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.ended import EndedStep
+from models.contracts.ended_steps import EndedStep
 from models.contracts.turn import Again, Bound, Mode, Stop
 from planner.agents import AgentProfile
 

@@ -8,7 +8,7 @@ import psycopg
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models.contracts.ended import EndedStep
+from models.contracts.ended_steps import EndedStep
 from models.contracts.turn import Mode, Stop, Usage
 from models.contracts.usage import Allowance
 from models.ledger.usage import read_allowances, read_usage

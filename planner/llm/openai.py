@@ -23,7 +23,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from models.errors import Unavailable
 from models.runtime.settings import Settings
-from planner.llm.answer import Completion
+from planner.llm.completion import Completion
 from planner.llm.errors import status_error, unavailable
 from planner.llm.forms import Form, Forms, next_form, request_fields
 from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.contracts.ended import EndedStep
+from models.contracts.ended_steps import EndedStep
 from models.contracts.plan import StepStatus
 from models.contracts.turn import Mode
 from planner.agents import AgentProfile, load_agents

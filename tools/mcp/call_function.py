@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 from models.contracts.base import Contract
 from tools.context import ToolContext
 from tools.mcp.definitions import Definition
-from tools.mcp.foreign import Foreign
+from tools.mcp.foreign_models import Foreign
 from tools.mcp.servers import McpServer
 
 

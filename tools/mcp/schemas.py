@@ -15,9 +15,9 @@ from urllib.parse import unquote
 import orjson
 
 from models.errors import Invalid
+from tools.mcp.schema_keywords import PLAIN
 from tools.mcp.texts import LONGEST_NAME, clean, is_readable
 from tools.mcp.type_names import Schema, nullable, schema_of_kind
-from tools.mcp.words import PLAIN
 
 MAX_BYTES = 65_536
 """Largest schema, as JSON."""

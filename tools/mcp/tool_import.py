@@ -12,7 +12,7 @@ from models.errors import Invalid
 from tools.mcp.call_function import Target, TextResult, caller, repeatable
 from tools.mcp.definitions import Definition, read_definition
 from tools.mcp.effects import treat
-from tools.mcp.foreign import model_of
+from tools.mcp.foreign_models import model_of
 from tools.mcp.schemas import Translation, translate
 from tools.mcp.servers import McpServer, ToolTerms
 from tools.mcp.texts import clean

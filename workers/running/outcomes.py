@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from models.contracts.ended import EndedStep
+from models.contracts.ended_steps import EndedStep
 from models.contracts.envelope import Envelope, ErrorCode, ToolError
 from models.ledger.steps import ClaimedStep, Ended, FinishedStep
 from planner.results import StepOutcome

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from models.errors import Invalid
-from tools.mcp.foreign import model_of
+from tools.mcp.foreign_models import model_of
 from tools.mcp.schemas import MAX_BYTES, MAX_NODES, translate
 
 TEXT = {"type": "string"}

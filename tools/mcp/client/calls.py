@@ -18,7 +18,7 @@ from tools.mcp.client import faults
 from tools.mcp.client.connections import ServerConnection
 from tools.mcp.client.loop import Loop, loop
 from tools.mcp.client.results import read_result
-from tools.mcp.foreign import Foreign
+from tools.mcp.foreign_models import Foreign
 from tools.mcp.servers import McpServer
 
 _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(

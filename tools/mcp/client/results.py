@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from models.errors import ToolFailed
 from tools.mcp.call_function import TextResult
-from tools.mcp.foreign import Foreign
+from tools.mcp.foreign_models import Foreign
 from tools.mcp.texts import clean
 
 _LONGEST_REASON = 500
