@@ -214,7 +214,7 @@ def test_what_has_happened_cannot_be_vetoed(
 
 
 def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContext, install: Install) -> None:
-    """A call that has taken effect has succeeded, also where the note on a hook cannot be kept."""
+    """A call that has taken effect has succeeded, even if the note on a hook cannot be kept."""
     install(after_tool=[broken])
 
     def full(_note: HookRecord) -> None:
@@ -229,7 +229,7 @@ def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContex
 def test_a_vetos_reason_can_be_stored(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord], reason: Any, kept: str
 ) -> None:
-    """What Postgres would refuse is not in it; a veto without words is a broken hook."""
+    """Text that Postgres would refuse is left out. A veto without a reason is a broken hook."""
     install(before_tool=[lambda _: Veto(reason)])
 
     act(1)
@@ -238,7 +238,7 @@ def test_a_vetos_reason_can_be_stored(
 
 
 def test_what_a_lost_call_left_is_a_result_too(install: Install, make_context: MakeContext) -> None:
-    """A hook that hides something hides it also where the backend is asked what became of a call."""
+    """A hook that hides something also hides it when the backend is asked about a call."""
     install(after_tool=[lambda *_: Envelope(ok=True, data={"doubled": 0})])
     tool = make_tool(effect="write", reconcile=lambda _query, _context: Found(doubled=8))
 
@@ -281,7 +281,7 @@ def test_hooks_come_from_the_setting_and_from_installed_packages(
 
 @pytest.mark.parametrize("path", ["no.such.module", "json", "tests.tools.conftest:nobody"])
 def test_a_hook_that_is_none_is_named(configured: Callable[[str], None], path: str) -> None:
-    """What cannot be loaded, or hooks into nothing, is an error that names it: a hook may be what guards us."""
+    """A hook that cannot be loaded, or has an unknown hook point, is an error that names it: it may be a guard."""
     configured(f'["{path}"]')
 
     with pytest.raises(NotFound, match=path):

@@ -97,7 +97,7 @@ def test_an_unknown_pack_is_told_with_those_that_are_installed(plug_in: PlugIn) 
     ids=["import", "crash", "exit", "syntax", "taken"],
 )
 def test_a_broken_pack_is_told_by_its_name(plug_in: PlugIn, text: str, told: str) -> None:
-    """With the package that brings it and what is wrong; not even an exit of the interpreter gets past."""
+    """The error names the package that brings it and what is wrong. Not even an exit of the interpreter gets past."""
     plug_in("acme", "acme_pack", one=text)
 
     with pytest.raises(NotFound) as caught:

@@ -47,7 +47,7 @@ def raising(error: BaseException) -> Callable[[Query], Any]:
 
 
 class Provider:
-    """An outside service that is out for some calls."""
+    """An outside service that is down for some calls."""
 
     def __init__(self, *outages: Unavailable) -> None:
         self.outages = list(outages)
@@ -176,7 +176,7 @@ def test_retries_end(raised: str | None, recorded: str, make_context: MakeContex
 
 
 def test_the_other_side_says_when_to_try_again(make_context: MakeContext) -> None:
-    """Retry-After is the pause where it fits before the deadline."""
+    """Retry-After is the pause if it ends before the deadline."""
     provider = Provider(Unavailable("out", retry_after_s=0.01))
     pauses: list[float] = []
 
@@ -187,7 +187,7 @@ def test_the_other_side_says_when_to_try_again(make_context: MakeContext) -> Non
 
 
 def test_no_pause_crosses_the_deadline(make_context: MakeContext) -> None:
-    """Where the pause would not fit, the call gives up at once and says when it may work again."""
+    """If the pause does not fit, the call gives up at once and says when it may work again."""
     provider = Provider(Unavailable("slow down", code="RATE_LIMITED", retry_after_s=60))
     started = time.monotonic()
 

@@ -63,7 +63,7 @@ def key(database: str) -> KeyMaker:
 
 @pytest.fixture
 def client(app: APIFlask, key: KeyMaker) -> Iterator[FlaskClient]:
-    """A client whose key has all scopes. What it posts is on its queue before the next test begins."""
+    """A client whose key has all scopes. The turns that it posts are on their queue before the next test begins."""
     made = app.test_client()
     made.environ_base["HTTP_AUTHORIZATION"] = key()["Authorization"]
     yield made

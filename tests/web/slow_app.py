@@ -72,7 +72,7 @@ def read_place() -> str:
 
 @app.get("/garbage")
 def garbage() -> list[int]:
-    """Leave cycles behind; tell how often each generation was looked through meanwhile."""
+    """Leave cycles behind, and return how often each generation was collected meanwhile."""
     before = [each["collections"] for each in gc.get_stats()]
     for _ in range(50_000):
         cycle: list[object] = []

@@ -124,7 +124,7 @@ def test_a_stopped_turn_has_nothing_to_decide(client: FlaskClient, turn_id: str)
 
 
 def test_deciding_needs_its_scope(app: APIFlask, turn_id: str, key: KeyMaker) -> None:
-    """Who may post messages may not approve what comes of them."""
+    """A key that may post messages may not approve the calls that follow from them."""
     headers = key("turns:write", "turns:read", "plans:submit", "admin")
 
     answer = app.test_client().post(f"/v1/turns/{turn_id}/approvals/w", json={"decision": "approve"}, headers=headers)

@@ -150,7 +150,7 @@ def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.Monkey
 
 
 def test_one_asks_for_all_who_come_with_a_key(key: KeyMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where many come at once with a key that is not known, or not any more, the ledger is asked once."""
+    """If many requests come at once with an unknown or revoked key, the ledger is asked once."""
     plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
     came, asked = Mock(wraps=keys.digest), Mock()
     recognise = keys.recognise

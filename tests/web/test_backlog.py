@@ -44,7 +44,7 @@ def test_a_full_backlog_refuses_a_new_message(client: FlaskClient) -> None:
 
 @pytest.mark.usefixtures("limits")
 def test_a_repeated_message_is_answered_though_the_backlog_is_full(client: FlaskClient) -> None:
-    """What was accepted once is answered as it was; a change of it is refused as a change."""
+    """An accepted message gets the same answer. A changed one is refused as changed."""
     first, _ = (_post(client, message_id=name) for name in ("m1", "m2"))
 
     again = _post(client, message_id="m1")
@@ -68,7 +68,7 @@ def test_one_tenants_backlog_is_not_anothers_until_all_is_full(client: FlaskClie
 
 @pytest.mark.usefixtures("limits")
 def test_a_backlog_that_is_worked_off_takes_messages_again(client: FlaskClient) -> None:
-    """A finished turn is no part of the backlog."""
+    """A finished turn does not count."""
     first = _post(client).get_json()
     _post(client)
     refused = _post(client)
@@ -121,7 +121,7 @@ def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: py
 
 
 def test_a_slow_count_is_believed_no_longer_than_another(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the ledger takes five seconds to count, it is asked again within the second after that."""
+    """If the ledger takes five seconds to count, it is asked again within the second after that."""
     now, count = 0.0, backlog.count
 
     def count_slowly(db: Transaction, at_most: int) -> dict[UUID, int]:

@@ -62,7 +62,7 @@ def connect() -> Iterator[Connect]:
 
 
 def asked(client: socket.socket, request: bytes) -> bytes:
-    """Send a request; return its answer, or what there is of it when the connection ends."""
+    """Send a request and return its answer, or what there is of it when the connection ends."""
     client.sendall(request)
     told = b""
     while not (b"\r\n\r\n" in told and len(told.partition(b"\r\n\r\n")[2]) >= _length(told)):
@@ -100,7 +100,7 @@ def drip(client: socket.socket, text: bytes) -> None:
 
 
 def test_an_answer_goes_out_in_one_piece(connect: Connect) -> None:
-    """Its header with its body; a header that no body comes after goes out, too, and one before a file."""
+    """Its header is sent with its body. A header without a body is sent, too, and so is one before a file."""
     client = connect()
     told = []
     for request in (b"GET /wait?s=0", b"HEAD /wait?s=0"):
@@ -225,7 +225,7 @@ def _is_let_in(client: socket.socket) -> bool:
 
 
 def test_what_open_requests_hold_is_not_looked_through_for_garbage(connect: Connect) -> None:
-    """What new requests leave behind is."""
+    """Collections look only at what new requests leave behind."""
     answer = asked(connect(), b"GET /garbage HTTP/1.1\r\nHost: x\r\n\r\n")
     young, *older = map(int, answer.rpartition(b"[")[2].strip(b"]\n").split(b","))
 

@@ -54,7 +54,7 @@ def test_cancelling_what_is_not_there(app: APIFlask, client: FlaskClient, key: K
 
 
 def test_cancelling_needs_its_scope(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
-    """Who may only read may not cancel."""
+    """A key that may only read may not cancel."""
     turn_id = _post(client)["turn_id"]
 
     answer = app.test_client().post(f"/v1/turns/{turn_id}/cancel", headers=key("turns:read"))
@@ -75,7 +75,7 @@ def test_a_merged_message_is_accepted(client: FlaskClient) -> None:
 
 
 def test_an_interrupting_message_is_accepted(client: FlaskClient) -> None:
-    """It opens a turn of its own, and the one before is sent to be answered."""
+    """It opens a new turn, and the previous turn is sent to be answered."""
     first = _post(client)
 
     second = _post(client, on_busy="interrupt")

@@ -69,7 +69,7 @@ def test_bad_page(client: FlaskClient, path: str, query: str) -> None:
 
 @pytest.mark.parametrize("conversation_id", ["nothing", "%00", "a%20b", "x" * 200, "%F0%9F%98%80"])
 def test_unknown_conversation(client: FlaskClient, conversation_id: str) -> None:
-    """What is no conversation of ours is not found, whatever is done with it."""
+    """An unknown conversation is not found, in any operation."""
     path = f"/v1/conversations/{conversation_id}"
 
     answers = [client.get(path), client.get(f"{path}/turns"), client.delete(path)]

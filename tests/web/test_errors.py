@@ -29,7 +29,7 @@ def test_problem_of_a_wrong_address(client: FlaskClient, method: str, path: str,
 
 
 def test_unforeseen_error(app: APIFlask, client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    """What nobody foresaw is a 500 without a word of the cause; the log has it, under the same trace id."""
+    """An unforeseen error is a 500 that does not show the cause. The log has it under the same trace id."""
 
     def broken() -> str:
         raise RuntimeError("the secret cause")

@@ -136,7 +136,7 @@ def test_nothing_after_the_end(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("last_id", ["x", "-1", "1.", ".1", "1.2.3", "1e3", "٣", "99999999999", "7"])
 def test_no_such_event_id(client: FlaskClient, last_id: str) -> None:
-    """What is no id of an event, or one of an event that has not happened, is refused."""
+    """An id that is malformed, or of an event that has not happened, is refused."""
     turn_id = _open(client)
 
     answer = client.get(f"/v1/turns/{turn_id}/events", query_string={"last_event_id": last_id})
@@ -211,7 +211,7 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Redis is out the stream goes on from the ledger; only the deltas are missing."""
+    """While Redis is down the stream goes on from the ledger, without deltas."""
     turn_id = _open(client)
     deaf = new_hub()
     monkeypatch.setattr(deaf, "_listen", threading.Event().wait)

@@ -68,7 +68,7 @@ def test_the_command_says_the_same(client: FlaskClient) -> None:
 
 
 def test_the_command_is_asked_about_nothing(database: str) -> None:
-    """A turn that does not exist is exit code 1, and what is no id of a turn is 2."""
+    """An unknown turn is exit code 1, and a malformed id is 2."""
     results = [CliRunner().invoke(main, ["explain", turn_id]) for turn_id in (str(uuid4()), "c1")]
 
     assert [result.exit_code for result in results] == [1, 2]

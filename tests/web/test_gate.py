@@ -60,7 +60,7 @@ def test_so_many_are_let_through_at_a_time() -> None:
 
 
 def test_who_would_wait_too_long_is_refused_at_once() -> None:
-    """Where work has taken a second each time and six wait for one place, a seventh would wait too long."""
+    """If work took a second each time and six wait for one place, a seventh would wait too long."""
     gate = Gate(1, 5.0)
     for _ in range(100):
         gate.note(1.0)
@@ -73,7 +73,7 @@ def test_who_would_wait_too_long_is_refused_at_once() -> None:
 
 
 def test_where_nothing_ends_nobody_more_is_let_in() -> None:
-    """Whoever is in there may never come out. Those who are there already stay."""
+    """Those inside may never come out. Those that wait already stay."""
     gate = Gate(2, 1.0)
 
     with _held(gate, by=1):

@@ -20,7 +20,7 @@ def test_alive(client: FlaskClient) -> None:
 
 
 def test_ready_without_workers(client: FlaskClient) -> None:
-    """Ready is who can record a turn: neither workers, nor beat, nor Redis, for the recorded turn waits for them."""
+    """Ready means able to record a turn. Workers, beat and Redis are not needed, as a recorded turn waits for them."""
     redis_url = "redis://127.0.0.1:1/0"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REDIS_URL", redis_url)
@@ -34,7 +34,7 @@ def test_ready_without_workers(client: FlaskClient) -> None:
 
 
 def test_healthy_when_all_are_there(client: FlaskClient) -> None:
-    """Deep down healthy is where workers take from every queue, and beat runs."""
+    """A deep check is healthy if workers take from every queue and beat runs."""
     beat(*QUEUES)
     redis.note_beat(60)
 

@@ -86,18 +86,18 @@ def encoded(text: str) -> str:
 
 
 def operations(client: FlaskClient) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return each operation of the API: its path, its method, what is said of it."""
+    """Return each operation of the API: its path, its method and its description."""
     paths = client.get("/openapi.json").get_json()["paths"]
     return [(path, method, one) for path, methods in paths.items() for method, one in methods.items()]
 
 
 def body_of(operation: dict[str, Any]) -> Any:
-    """Return an example of the body that an operation wants; None where it wants none."""
+    """Return an example of the body that an operation needs; None if it needs none."""
     return operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
 
 
 def faults(client: FlaskClient, url: str, method: str, body: Any) -> list[str]:
-    """Send a request; return its first line if the answer is a fault of ours, or none of HTTP's."""
+    """Send a request, and return its first line if the answer is a 500 or not HTTP."""
     with client.open(url, method=method.upper(), json=body) as answer:
         found = answer.status_code
     return [] if 200 <= found < 500 else [f"{found} {method.upper()} {url[:120]}"]

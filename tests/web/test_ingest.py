@@ -79,7 +79,7 @@ def _gathered(count: int) -> Callable[[], bool]:
 def test_what_comes_during_a_commit_is_opened_in_the_next(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """Two commits are under way at a time. Ten messages that come meanwhile cost two more at most; each is answered."""
+    """Two commits are under way. Ten messages that come meanwhile cost two more at most, and each is answered."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     names = [f"c{number}" for number in range(12)]
     answers = [post(names[0])]
@@ -102,7 +102,7 @@ def test_what_comes_during_a_commit_is_opened_in_the_next(
 def test_a_conversation_that_somebody_holds_delays_its_own_messages_only(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """A message to it waits by itself; others are answered meanwhile."""
+    """A message to that conversation waits alone, and others are answered meanwhile."""
     first = post("held").result()
     elsewhere.execute("SELECT FROM conversations FOR UPDATE")
 
@@ -120,7 +120,7 @@ def test_a_conversation_that_somebody_holds_delays_its_own_messages_only(
 def test_a_message_that_cannot_be_recorded_fails_alone(
     elsewhere: psycopg.Connection, threads: ThreadPoolExecutor
 ) -> None:
-    """Those that are opened with it are opened all the same."""
+    """The messages that are opened with it are opened all the same."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     opened = [threads.submit(ingest.open_turn, _message("c0"))]
     wait_for(_waits(1))

@@ -41,7 +41,7 @@ MALFORMED = [
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counts:
-    """What is counted from now on."""
+    """Count from now on, and return the counts."""
     mine = Counts()
     monkeypatch.setattr("web.live_news.counts", lambda: mine)
     monkeypatch.setattr("models.runtime.daemon.counts", lambda: mine)
@@ -61,7 +61,7 @@ _numbers = count(1)
 
 
 def _hears(turn_id: UUID, reader: Reader) -> bool:
-    """Whether it hears what is announced now, and not only what was announced before."""
+    """Return whether it hears what is announced now, and not only earlier announcements."""
     number = next(_numbers)
     announce(turn_id, [Event(seq=number, type="turn.queued", data={})])
     while (heard := reader.wait(0.05)) != []:
@@ -74,7 +74,7 @@ def _hears(turn_id: UUID, reader: Reader) -> bool:
 def test_a_malformed_message_is_passed_over(
     counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What comes after it on the same subscription is heard as ever; each is counted."""
+    """Later news on the same subscription is heard as usual, and each malformed one is counted."""
     turn_id, hub, listened = new_id(), new_hub(), Mock(wraps=redis.listen)
     monkeypatch.setattr(redis, "listen", listened)
     with hub.follow(str(turn_id)) as reader:
@@ -139,7 +139,7 @@ def test_a_look_that_fails_is_made_again(
 
 
 def test_one_look_serves_all_readers(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It tells those who know less than the ledger, and of those who wait for the end nobody before it."""
+    """It notifies readers that know less than the ledger; those that wait for the end are notified only of that."""
     turn_ids = [UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]) for _ in range(3)]
     behind, abreast, waiting = Reader(0), Reader(1), Reader(inf)
     hub, looked = Hub(), Mock(wraps=events.stands)

@@ -24,7 +24,7 @@ def test_a_number_says_what_is_missing(client: FlaskClient, number: int) -> None
 
 @pytest.mark.parametrize("value", [1, 0, -1, 2**53 + 1, 2.0, "2", True, None, [2], {"of": 2}])
 def test_what_is_no_later_number_waits_for_nothing(client: FlaskClient, value: Any) -> None:
-    """The metadata is the caller's own: what is no whole number in range is only handed back."""
+    """The metadata is the caller's. A value that is not a whole number in range is only handed back."""
     assert _cause(client, metadata={"sequence": value}) == "no_worker"
 
 

@@ -24,7 +24,7 @@ Ask = Callable[[str, dict[str, str]], Future[TestResponse]]
 
 @pytest.fixture
 def elsewhere(database: str) -> Iterator[psycopg.Connection]:
-    """Somebody who may keep readers waiting."""
+    """Return a connection that can keep readers waiting."""
     with psycopg.connect(database) as connection:
         yield connection
 
@@ -47,7 +47,7 @@ def _open(client: FlaskClient) -> str:
 def test_what_is_asked_for_during_a_read_is_read_in_the_next(
     ask: Ask, client: FlaskClient, key: KeyMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gets its own turn, and nobody another tenant's or one that is not there."""
+    """Each gets its own turn, and nobody gets another tenant's or one that does not exist."""
     mine, theirs = key(), key(tenant="theirs")
     turn_ids = [_open(client) for _ in range(8)]
     read, read_together = Mock(wraps=whole_turns.read), whole_turns.read

@@ -81,7 +81,7 @@ def test_repeated_message(client: FlaskClient, through: str) -> None:
 
 @pytest.mark.parametrize("header", ["m2", "a b", "é", "x" * 129])
 def test_bad_idempotency_key(client: FlaskClient, header: str) -> None:
-    """A key that contradicts the body, or is none, is refused."""
+    """A key that contradicts the body or is malformed is refused."""
     body = {"message": "hi"} | ({"message_id": "m1"} if header == "m2" else {})
 
     answer = client.post("/v1/turns", json=body, headers={"Idempotency-Key": header})
@@ -129,7 +129,7 @@ def test_busy_conversation(client: FlaskClient) -> None:
     ids=str,
 )
 def test_refused_wishes(client: FlaskClient, body: dict[str, Any], status: int, code: str) -> None:
-    """What there is not, or what is not carried out, is refused and nothing is recorded."""
+    """What does not exist or is not supported is refused, and nothing is recorded."""
     answer = client.post("/v1/turns", json={"message": "hi", **body})
 
     assert (answer.status_code, answer.get_json()["code"]) == (status, code)
@@ -227,7 +227,7 @@ def test_wait_in_vain(client: FlaskClient) -> None:
 
 
 def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Postgres is out the answer is 503 and says when to try again."""
+    """While Postgres is down the answer is 503 and says when to try again."""
 
     def refuse() -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")

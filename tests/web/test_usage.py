@@ -84,7 +84,7 @@ def test_a_wrong_question_is_refused(client: FlaskClient, query: str) -> None:
 
 
 def test_totals_need_the_scope_admin(client: FlaskClient, key: KeyMaker, turn_id: str) -> None:
-    """A key that reads turns reads no totals; another tenant's administrator sees none of ours."""
+    """A key that reads turns cannot read totals, and another tenant's administrator sees none of ours."""
     reads = client.get("/v1/usage", headers=key("turns:read"))
     foreign = client.get("/v1/usage", headers=key("admin", tenant="theirs"))
 

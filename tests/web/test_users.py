@@ -28,7 +28,7 @@ def put(client: FlaskClient, path: str, body: dict[str, Any], status: int = 200)
 
 
 def test_a_user_is_put_and_shown(client: FlaskClient) -> None:
-    """What is left out has its default; putting again replaces the profile, not the accounts."""
+    """Fields that are left out get their default. Putting again replaces the profile, not the accounts."""
     made = put(client, "/v1/users/noa", {"name": "Noa", "timezone": "Asia/Jerusalem", "scopes": ["b", "a"]})
     put(client, "/v1/users/noa/accounts/caldav", ACCOUNT)
     put(client, "/v1/users/noa", {"name": "Noa Levi"})

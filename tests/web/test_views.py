@@ -15,7 +15,7 @@ _HOLDER = Holder("w1", 6_000)
 
 @pytest.mark.parametrize("turn_id", ["x", "123", "00000000-0000-7000-8000-000000000000", "%00", "..;"])
 def test_unknown_turn(client: FlaskClient, turn_id: str) -> None:
-    """What is no id of a turn is not found."""
+    """A malformed id is not found."""
     answers = [client.get(f"/v1/turns/{turn_id}{rest}") for rest in ("", "/events", "/graph.mmd")]
 
     assert [answer.status_code for answer in answers] == [404, 404, 404]

@@ -32,7 +32,7 @@ def copies(*steps: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_copy_needs_the_step_that_makes_the_call() -> None:
-    """It has no message of its own, and reads that step's result alone; what needs the copy comes after both."""
+    """It has no message and reads only that step's result. What needs the copy comes after both."""
     rows = {row["id"]: row for row in compiled(echo("a"), echo("b", reason="again"), step("c", "b")).steps}
 
     assert {name: rows["b"][name] for name in ("copy_of", "needs", "inputs", "inline")} == {
@@ -68,7 +68,7 @@ def test_another_call_is_made(other: dict[str, Any]) -> None:
 
 
 def test_calls_that_are_made_for_their_own_sake_are_all_made() -> None:
-    """Writes, what a person approves, and tools that say so."""
+    """These are writes, calls that a person approves, and tools that say so."""
     twice = [
         step(f"{tool}{n}", tool=f"sim.{tool}", args=args)
         for tool, args in [("write", {"value": 1}), ("approve", {"value": 1}), ("wait", {"ms": 1})]

@@ -9,7 +9,7 @@ from workers.dispatch import dispatch_soon, settle
 
 @pytest.mark.usefixtures("database", "redis_url")
 def test_a_process_that_ends_hands_on_first() -> None:
-    """What was to be sent within a moment is sent before it settles."""
+    """Messages that wait for a moment are sent before it settles."""
     for _ in range(50):
         dispatch_soon(new_id())
 

@@ -143,7 +143,7 @@ class Providers:
         server.expect_request(re.compile(".*")).respond_with_handler(self._answer)
 
     def paths(self) -> list[str]:
-        """Return where it was asked, in order."""
+        """Return the paths that were requested, in order."""
         return [path for path, _ in self.asked]
 
     def _answer(self, request: Request) -> Response:
@@ -151,7 +151,7 @@ class Providers:
         return self.answers[request.path](request)
 
     def _places(self, request: Request) -> Response:
-        """Match names; where nothing matches there is no `results`."""
+        """Match names; without a match there is no `results`."""
         found = [place for place in self.places if str(place["name"]).lower() == request.args["name"].lower()]
         return _json({"results": found, "generationtime_ms": 0.7} if found else {"generationtime_ms": 0.7})
 

@@ -127,7 +127,7 @@ def test_flaky_succeeds_in_the_end(call: Call, database: str) -> None:
 
 
 def test_flaky_counts_over_attempts(call: Call, database: str) -> None:
-    """The count belongs to the step: a later attempt goes on where the first one stopped."""
+    """The count belongs to the step: a later attempt continues where the first one stopped."""
     first = call("sim.flaky", {"fail_times": 4}, attempt=1)
 
     second = call("sim.flaky", {"fail_times": 4}, attempt=2)

@@ -21,7 +21,7 @@ KYOTO = {"origin": "Tel Aviv", "destination": "Kyoto", "depart": "2030-05-01", "
 
 
 def search(call: Call, **changes: Any) -> list[dict[str, Any]]:
-    """Return what is found."""
+    """Search flights, and return them."""
     envelope = call("travel.search_flights", {"origin": "London", "destination": "New York", **changes})
     assert envelope.ok, envelope
     results: list[dict[str, Any]] = envelope.data["results"]

@@ -84,7 +84,7 @@ def test_sights_come_from_wikipedia(providers: Providers, call: Call) -> None:
 def test_openstreetmap_stands_in_for_wikipedia(
     providers: Providers, call: Call, answer: Callable[[Request], Response]
 ) -> None:
-    """Places with an article come first, each once; what has no name or no place is left out."""
+    """Places with an article come first, each once. A place without a name or position is left out."""
     providers.answers[WIKIPEDIA] = answer
 
     results = call("travel.search_attractions", {"city": "Kyoto"}).data["results"]
@@ -116,7 +116,7 @@ def test_a_slow_wikipedia_leaves_time_for_openstreetmap(providers: Providers, ca
 
 
 def test_hotels_have_no_prices_and_say_so(providers: Providers, call: Call) -> None:
-    """More stars first; what nobody has written down is absent, and a budget decides nothing."""
+    """More stars come first, unknown fields are absent, and a budget has no influence."""
     found = call("travel.search_hotels", {"city": "Kyoto", "nights": 2, "budget": 1}).data
 
     assert [(hotel["name"], hotel["stars"], hotel["area"]) for hotel in found["results"]] == [
@@ -141,7 +141,7 @@ def test_the_weather_is_a_forecast(providers: Providers, call: Call) -> None:
 
 
 def test_beyond_the_forecast_the_normals_go_on(providers: Providers, call: Call) -> None:
-    """The sixteenth day is the last of the forecast; each day after it says that it is none."""
+    """The sixteenth day is the last of the forecast. Each later day says that it is not forecast."""
     weather = call("travel.lookup_weather", {"city": "Kyoto", "start": "2030-05-04", "days": 3}).data
 
     assert [("(forecast)" in day["summary"], day["date"]) for day in weather["days"]] == [
@@ -222,7 +222,7 @@ def test_a_place_that_nobody_knows_is_not_found(providers: Providers, call: Call
 def test_a_failing_map_is_a_failing_call(
     providers: Providers, call: Call, tool: str, answer: Callable[[Request], Response], code: str, tries: int
 ) -> None:
-    """Only what may get better within the time is tried again."""
+    """Only failures that may pass within the time are tried again."""
     providers.answers[PLACES] = answer
 
     envelope = call(tool, CALLS[tool])
@@ -255,7 +255,7 @@ def test_a_refusal_without_a_reason_is_a_refusal(providers: Providers, call: Cal
 
 
 def test_a_refusal_has_its_reason(providers: Providers, call: Call) -> None:
-    """What Open-Meteo says is what operators read."""
+    """Operators can read what Open-Meteo says."""
     providers.answers[FORECAST] = says(400, {"error": True, "reason": "Latitude must be in range of -90 to 90°."})
 
     envelope = call("travel.lookup_weather", {"city": "Kyoto"})

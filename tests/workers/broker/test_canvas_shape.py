@@ -29,7 +29,7 @@ def parts_of(canvas: Signature) -> list[Signature]:
 
 
 def faults(canvas: Signature, *, nested: bool = False) -> list[str]:
-    """Name what is unsound in a canvas."""
+    """Name the unsound constructs in a canvas."""
     parts = parts_of(canvas)
     kinds = [isinstance(part, group) for part in parts]
     found = []
@@ -64,7 +64,7 @@ def test_no_unsound_construct_is_built(needs: dict[str, tuple[str, ...]]) -> Non
 @given(dags())
 @settings(max_examples=50)
 def test_messages_carry_ids_only(needs: dict[str, tuple[str, ...]]) -> None:
-    """No argument of a tool and no result travels; each step is in exactly one message of its own queue."""
+    """No argument of a tool and no result travels. Each step is in exactly one message, of its own queue."""
     turn_id = uuid4()
     tasks = [
         task

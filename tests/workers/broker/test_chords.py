@@ -127,7 +127,7 @@ def test_a_copy_counts_once(ran: Ran) -> None:
 
 @pytest.mark.parametrize("generation", [9, 1])
 def test_a_refused_task_does_not_count(ran: Ran, generation: int) -> None:
-    """Where a task of the header is refused or fails, the body is not sent; the ledger knows how to go on."""
+    """If a task of the header is refused or fails, the body is not sent; the ledger knows how to go on."""
     begin(Fork([lane("a"), lane("x", generation=generation)], lane("end")))
     first, second = take("tools.io"), take("tools.io")
     assert first
@@ -145,7 +145,7 @@ def test_a_refused_task_does_not_count(ran: Ran, generation: int) -> None:
 def test_a_broken_chord_ends_no_task_badly(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With Redis out a task is not counted, and is done all the same: that is logged, and recovery goes on."""
+    """With Redis down a task is done but not counted. That is logged, and recovery goes on."""
     begin(Fork([lane("a")], lane("end")))
     message = take("tools.io")
     assert message

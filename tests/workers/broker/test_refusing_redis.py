@@ -40,7 +40,7 @@ def out_of_disk(admin: Redis, data: Path) -> None:
 
 
 def replica(admin: Redis, _: Path) -> None:
-    """Follow a primary that nobody is, and serve what there is."""
+    """Follow a primary that does not exist, and serve existing data."""
     admin.replicaof("127.0.0.1", 1)
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_refuses_is_a_broker_that_is_out(
 
 @pytest.mark.parametrize("code", REFUSALS)
 def test_what_a_server_refuses_is_unavailable(code: str, server: tuple[EmbeddedServer, Path]) -> None:
-    """Each command of ours says so in the way that its callers expect of a server that is out."""
+    """Each of our commands raises what its callers expect of a server that is down."""
     run_script("chord", ["group"], [0, 2, 60, 60], spare=False)
     counted = Counts()
     counted.add("turnloom_tool_retries_total", "t", "c")
@@ -160,7 +160,7 @@ def test_a_demoted_server_is_left(server: tuple[EmbeddedServer, Path]) -> None:
 
 @pytest.mark.usefixtures("redis_url")
 def test_a_command_that_is_wrong_is_no_outage() -> None:
-    """What the server says of a command itself is raised as it is, on a connection that stays."""
+    """An error about the command itself is raised as it is, and the connection stays."""
     redis().set("text", "x")
     [before] = _ours()
 

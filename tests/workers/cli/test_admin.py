@@ -64,7 +64,7 @@ def test_a_name_is_given_once(database):
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments):
-    """What cannot be meant is refused before anything happens."""
+    """A command that cannot be meant is refused before anything happens."""
     refused = run(*arguments)
 
     assert refused.exit_code == 2

@@ -45,7 +45,7 @@ def test_an_untouched_log_verifies(tenants: list[UUID]) -> None:
 
 
 def test_a_touched_record_is_told(tenants: list[UUID]) -> None:
-    """Its tenant, its conversation, its number and what is wrong; the exit code is 1."""
+    """It shows the tenant, the conversation, the number and what is wrong. The exit code is 1."""
     tamper(f"UPDATE audit SET content = '{{}}' WHERE seq = 1 AND tenant_id = '{tenants[1]}' AND conversation_id = 'c1'")
 
     shown, told = verify(), verify("--conversation", "c1", "--json")
@@ -88,7 +88,7 @@ def sealed(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_an_anchor_is_a_line_for_each_tenant(sealed: str, tenants: list[UUID]) -> None:
-    """Made of all that is there; asked for again, it is the same where nothing is new."""
+    """It covers everything there is. Made again, it is the same if nothing is new."""
     heads = [json.loads(line) for line in sealed.splitlines()]
 
     assert {head["tenant_id"] for head in heads} == set(map(str, tenants))
@@ -100,7 +100,7 @@ def test_an_anchor_is_a_line_for_each_tenant(sealed: str, tenants: list[UUID]) -
 
 
 def test_a_conversation_that_is_gone_is_missed(sealed: str, tenants: list[UUID]) -> None:
-    """With all its records, as a whole, also where it is asked for by name."""
+    """All its records are missing. This is found in a whole check, and also if it is asked for by name."""
     tamper("DELETE FROM audit WHERE conversation_id = 'c2'; DELETE FROM conversations WHERE id = 'c2'")
 
     everything, one = verify(), verify("--conversation", "c2", "--json")
@@ -111,7 +111,7 @@ def test_a_conversation_that_is_gone_is_missed(sealed: str, tenants: list[UUID])
 
 
 def test_anchors_come_from_files_and_logs(sealed: str, tenants: list[UUID], tmp_path: Path) -> None:
-    """Lines that are none are passed over; a broken one is an error."""
+    """Lines that are not heads are skipped, and a broken one is an error."""
     log, broken = tmp_path / "worker.log", tmp_path / "broken"
     log.write_text('no JSON\n{"event": "x"}\n' + sealed.replace("{", '{"event": "audit.sealed", ', 1))
     broken.write_text('{"signature": "x"}\n')

@@ -57,7 +57,7 @@ def test_absent_database_is_found(database, monkeypatch):
     ],
 )
 def test_unknown_prices_are_found(monkeypatch, variables, status, told):
-    """Where prices cannot be read, or the language model has none, budgets in dollars hold nothing: worth a word."""
+    """If prices cannot be read, or the language model has none, budgets in dollars have no effect: a warning."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     settings.cache_clear()
@@ -229,7 +229,7 @@ def test_what_secrets_need_is_found(database, monkeypatch):
 )
 @pytest.mark.parametrize("command", [["doctor"], ["doctor", "--json"], ["migrate"], ["audit", "verify"]])
 def test_no_command_shows_the_password_of_a_url(database, monkeypatch, name, url, command):
-    """Neither where it is malformed, nor where nobody answers; nor does a traceback."""
+    """This holds if it is malformed and if nobody answers, and for tracebacks."""
     monkeypatch.setenv(name, url)
     close_connections()
     settings.cache_clear()

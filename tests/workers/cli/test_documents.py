@@ -27,7 +27,7 @@ def acme(database: str) -> str:
 
 
 def test_migrate_brings_documents_to_those_who_have_none(acme: str, tmp_path: Path) -> None:
-    """Samples and our own documentation; who loads something has that alone."""
+    """It brings samples and our own documentation. A tenant that loads its own sees only those."""
     (tmp_path / "a.md").write_text("# A\nText.")
     (tmp_path / "empty.txt").touch()
     assert run("migrate").exit_code == 0

@@ -28,7 +28,7 @@ def acme(database: str) -> str:
 
 
 def test_migrate_brings_the_demo_hotel_to_those_who_have_none(acme: str, tmp_path: Path) -> None:
-    """Every tenant has something to try; who loads a hotel has that one."""
+    """So every tenant has something to try. A tenant that loads a hotel has that one only."""
     before = hotels(acme)
     assert run("migrate").exit_code == 0
     demo = hotels(acme)

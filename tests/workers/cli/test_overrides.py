@@ -44,7 +44,7 @@ def test_set_show_and_remove(acme: str) -> None:
 
 
 def test_diff_shows_what_is_otherwise(acme: str) -> None:
-    """The difference to the shipped text, line by line; nothing where there is none."""
+    """The difference to the shipped text is shown line by line, and nothing if there is none."""
     before = run("prompts", "diff", "styles/brief", "--tenant", acme).stdout
     run("prompts", "set", "styles/brief", "-", "--tenant", acme, text=OWN)
 

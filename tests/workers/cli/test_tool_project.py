@@ -28,7 +28,7 @@ def new(name: str, folder: Path) -> Result:
 
 
 def run(*command: str, site: Path, packs: list[str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run Python as in an environment where this project and what is in `site` are installed."""
+    """Run Python as if this project and what is in `site` were installed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
     if packs:
         environment["TURNLOOM_PACKS"] = json.dumps(packs)
@@ -87,7 +87,7 @@ def test_a_pack_cannot_have_every_name(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An installed and enabled pack that cannot be imported. Yields where it is installed."""
+    """Install and enable a pack that cannot be imported. Yields where it is installed."""
     site = tmp_path / "site"
     (site / "acme_pack").mkdir(parents=True)
     (site / "acme_pack" / "__init__.py").write_text("1 / 0")
@@ -101,7 +101,7 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.parametrize("command", [["doctor"], ["up", "--ephemeral"], ["tools", "list"]], ids=lambda each: each[0])
 def test_a_broken_pack_is_told_before_anything_starts(command: list[str], broken: Path) -> None:
-    """By its name and that of the package which brings it, with what is wrong."""
+    """The message has its name, that of the package which brings it, and what is wrong."""
     done = CliRunner().invoke(main, command)
 
     assert (done.exit_code, BROKEN in done.output) == (1, True), done.output

@@ -49,7 +49,7 @@ def test_usage_shows_lines_and_their_total() -> None:
 
 
 def test_a_budget_is_set_changed_and_taken_away() -> None:
-    """Each bound by itself; what is not named stays as it is."""
+    """Each limit is set by itself. Limits that are not named stay as they are."""
     make_tenant()
 
     run("tenant", "budget", "acme", "--day-cost", "5", "--turn-tokens", "9000")

@@ -45,7 +45,7 @@ def shown(user_id: str = "noa") -> dict[str, object]:
 
 @pytest.mark.usefixtures("acme")
 def test_putting_again_changes_only_what_is_named() -> None:
-    """What is not named stays as it is."""
+    """Fields that are not named stay as they are."""
     done("user", "put", "noa", "--timezone", "Asia/Jerusalem", "--hours", "sun=10:00-16:00")
     noa = shown()
 
@@ -89,7 +89,7 @@ def test_an_account_is_shown_without_its_secret(source: str, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("acme")
 def test_an_inactive_account_is_kept() -> None:
-    """It is there, and says so."""
+    """It is listed as inactive."""
     done("account", "put", "noa", "caldav", "--inactive")
 
     assert [row["status"] for row in json.loads(done("account", "list", "noa", "--json"))] == ["inactive"]

@@ -97,7 +97,7 @@ def watched(tmp_path: Path) -> Iterator[Callable[..., Process]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets")
 def test_a_process_that_falls_silent_is_killed(watched: Callable[..., Process]) -> None:
-    """It has said that it lives, says so no more, and is started again."""
+    """A process that has reported and then goes silent is started again."""
     process = watched(0)
 
     wait_for(lambda: process.restarts == 1)
@@ -127,7 +127,7 @@ def test_killed_process_comes_back(keep, tmp_path):
 
 
 def test_keeper_survives_what_it_cannot_start(keep):
-    """A command that is none ends neither its keeper nor what asks it to stop."""
+    """A command that does not exist ends neither its keeper nor a request to stop it."""
     process = keep([SLEEP])
     process.start()
     wait_for(lambda: (FAILURES, "keeper of p0") in counted())

@@ -113,7 +113,7 @@ def test_sigterm_ends_everything(up, tmp_path):
 
 
 def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path):
-    """In its directory without a word, in any other by the line that the banner shows; also where a key was given."""
+    """They need nothing in its directory, and the line of the banner in any other; also if a key was given."""
     (tmp_path / ".turnloom").symlink_to(stack.servers.home.path)
     (tmp_path / "elsewhere").mkdir()
     banner_lines = str(banner(stack, ready_in_s=1.0)).splitlines()

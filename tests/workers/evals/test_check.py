@@ -84,7 +84,7 @@ DIFFERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("expected", HOLDS, ids=str)
 def test_what_holds_differs_in_nothing(expected: dict[str, Any]) -> None:
-    """Each fact is looked at by itself, and what is left out is not."""
+    """Each fact is checked by itself, and facts that are left out are not checked."""
     assert first_difference(Expected(**expected), TURN, SLOTS, SUNDAY) is None
 
 

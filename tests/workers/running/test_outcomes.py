@@ -12,7 +12,7 @@ from workers.running.outcomes import ended
     [("read", True, "failed"), ("write", True, "unknown"), ("spend", True, "unknown"), ("write", False, "failed")],
 )
 def test_a_call_whose_answer_was_lost_ends_unknown(effect: str, unsure: bool, status: str) -> None:
-    """Where it may have had an effect: then nobody repeats it unasked."""
+    """If it may have had an effect, nobody repeats it unasked."""
     step = ClaimedStep(
         "s",
         "mcp.shop.order",

@@ -32,7 +32,7 @@ LATER = step("d", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30},
 
 
 def run(turn_id: UUID, *lanes: list[str], generation: int = 1, slots: int = 1) -> bool:
-    """Run lanes as a worker would; False where their message must not count as done."""
+    """Run lanes as a worker would. False if their message must not count as done."""
     with statement() as db:
         claimed = steps.claim(db, turn_id, lanes, generation, HOLDER)
     assert claimed.turn is not None
@@ -217,7 +217,7 @@ def _fails_first(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def test_lanes_beside_a_parked_one_go_on() -> None:
-    """What the same task runs besides is recorded; the message does not count as done all the same."""
+    """What the same task runs besides is recorded, but the message does not count as done."""
     turn = running_turn(LATER, step("a"), step("b", "a"), max_steps=1)
 
     counted = run(turn.id, ["d"], ["a"], slots=4)

@@ -65,7 +65,7 @@ SAME: list[Any] = [7, 7.0, {"$from": "a.payload"}]
 
 @pytest.mark.parametrize("value", SAME, ids=["equal", "another spelling", "a reference"])
 def test_the_second_of_two_equal_calls_is_refused(value: Any) -> None:
-    """It says which step makes the call, and what to do where both are wanted."""
+    """The error says which step makes the call, and what to do if both are wanted."""
     turn = running_turn(step("a", args={"ms": 1, "payload": 7}), write("w"), write("x", value, "w"))
     run(turn.id, "a")
 
@@ -77,7 +77,7 @@ def test_the_second_of_two_equal_calls_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize(("source", "made"), [("caller", 2), ("llm", 1)])
 def test_a_purpose_of_its_own_is_the_callers_word(source: str, made: int) -> None:
-    """A language model's purposes are no word of anybody's."""
+    """A purpose that a language model writes does not count."""
     turn = running_turn(write("w", purpose="the left shelf"), write("x", purpose="the right shelf"))
     change("UPDATE plans SET source = :source", source=source)
 
@@ -106,7 +106,7 @@ def test_of_many_at_once_one_is_made() -> None:
 
 
 def test_a_call_that_was_lost_after_it_had_begun_is_the_one(tools: dict[str, Tool]) -> None:
-    """Nobody knows whether it was made: another one is not made meanwhile."""
+    """Nobody knows whether it was made, so no other one is made meanwhile."""
     broken = tools["sim.write"]
     tools["sim.write"] = replace(broken, reconcile=_out)
     turn = running_turn(write("w"), write("x"))
@@ -137,7 +137,7 @@ def test_a_call_that_was_lost_before_it_began_gives_way() -> None:
 
 
 def test_a_call_that_did_nothing_leaves_the_other_to_be_made(tools: dict[str, Tool]) -> None:
-    """What has failed is not made."""
+    """A call that has failed does not count as made."""
     call = tools["sim.write"].call
 
     def refuse_first(query: Any, context: ToolContext) -> Any:

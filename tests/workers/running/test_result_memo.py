@@ -168,14 +168,14 @@ def test_a_call_of_another_kind_of_tool_is_always_made(world: _World, tool: Tool
     ids=["failure", "needs", "long"],
 )
 def test_only_a_result_of_some_length_is_remembered(world: _World, answer: Envelope) -> None:
-    """A failure may pass, a question is answered, and what is long would be read with every turn."""
+    """A failure may pass, a question is answered, and a long result would be read with every turn."""
     world.call(ROME, answer=answer)
 
     assert world.call(ROME).cache is None
 
 
 def test_what_an_earlier_release_found_is_found_again(world: _World) -> None:
-    """A result that the tool's output model refuses now is none."""
+    """A result that the tool's output model refuses now is not used."""
     world.call(ROME)
 
     assert world.call(ROME, replace(TOOL, output=_Newer)).cache is None

@@ -158,7 +158,7 @@ def test_a_service_that_refuses_an_account_marks_it(tools: dict[str, Tool]) -> N
 
 
 def lost_write(tools: dict[str, Tool], **request: Any) -> UUID:
-    """Write, and lose the worker before it could say so."""
+    """Write, and lose the worker before it can report."""
     turn = running_turn(WRITE, **request)
     with statement() as db:
         claimed = steps.claim(db, turn.id, [["w"]], 1, HOLDER)

@@ -104,7 +104,7 @@ def test_a_read_that_lasts_is_claimed() -> None:
 
 @pytest.mark.parametrize("ms", [1, 700])
 def test_a_copy_that_comes_late_does_not_count_as_done(ms: int) -> None:
-    """Somebody else has claimed the step meanwhile and still runs it: what follows must not begin."""
+    """Another worker has claimed the step meanwhile and still runs it, so the next steps must not begin."""
     turn = running_turn(wait_step("a", ms=ms), step("b", "a"))
     run = looked_at(turn.id, ["a"])
     claim(turn.id, "a")

@@ -44,7 +44,7 @@ def calls(turn: ClaimedTurn) -> int:
 
 
 def test_calls_that_nothing_took_along_are_recorded(turn: ClaimedTurn) -> None:
-    """Work that ended without a record, by its fence or by a fault of ours, is counted all the same."""
+    """Work that ended without a record, because of its fence or our error, is counted all the same."""
     with metered(turn.id, []) as meter:
         spend(meter)
     with pytest.raises(RuntimeError):
@@ -54,7 +54,7 @@ def test_calls_that_nothing_took_along_are_recorded(turn: ClaimedTurn) -> None:
 
 
 def test_calls_that_were_recorded_are_not_recorded_again(turn: ClaimedTurn) -> None:
-    """Settled is settled; and where Postgres went while it recorded them, they are not counted rather than twice."""
+    """Settled calls stay settled. If Postgres goes down in the middle, they are not counted rather than twice."""
     with metered(turn.id, []) as meter:
         spend(meter)
         meter.settle()

@@ -69,7 +69,7 @@ def _claimed(revision: int = 1, **plan: Any) -> ClaimedTurn:
 
 
 def test_a_planner_learns_and_is_told(script: Script, llm: OpenAIModel) -> None:
-    """What came in is in the next call's context, and in the ledger, after one call of the language model."""
+    """New knowledge is in the next call's context and in the ledger, after one call of the language model."""
     script.behaviours = [says(NOTHING)]
     turn = _claimed()
 

@@ -24,7 +24,7 @@ from workers.turns.early_reads import EarlyReads
 
 @pytest.mark.parametrize("why", ["cancelled", "late"])
 def test_a_turn_that_is_stopped_is_answered_from_what_was_found(planner: Planner, why: Any) -> None:
-    """What still runs is cancelled, and the planner that comes with its plan has lost the turn."""
+    """Its running steps are cancelled, and the planner that comes with its plan has lost the turn."""
     planner.write(step("a"), slow("b"))
     wait_for(lambda: view(planner.turn.id).get("a") == ("succeeded", 1, 0))
 
@@ -42,7 +42,7 @@ def test_a_turn_that_is_stopped_is_answered_from_what_was_found(planner: Planner
 
 
 def test_what_failed_planning_had_begun_is_recorded_before_the_turn_ends(planner: Planner) -> None:
-    """No plan comes of it: its calls stand in the ledger all the same."""
+    """It leads to no plan, but its calls are in the ledger."""
     planner.write(step("a"), slow("b"))
     wait_for(lambda: planner.ended("a"))
 
@@ -55,7 +55,7 @@ def test_what_failed_planning_had_begun_is_recorded_before_the_turn_ends(planner
 
 
 def test_a_lost_planner_takes_its_reads_with_it(planner: Planner) -> None:
-    """The next one runs them again, under an attempt of its own; the first records nothing any more."""
+    """The next planner runs them again under a new attempt, and the first one records nothing any more."""
     planner.write(slow("a"))
     wait_for(lambda: view(planner.turn.id) == {"a": ("running", 1, 0)})
     lost = planner.reads
@@ -87,7 +87,7 @@ def _kept_by(reads: EarlyReads) -> list[Event] | None:
 def test_the_ledger_hears_with_the_plan_of_what_it_could_not_be_told(
     planner: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While Postgres is out the reads go on."""
+    """While Postgres is down the reads go on."""
     asked = threading.Event()
 
     def out(*_: object) -> None:

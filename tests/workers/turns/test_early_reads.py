@@ -122,7 +122,7 @@ def test_a_refused_plan_is_told_of_and_cancelled(planner: Planner) -> None:
 
 
 def test_nothing_begins_that_wants_more_than_this_process(planner: Planner) -> None:
-    """A process of its own, one over the cap, and what needs one that waits for the plan."""
+    """These are steps with their own process, steps over the cap, and steps that need one that waits for the plan."""
     steps = [
         step("cpu", tool="sim.burn", args={"ms": 1}),
         step("after", "cpu"),

@@ -172,7 +172,7 @@ def test_steps_whose_start_was_lost_are_told_once(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_refusal_that_could_not_be_recorded_is_before_the_plan_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Postgres is out the repair goes on; what was started is dropped before the next plan is recorded."""
+    """While Postgres is down the repair goes on. Started steps are dropped before the next plan is recorded."""
     turn = planning_turn()
     early = early_steps(turn)
     start(early, 0)
@@ -192,7 +192,7 @@ def test_a_refusal_that_could_not_be_recorded_is_before_the_plan_is(monkeypatch:
 
 
 def test_a_planner_that_lost_its_turn_starts_nothing() -> None:
-    """It was closed meanwhile; the planner hears it when it starts some, and goes on without."""
+    """The turn was closed meanwhile. The planner learns of it when it starts steps, and goes on without them."""
     turn = planning_turn()
     early = early_steps(turn)
     close(turn.id)

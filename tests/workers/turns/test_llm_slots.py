@@ -20,7 +20,7 @@ class Turns:
         self.held: list[UUID] = []
 
     def begin(self, tenant_id: UUID, turn_id: UUID) -> ExitStack | None:
-        """Take a slot until the stack returned is closed; None where the turn waits."""
+        """Take a slot until the returned stack is closed; None if the turn waits."""
         stack = ExitStack()
         slot = self.slots.slot(tenant_id, turn_id, lambda: self.sent.append(turn_id), self._holding(turn_id))
         return stack if stack.enter_context(slot) else None
@@ -99,7 +99,7 @@ def test_a_turn_that_is_claimed_may_become_anybodys() -> None:
 
 
 def test_all_slots_may_be_taken() -> None:
-    """Then only turns that need none are claimed."""
+    """Then only turns that need no slot are claimed."""
     turns = Turns(total=1, per_tenant=1)
     running = turns.begin(ONE, new_id())
     with turns.slots.claiming(new_id(), lambda: None) as claiming:

@@ -10,7 +10,7 @@ from workers.upkeep.cleaning import clean_up
 
 
 def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one raises is logged, and the next is asked all the same."""
+    """An error of one is logged, and the next one is called all the same."""
     cleaned = []
 
     def breaks() -> None:

@@ -20,7 +20,7 @@ HOST = socket.gethostname()
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where pulses are; not made yet."""
+    """Return the folder for pulses, which does not exist yet."""
     monkeypatch.setenv("TURNLOOM_RUN_DIR", str(tmp_path / "run"))
     settings.cache_clear()
     return tmp_path / "run"
@@ -37,7 +37,7 @@ def refused(look: Callable[[], object]) -> str:
 
 
 def test_a_worker_that_shows_a_pulse_lives(folder: Path) -> None:
-    """By its name, or as one of all on this machine; beat is none of them."""
+    """It is found by its name, or as one of all on this machine; beat is not one of them."""
     for kind, name in (("worker", "plan"), ("worker", "io"), ("beat", "beat")):
         Pulse(kind, f"{name}@{HOST}").start()  # type: ignore[arg-type]
 
@@ -45,7 +45,7 @@ def test_a_worker_that_shows_a_pulse_lives(folder: Path) -> None:
 
 
 def test_a_pulse_goes_on(folder: Path) -> None:
-    """The file is touched again and again, and comes back where somebody removes it."""
+    """The file is touched again and again, and comes back if somebody removes it."""
     Pulse("worker", f"plan@{HOST}").start()
     (folder / f"plan@{HOST}.worker").unlink()
 
@@ -68,7 +68,7 @@ def test_a_worker_without_a_pulse_is_named(folder: Path) -> None:
 
 
 def test_a_folder_of_somebody_else_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where files of others could be, a process lives on without a pulse."""
+    """If others could have files there, a process lives on without a pulse."""
     folder.mkdir()
     monkeypatch.setattr(os, "getuid", lambda: -1)
 

@@ -103,7 +103,7 @@ def test_a_summary_takes_the_place_of_the_one_before(script: Script) -> None:
 
 
 def test_copies_of_a_message_sum_up_once(script: Script) -> None:
-    """What is summed up is not summed up again."""
+    """Messages that have been summed up are not summed up again."""
     script.behaviours = [says("Once.")]
     turn = _conversation(17)
 

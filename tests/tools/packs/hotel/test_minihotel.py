@@ -182,7 +182,7 @@ def test_the_house_answers_without_minihotel(call: Call, minihotel: MiniHotelSer
     ],
 )
 def test_a_file_that_describes_no_such_hotel_is_refused(tmp_path: Path, old: str, new: str, fault: str) -> None:
-    """The message names what is wrong; a password has no place in it, nor has an address that would leak one."""
+    """The message names what is wrong. A file may contain no password, and no address that would leak one."""
     file = tmp_path / "broken.yaml"
     file.write_text(CATALOGUE.replace(old, new, 1).replace("URL", "https://api.minihotel.example/gds"))
 

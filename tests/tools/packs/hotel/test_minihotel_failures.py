@@ -41,7 +41,7 @@ AVAILABILITY = "pms.get_availability"
     ],
 )
 def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, number: str, code: str) -> None:
-    """Those that MiniHotel documents, and one that nobody has heard of. What it says about itself is not passed on."""
+    """The table has those that MiniHotel documents, and an unknown one. MiniHotel's own text is not passed on."""
     minihotel.refuse(number)
 
     envelope = call(AVAILABILITY, STAY)

@@ -61,7 +61,7 @@ def make_busy(user_id: str, *times: Interval) -> None:
 
 
 def events(user_id: str) -> list[tuple[str, str]]:
-    """Return uid and status of what is in a user's calendar with us."""
+    """Return the uid and status of the events in a user's calendar with us."""
     query = text("SELECT uid, status FROM calendar_events WHERE user_id = :user ORDER BY starts")
     with transaction() as db:
         return [(row.uid, row.status) for row in db.execute(query, {"user": user_id})]

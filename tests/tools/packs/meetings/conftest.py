@@ -33,7 +33,7 @@ def keys(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def people(keys: None) -> Iterator[None]:
-    """Noa, David and Mia, who know each other, on that day."""
+    """Put Noa, David and Mia into the directory on that day, all connected."""
     settle_people()
     with time_machine.travel(FRIDAY, tick=True):
         yield

@@ -29,7 +29,7 @@ _fork = multiprocessing.get_context("fork")
 
 
 def in_process(act: Callable[[], object]) -> int:
-    """Do something in a process of its own; return how that ended: 0, or less for a signal."""
+    """Run a function in a separate process, and return its exit code: 0, or negative for a signal."""
 
     def child() -> None:
         forget_connections()

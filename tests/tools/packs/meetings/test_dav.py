@@ -218,7 +218,7 @@ def broken(httpserver: HTTPServer) -> Iterator[HTTPServer]:
     ],
 )
 def test_how_a_server_fails(status: int, headers: dict[str, str], ends: str, ask: Ask, broken: HTTPServer) -> None:
-    """Each failure has its code; what passes is tried again first."""
+    """Each failure has its code. One that may pass is tried again first."""
     broken.expect_request("/noa/work/").respond_with_data("what is this", status=status, headers=headers)
 
     assert code(ask("schedule", **WITH_DAVID, time_s=3)) == ends

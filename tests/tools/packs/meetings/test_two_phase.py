@@ -170,7 +170,7 @@ def test_what_fails_at_the_second_calendar_is_undone_in_the_first(
 def test_what_cannot_be_undone_at_once_is_undone_later(
     ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a server is out the session remembers; the time stays held until then."""
+    """While a server is down the session remembers the work, and the time stays held until it is done."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
     def refuse(self: DavCalendar, *_: str) -> None:

@@ -66,7 +66,7 @@ def test_a_folder_is_loaded_once_and_followed(call: Call, tmp_path: Path) -> Non
 
 
 def test_what_is_no_document_is_left_out_and_said(call: Call, tmp_path: Path) -> None:
-    """Hidden files, other kinds, links that lead out, too large ones, empty ones."""
+    """Hidden files, other kinds, links that lead out, too large and empty files are left out."""
     folder = tmp_path / "folder"
     (folder / ".git").mkdir(parents=True)
     (folder / ".git" / "hidden.md").write_text("Secret.")
