@@ -36,7 +36,7 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "NOT_FOUND": "The requested thing does not exist.",
     "CONFLICT": "The other side is in a state that rules the call out, or another step of the turn makes the same call "
     "with an effect.",
-    "INTERNAL_ERROR": "The tool broke, or returned what its output model or JSON cannot hold.",
+    "INTERNAL_ERROR": "The tool broke, or returned a value that its output model or JSON cannot hold.",
     "TOOL_TIMEOUT": "The call did not end before its deadline.",
     "BAD_ARGS": "The tool's input model refuses the arguments, or they are larger than 1 MiB with their references "
     "filled in.",
@@ -48,7 +48,7 @@ ERROR_CODES: dict[ErrorCode, str] = {
     "DEPENDENCY_FAILED": "A step that this one needs did not succeed.",
     "REJECTED": "A person or a hook rejected the call, or nobody approved it in time.",
 }
-"""Code -> what it means, for those who write tools and those who read results."""
+"""Code -> its meaning, for authors of tools and readers of results."""
 
 
 class ToolError(Contract):

@@ -44,18 +44,18 @@ class Finding(Contract):
     """One thing that was found out. Values that may be several are links, not attributes."""
 
     type: Word
-    """What it is, in one word: city, hotel, attraction."""
+    """Its kind, in one word: city, hotel, attraction."""
     name: Name
-    """What people call it. The same type and name, whatever the case and the accents, is the same entity."""
+    """The name that people use. The same type and name, regardless of case and accents, is the same entity."""
     attributes: dict[Word, Value] = Field(default_factory=dict, max_length=30)
     """One value each."""
     links: list[EntityLink] = Field(default_factory=list, max_length=50)
     path: str = Field("", max_length=200)
     """Where in the result this stands, such as `days[0]`; empty for the whole."""
     origin: str | None = Field(None, max_length=200)
-    """Who says so, where that is not the tool: two findings of one origin do not corroborate each other."""
+    """Who says so, if that is not the tool. Two findings of one origin do not corroborate each other."""
     as_of: Moment | None = None
-    """When the origin says so, where that is not now: the date of a document."""
+    """When the origin said so, if that is not now: the date of a document."""
     trust: Trust = "tool"
     confidence: Confidence = 1.0
 

@@ -16,7 +16,7 @@ PLAN_FORMAT = 1
 """Version of this format, stored with every plan."""
 
 Effect = Literal["read", "write", "spend"]
-"""What a call does to the world. `read` may run again; `write` changes something; `spend` costs money."""
+"""The effect of a call. `read` may run again; `write` changes something; `spend` costs money."""
 
 StepStatus = Literal[
     "pending",
@@ -123,19 +123,19 @@ class Step(Contract):
     parallel_group: str | None = None
     """A label shown with the plan; no effect on the order."""
     run_if: dict[str, Any] | None = None
-    """A condition on an earlier result, else the step is skipped: `{"$from": "step.path"}`. It holds when what stands
-    there is neither missing, null, false, zero nor empty; with `"equals": VALUE` it is compared, with `"not": true`
-    reversed."""
+    """A condition on an earlier result, `{"$from": "step.path"}`; if it is false, the step is skipped. It is true if
+    the value there is not missing, null, false, zero or empty. `"equals": VALUE` compares the value, `"not": true`
+    negates the condition."""
     fallbacks: list[Fallback] = Field(default_factory=list)
-    """Calls to try instead, in order, when this one fails. Each has the step's time for itself."""
+    """Calls to try instead, in order, if this one fails. Each has the step's full time."""
     on_need_error: Literal["skip", "run"] = "skip"
-    """What happens when a needed step did not succeed."""
+    """What happens if a needed step did not succeed."""
     critical: bool = True
     """Whether a failure here stops a `fail_fast` turn."""
     assumes: list[str] = Field(default_factory=list)
     """Ids of the assumptions that this step rests on."""
     timeout_ms: int | None = Field(None, ge=1, le=3_600_000)
-    """Time for the call with its retries; the tool's own timeout where absent."""
+    """Time for the call with its retries; if absent, the tool's own timeout."""
     phase: str | None = None
     """The phase this step belongs to."""
     purpose: str | None = None
@@ -148,19 +148,19 @@ class Assumption(Contract):
     id: str
     text: str
     subject: str | None = None
-    """Whom it is about, by name or id of an entity of the knowledge graph, where it says a value of an attribute: then
-    what is found out can contradict it without asking a language model."""
+    """Name or id of the entity in the knowledge graph that it gives an attribute's value for. Then new facts can
+    contradict it without asking a language model."""
     attribute: str | None = None
     value: str | int | float | bool | None = None
 
 
 class Phase(Contract):
-    """A part of the way to the goal. What is found out in it may change those after it."""
+    """A part of the way to the goal. Its findings may change the phases after it."""
 
     id: str
     objective: str
     success_metrics: list[str] = Field(default_factory=list)
-    """How one sees that the objective is reached."""
+    """Signs that the objective is reached."""
     steps: list[str] = Field(default_factory=list)
     """Ids of its steps: of this plan, or of an earlier revision."""
     rationale: str | None = None
@@ -173,22 +173,22 @@ class Plan(Contract):
     thought: str | None = None
     """The planner's reasoning, for operators."""
     action: str | None = None
-    """What is being done, in one phrase for people."""
+    """The current action, in one phrase for people."""
     confidence: float | None = Field(None, ge=0, le=1)
     """How sure the planner is."""
     slots: dict[str, Any] | None = None
-    """What the message said, as typed values of the agent's slots."""
+    """Values from the message, as typed values of the agent's slots."""
     forget: list[str] | None = None
     """Slots that the message takes back."""
     synthesis_hint: str | None = None
     """Name of the template that makes the reply from the results."""
     reply: str | None = None
-    """The reply itself, where no tool is needed."""
+    """The reply itself, if no tool is needed."""
     assumptions: list[Assumption] | None = None
     phases: list[Phase] | None = None
     """The way to the goal, in order."""
     current_phase: str | None = None
-    """The phase that comes next, or `done` where every success metric of every phase is met."""
+    """The next phase, or `done` if every success metric of every phase is met."""
     steps: list[Step]
     """The nodes of the DAG, in any order."""
 
@@ -197,7 +197,7 @@ class Fault(Contract):
     """One thing wrong with a plan, and how to mend it."""
 
     step: str | None
-    """Id of the step, where the fault is in one."""
+    """Id of the step, if the fault is in one."""
     code: FaultCode
     """Stable name; `PLAN_FAULTS` says what each means."""
     message: str
