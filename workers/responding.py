@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 from models.connections.database import statement
 from models.connections.redis import announce, append_delta, settle_deltas
-from models.contracts.turn import Again, Bound
+from models.contracts.turn import Again, Bound, FinalTurnStatus
 from models.errors import Unavailable
 from models.ledger import replies, turns
 from models.ledger.replies import Material
-from models.ledger.turns import Ending, FinalStatus, FinishedTurn
+from models.ledger.turns import Ending, FinishedTurn
 from models.runtime.crash_points import reach
 from models.runtime.logging import log
 from models.runtime.settings import settings
@@ -265,7 +265,7 @@ class Deltas:
             settle_deltas(self._turn_id)
 
 
-def _status(material: Material) -> tuple[FinalStatus, dict[str, str] | None]:
+def _status(material: Material) -> tuple[FinalTurnStatus, dict[str, str] | None]:
     """Return the final status. A turn fails if no step succeeded, or if it stopped at its first failure as asked."""
     stop = material.ending
     if stop in ("cancelled", "superseded"):

@@ -6,7 +6,7 @@ A plan is a DAG of steps, each one tool call. An argument is a literal or a refe
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
@@ -18,20 +18,11 @@ PLAN_FORMAT = 1
 Effect = Literal["read", "write", "spend"]
 """The effect of a call. `read` may run again; `write` changes something; `spend` costs money."""
 
-StepStatus = Literal[
-    "pending",
-    "queued",
-    "running",
-    "waiting_approval",
-    "succeeded",
-    "needs_input",
-    "failed",
-    "skipped",
-    "cancelled",
-    "unknown",
-]
+FinalStepStatus = Literal["succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"]
+"""The statuses of a step that has ended; `hot.is_final` has the same."""
+FINAL_STEP_STATUSES: frozenset[str] = frozenset(get_args(FinalStepStatus))
 
-FINAL_STEP_STATUSES = frozenset({"succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"})
+StepStatus = Literal["pending", "queued", "running", "waiting_approval", FinalStepStatus]
 
 FaultCode = Literal[
     "bad_shape",

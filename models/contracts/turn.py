@@ -12,10 +12,10 @@ from models.contracts.artifact import Artifact
 from models.contracts.base import Contract, Moment
 from models.contracts.plan import Effect, StepStatus
 
-TurnStatus = Literal[
-    "queued", "planning", "running", "waiting_approval", "responding", "succeeded", "failed", "cancelled", "superseded"
-]
-FINAL_TURN_STATUSES = frozenset({"succeeded", "failed", "cancelled", "superseded"})
+FinalTurnStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
+FINAL_TURN_STATUSES: frozenset[str] = frozenset(get_args(FinalTurnStatus))
+
+TurnStatus = Literal["queued", "planning", "running", "waiting_approval", "responding", FinalTurnStatus]
 
 Stop = Literal["cancelled", "superseded", "late"]
 """Why the work on a turn ended before it was done: the caller cancelled it, another turn replaced it, the deadline

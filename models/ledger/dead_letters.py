@@ -72,6 +72,13 @@ def get_step(db: Session, turn_id: UUID, step_id: str) -> tuple[TurnRow, StepRow
     return turn, step
 
 
+_TELL = """
+    SELECT hot.note(s.turn_id, told ->> 'type', told -> 'data')
+      FROM steps s, hot.step_finished(s.id, s.tool, s.status, s.error, jsonb_build_object('attempt', s.attempt)) told
+     WHERE s.turn_id = :turn AND s.id = :step
+"""
+
+
 def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list[Event]:
     """Record the outcome of a step that was unknown; return the events, none if the turn is final.
 
@@ -111,9 +118,7 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
             "content": Jsonb(content),
         },
     )
-    told = {"step": step.id, "tool": step.tool, "status": step.status, "attempt": step.attempt}
-    data = told | ({"error": step.error} if step.error else {})
-    noted = db.scalar(text("SELECT hot.note(:turn, 'step.finished', :data)"), {"turn": turn.id, "data": Jsonb(data)})
+    noted = db.scalar(text(_TELL), {"turn": turn.id, "step": step.id})
     return read_events(noted)
 
 

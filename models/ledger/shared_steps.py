@@ -7,7 +7,16 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from models.ledger.steps import Advance, FinishedStep, Holder, StepClaim, Wanted, read_advance, read_claim
+from models.ledger.steps import (
+    Advance,
+    FinishedStep,
+    Holder,
+    StepClaim,
+    Wanted,
+    read_advance,
+    read_claim,
+    write_advance,
+)
 
 
 class Looking(NamedTuple):
@@ -43,18 +52,7 @@ def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[StepClaim
 def advance_all(db: psycopg.Connection, asked: Sequence[Advancing]) -> list[Advance | None]:
     """Record for several executors in one commit. None for each that would have to wait for a lock."""
     wanted = [
-        {
-            "turn": str(each.turn_id),
-            "generation": each.generation,
-            "worker": each.holder.worker,
-            "finished": [vars(step) for step in each.finished],
-            "begun": [vars(step) for step in each.wanted.begun],
-            "back": each.wanted.back,
-            "lanes": each.wanted.lanes,
-            "queue": each.wanted.queue,
-            "take": each.wanted.take,
-            "mixed": each.wanted.mixed,
-        }
+        {"turn": str(each.turn_id), **write_advance(each.generation, each.finished, each.wanted, each.holder)}
         for each in asked
     ]
     query = "SELECT hot.advance_all(%s, %s)"

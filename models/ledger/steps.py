@@ -11,10 +11,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
+from models.contracts.plan import FinalStepStatus
 from models.ledger.replies import Material, read_material
 from models.tables.steps import StepRow
 
-Ended = Literal["succeeded", "needs_input", "failed", "skipped", "cancelled", "unknown"]
+Ended = FinalStepStatus
 """The final statuses of a claimed step."""
 
 Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
@@ -209,25 +210,27 @@ def advance(
     holder: Holder,
 ) -> Advance:
     """Record finished steps and claim ready ones: first the rest of the lanes, then up to `take` lanes of the queue."""
+    asked = write_advance(generation, finished, wanted, holder)
     row = db.execute(
-        "SELECT hot.advance(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            turn_id,
-            generation,
-            holder.worker,
-            Jsonb([vars(step) for step in finished]),
-            Jsonb([vars(step) for step in wanted.begun]),
-            list(wanted.back),
-            Jsonb(wanted.lanes),
-            wanted.queue,
-            wanted.take,
-            wanted.mixed,
-            holder.lease_ms,
-        ),
-        prepare=True,
+        "SELECT hot.advance(%s, %s, %s)", (turn_id, Jsonb(asked), holder.lease_ms), prepare=True
     ).fetchone()
     assert row is not None
     return read_advance(row[0])
+
+
+def write_advance(generation: int, finished: Sequence[FinishedStep], wanted: Wanted, holder: Holder) -> dict[str, Any]:
+    """Return what an executor asks as `hot.advance` takes it."""
+    return {
+        "generation": generation,
+        "worker": holder.worker,
+        "finished": [vars(step) for step in finished],
+        "begun": [vars(step) for step in wanted.begun],
+        "back": list(wanted.back),
+        "lanes": wanted.lanes,
+        "queue": wanted.queue,
+        "take": wanted.take,
+        "mixed": wanted.mixed,
+    }
 
 
 def read_advance(found: dict[str, Any]) -> Advance:

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models.contracts.event import Event, read_events
-from models.contracts.turn import Again, Bound, Reply, TurnRequest, Usage
+from models.contracts.turn import Again, Bound, FinalTurnStatus, Reply, TurnRequest, Usage
 from models.contracts.usage import Allowance, LlmCall
 from models.errors import NotFound
 from models.ledger.control import ClosedTurn, read_closed
@@ -25,7 +25,6 @@ from models.runtime.settings import settings
 from models.tables.replies import ReplyRow
 from models.tables.turns import TurnRow
 
-FinalStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
 Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
 _EXCHANGES = 24
 """Most earlier turns that are recalled word for word; packing chooses from them."""
@@ -120,7 +119,7 @@ class ClaimedTurn:
 class Ending:
     """The end of a turn, ready to be recorded."""
 
-    status: FinalStatus
+    status: FinalTurnStatus
     reply: Reply
     trace: dict[str, Any]
     """The origin of the reply."""

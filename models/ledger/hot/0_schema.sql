@@ -6,3 +6,10 @@
 -- turn and its conversation, takes the conversation first. What must see the others' commits (who is last?) takes its
 -- lock in a statement of its own first: each statement sees a new snapshot.
 -- The time is read after the lock, so that what waited for it does not seem to have happened before.
+--
+-- Functions that a turn calls on its way say `plan_cache_mode = force_generic_plan` and `enable_seqscan = off`; what
+-- they call runs under the same settings. Each connection then plans a statement once, and finds rows by their keys.
+-- Without the first, Postgres plans the first five calls of each statement anew, and may go on doing so: that costs
+-- more than the statements themselves, which read a few rows. Without the second, a plan that was made while a table
+-- was small, or had no statistics yet, reads all of the table, and the connection keeps that plan when the table has
+-- grown.

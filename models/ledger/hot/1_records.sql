@@ -24,6 +24,27 @@ begin
                             'events', p_events);
 end $$;
 
+-- The event that a worker has begun a step.
+create function hot.step_started(p_step text, p_tool text, p_attempt int, p_worker text) returns jsonb
+language sql stable as $$
+  select jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(
+    'step', p_step, 'tool', p_tool, 'attempt', p_attempt, 'worker', p_worker))
+$$;
+
+-- The event that a step is final. `p_run` is what is told of its run: nothing where it was never claimed, the attempt
+-- where its worker was lost or an operator decided it, hot.run_of where it ended by itself.
+create function hot.step_finished(p_step text, p_tool text, p_status text, p_error jsonb, p_run jsonb) returns jsonb
+language sql stable as $$
+  select jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
+    'step', p_step, 'tool', p_tool, 'status', p_status, 'error', p_error)) || p_run)
+$$;
+
+-- What is told of the run of a step that has ended: its attempt, why no call was made, how long it took.
+create function hot.run_of(p_attempt int, p_cache text, p_took interval) returns jsonb language sql stable as $$
+  select jsonb_strip_nulls(jsonb_build_object(
+    'attempt', p_attempt, 'cache', p_cache, 'duration_ms', round(extract(epoch from p_took) * 1000, 3)))
+$$;
+
 -- How many events hot.store_events has stored.
 create function hot.count_events(p_stored jsonb) returns int language sql immutable as $$
   select jsonb_array_length(p_stored -> 'events')

@@ -106,19 +106,16 @@ begin
      where x.revision = 0
     returning x.*
   ), told as (
-    select s.started_at as at, 1 as place, 'step.started' as type,
-           jsonb_build_object('step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker) as data
+    select s.started_at as at, 1 as place, s.id, hot.step_started(s.id, s.tool, s.attempt, s.worker) as event
       from stored s where not exists (select from before b where b.id = s.id and b.attempt = s.attempt)
      union all
-    select s.finished_at, 0, 'step.finished', jsonb_strip_nulls(jsonb_build_object(
-             'step', s.id, 'tool', s.tool, 'status', s.status, 'attempt', s.attempt, 'error', s.error, 'cache', s.cache,
-             'duration_ms', round(extract(epoch from s.finished_at - s.started_at) * 1000, 3)))
+    select s.finished_at, 0, s.id, hot.step_finished(
+             s.id, s.tool, s.status, s.error, hot.run_of(s.attempt, s.cache, s.finished_at - s.started_at))
       from stored s
      where hot.is_final(s.status) and not exists (
              select from before b where b.id = s.id and b.attempt = s.attempt and b.has_ended)
   )
-  select coalesce(jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step'), '[]')
-    into v_told from told;
+  select coalesce(jsonb_agg(event order by at, place, id), '[]') into v_told from told;
   if p_begun @? '$[*].remember.tool' then
     perform hot.remember(p_turn, p_begun, array(select e ->> 'id' from jsonb_array_elements(p_begun) e), p_at);
   end if;

@@ -305,8 +305,7 @@ begin
                   and hot.is_final(n.status) and n.status <> 'succeeded')))
       returning s.id, s.tool, s.status, s.error
     )
-    select jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-             'step', id, 'tool', tool, 'status', status, 'duration_ms', null, 'error', error))), array_agg(id)
+    select jsonb_agg(hot.step_finished(id, tool, status, error, '{"duration_ms": null}')), array_agg(id)
       into v_more, v_round from ended;
     exit when v_more is null;
     v_events := v_events || v_more;
@@ -314,54 +313,26 @@ begin
   return v_events;
 end $$;
 
--- Records finished steps, each under its fence, and goes on: one commit.
---   p_finished  [{id, attempt, status, result, error, cache, input_hash, remember, began_at, ended_at}]: the last two
---               tell when, in seconds since 1970; the first of them where the step had been waiting when it was claimed
---               An attempt of 0 is no claim's: a read that was only looked at. Those are recorded all or none, because
---               one may have another's result: where the generation is the same, and still nobody has claimed any
---   p_begun     [{id, attempt, began_at}]: steps that had been waiting, and that run now; those of attempt 0 are
---               claimed
---   p_back      [step ids]: steps that are waiting, and that the caller gives back
---   p_lanes     [[step ids]]: the rest of each lane that the caller is on; what only reads is claimed here
---   p_take      how many further lanes on p_queue the caller has free slots for; inline ones it takes all the same
---   p_mixed     whether these may have effects; otherwise only lanes that begin with a read are taken
--- Out: {fenced: [step ids] of p_finished, and of p_begun those that were not claimed, are_elsewhere: whether somebody
--- else has, or is to have, one that was looked at, claimed: [{lane, step, effect}], fragments: [expression],
--- generation, respond: attempt or null, material: of the reply that is due then, at: the time in seconds since 1970,
--- events}. `claimed[].step` is null where the caller must claim by itself (a write), or later. `fragments` are the
--- caller's to publish.
-create function hot.advance(p_turn uuid, p_generation int, p_worker text, p_finished jsonb, p_begun jsonb,
-                            p_back text[], p_lanes jsonb, p_queue text, p_take int, p_mixed boolean, p_lease_ms int)
-returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
-declare
-  t turns;
-  v_at timestamptz;
-  v_ended text[];
-  v_told jsonb;
-  v_more jsonb;
-  v_failed boolean;
-  v_critical boolean;
-  v_wrote boolean;
-  v_last boolean;
-  v_claimed jsonb := '[]';
-  v_taken jsonb;
-  v_fragments jsonb := '[]';
-  v_ready fragments[];
-  v_respond int;
-  v_next int[];
-  v_looked_at text[] := array(select e ->> 'id' from jsonb_array_elements(p_finished || p_begun) e
-                              where e -> 'attempt' = '0');
-  v_are_free boolean;
+-- What was recorded of steps: the ids of those that have ended, the events, and whether one of them did not succeed,
+-- was critical and failed, or had an effect.
+create type hot.recorded as (ended text[], told jsonb, has_failed boolean, is_critical boolean, has_effect boolean);
+
+-- Gives back steps that a worker holds and that are still waiting.
+create function hot.give_back(p_turn uuid, p_steps jsonb, p_worker text) returns void language plpgsql as $$
 begin
-  select * into t from turns where id = p_turn for no key update;
-  v_at := clock_timestamp();
-  v_are_free := t.generation = p_generation and not exists (
-    select from steps where turn_id = p_turn and id = any (v_looked_at)
-                        and not (status = 'pending' and attempt = 0 and effect = 'read' and not_before is null));
-  if cardinality(p_back) > 0 then
-    update steps set status = 'pending', worker = null, lease_until = null
-     where turn_id = p_turn and id = any (p_back) and status = 'running' and worker = p_worker and started_at is null;
-  end if;
+  update steps set status = 'pending', worker = null, lease_until = null
+   where turn_id = p_turn and id in (select jsonb_array_elements_text(p_steps))
+     and status = 'running' and worker = p_worker and started_at is null;
+end $$;
+
+-- Records steps that finished and steps that began, each under its fence, those of attempt 0 where `p_are_free`. Part
+-- of hot.advance, under the turn's lock.
+create function hot.record_steps(p_turn uuid, p_finished jsonb, p_begun jsonb, p_are_free boolean, p_worker text,
+                                 p_lease_ms int, p_at timestamptz)
+returns hot.recorded language plpgsql as $$
+declare
+  r hot.recorded;
+begin
   with ended as (
     update steps x
        set status = e.status, attempt = greatest(x.attempt, 1),
@@ -370,103 +341,203 @@ begin
            input_hash = case x.effect when 'read' then e.input_hash else coalesce(e.input_hash, x.input_hash) end,
            started_at = coalesce(x.started_at, to_timestamp(e.began_at)),
            ready_at = coalesce(x.ready_at, case e.attempt when 0 then hot.needs_ended(x) end, to_timestamp(e.began_at)),
-           finished_at = coalesce(to_timestamp(e.ended_at), v_at), lease_until = null
+           finished_at = coalesce(to_timestamp(e.ended_at), p_at), lease_until = null
       from jsonb_to_recordset(p_finished) as e(id text, attempt int, status text, result jsonb, error jsonb,
                                                cache text, input_hash text, began_at float, ended_at float)
      where x.turn_id = p_turn and x.id = e.id
-       and case e.attempt when 0 then v_are_free else x.attempt = e.attempt and x.status = 'running' end
+       and case e.attempt when 0 then p_are_free else x.attempt = e.attempt and x.status = 'running' end
     returning x.*, e.began_at
   ), begun as (
     update steps x set status = 'running', attempt = greatest(x.attempt, 1), worker = p_worker,
            started_at = to_timestamp(b.began_at),
            ready_at = coalesce(case b.attempt when 0 then coalesce(x.ready_at, hot.needs_ended(x)) end,
                                to_timestamp(b.began_at)),
-           lease_until = case b.attempt when 0 then v_at + make_interval(secs => p_lease_ms / 1000.0)
+           lease_until = case b.attempt when 0 then p_at + make_interval(secs => p_lease_ms / 1000.0)
                                         else x.lease_until end
       from jsonb_to_recordset(p_begun) as b(id text, attempt int, began_at float)
      where x.turn_id = p_turn and x.id = b.id and x.started_at is null
-       and case b.attempt when 0 then v_are_free else x.status = 'running' and x.worker = p_worker end
+       and case b.attempt when 0 then p_are_free else x.status = 'running' and x.worker = p_worker end
     returning x.id, x.tool, x.attempt, x.started_at
   ), told as (
-    select started_at as at, 1 as place, 'step.started' as type,
-           jsonb_build_object('step', id, 'tool', tool, 'attempt', attempt, 'worker', p_worker) as data
+    select started_at as at, 1 as place, id, hot.step_started(id, tool, attempt, p_worker) as event
       from (select id, tool, attempt, started_at from ended where began_at is not null
             union all
             select * from begun) started
      union all
-    select finished_at, 0, 'step.finished', jsonb_strip_nulls(jsonb_build_object(
-             'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error, 'cache', cache,
-             'duration_ms', round(extract(epoch from finished_at - started_at) * 1000, 3))) from ended
+    select finished_at, 0, id,
+           hot.step_finished(id, tool, status, error, hot.run_of(attempt, cache, finished_at - started_at)) from ended
   )
-  select array_agg(id), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical),
-         bool_or(effect <> 'read'),
-         (select jsonb_agg(jsonb_build_object('type', type, 'data', data) order by at, place, data ->> 'step')
-            from told)
-    into v_ended, v_failed, v_critical, v_wrote, v_told from ended;
-  v_ended := coalesce(v_ended, '{}');
-  v_told := coalesce(v_told, '[]');
+  select coalesce(array_agg(id), '{}'), bool_or(status <> 'succeeded'), bool_or(status = 'failed' and critical),
+         bool_or(effect <> 'read'), coalesce((select jsonb_agg(event order by at, place, id) from told), '[]')
+    into r.ended, r.has_failed, r.is_critical, r.has_effect, r.told from ended;
+  return r;
+end $$;
+
+-- Draws the consequences of steps that ended: what is remembered, what may have changed, what became impossible. Part
+-- of hot.advance, under the turn's lock. Out: what was recorded with those that this has ended.
+create function hot.follow_up(p_turn turns, r hot.recorded, p_finished jsonb, p_at timestamptz)
+returns hot.recorded language plpgsql as $$
+declare
+  v_more jsonb;
+begin
   if p_finished @? '$[*].remember.tool' then
-    perform hot.remember(t, p_finished, v_ended, v_at);
+    perform hot.remember(p_turn, p_finished, r.ended, p_at);
   end if;
-  if v_wrote then
-    perform hot.doubt_memory(t);
+  if r.has_effect then
+    perform hot.doubt_memory(p_turn);
   end if;
-  if v_failed then
-    v_more := hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
-    v_told := v_told || v_more;
-    v_ended := v_ended || array(select e #>> '{data,step}' from jsonb_array_elements(v_more) e);
+  if r.has_failed then
+    v_more := hot.end_impossible(p_turn.id, p_turn.on_error = 'fail_fast' and r.is_critical, p_at);
+    r.told := r.told || v_more;
+    r.ended := r.ended || array(select e #>> '{data,step}' from jsonb_array_elements(v_more) e);
   end if;
-  v_last := t.status = 'running' and t.open_steps = cardinality(v_ended);
+  return r;
+end $$;
 
-  if p_lanes <> '[]' and t.generation = p_generation and t.status in ('planning', 'running') then
-    v_claimed := hot.claim_of(t, p_lanes, true, p_worker, p_lease_ms, v_at);
+-- Marks as sent the fragments that became ready when these steps ended, as many as the turn's cap allows, and claims of
+-- them what the caller has slots for, if it is of the turn's generation. Part of hot.advance, under the turn's lock.
+-- Null: none became ready. Out: as hot.take.
+create function hot.take_ready(p_turn turns, p_ended text[], p_asked jsonb, p_lease_ms int, p_at timestamptz)
+returns jsonb language plpgsql as $$
+declare
+  v_next int[];
+  v_ready fragments[];
+begin
+  if p_turn.max_parallel is not null then
+    v_next := hot.next_within_cap(p_turn);
   end if;
-  if t.status in ('planning', 'running') and not v_last then
-    if t.max_parallel is not null then
-      v_next := hot.next_within_cap(t);
-    end if;
-    with ready as (
-      update fragments x set sent_at = v_at
-       where x.turn_id = p_turn and x.generation = t.generation and x.sent_at is null
-         and case when t.max_parallel is null then x.needs && v_ended else x.number = any (v_next) end
-         and not exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.needs)
-                         and not hot.is_final(n.status))
-         and exists (select 1 from steps n where n.turn_id = p_turn and n.id = any (x.steps)
-                     and not hot.is_final(n.status))
-      returning x
-    )
-    select array_agg(x order by (x).number) into v_ready from ready;
-    if v_ready is not null and t.generation = p_generation then
-      v_taken := hot.take(t, v_ready, p_queue, p_take, p_mixed, p_worker, p_lease_ms, v_at);
-      v_claimed := v_claimed || (v_taken -> 'claimed');
-      v_fragments := v_taken -> 'fragments';
-    elsif v_ready is not null then
-      v_fragments := (select jsonb_agg(f.expression) from unnest(v_ready) f);
-    end if;
+  with ready as (
+    update fragments x set sent_at = p_at
+     where x.turn_id = p_turn.id and x.generation = p_turn.generation and x.sent_at is null
+       and case when p_turn.max_parallel is null then x.needs && p_ended else x.number = any (v_next) end
+       and not exists (select 1 from steps n where n.turn_id = p_turn.id and n.id = any (x.needs)
+                                               and not hot.is_final(n.status))
+       and exists (select 1 from steps n where n.turn_id = p_turn.id and n.id = any (x.steps)
+                                           and not hot.is_final(n.status))
+    returning x
+  )
+  select array_agg(x order by (x).number) into v_ready from ready;
+  if v_ready is null then
+    return null;
+  elsif p_turn.generation <> (p_asked ->> 'generation')::int then
+    return jsonb_build_object('claimed', '[]'::jsonb, 'fragments', (
+      select jsonb_agg(f.expression) from unnest(v_ready) f));
   end if;
+  return hot.take(p_turn, v_ready, p_asked ->> 'queue', (p_asked ->> 'take')::int, (p_asked ->> 'mixed')::boolean,
+                  p_asked ->> 'worker', p_lease_ms, p_at);
+end $$;
 
-  v_told := hot.store_events(t, v_told || hot.started(v_claimed, p_worker), v_at);
-  update turns x set open_steps = x.open_steps - cardinality(v_ended),
-         last_event = x.last_event + hot.count_events(v_told),
-         status = case when v_last then 'responding' else x.status end, attempt = x.attempt + v_last::int,
-         responding_at = case when v_last then v_at else x.responding_at end,
-         lease_until = case when v_last then v_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
+-- Counts what ended of a turn, and the events that were stored of it. Where `p_is_last`, nothing is left to do, and the
+-- turn is to be answered: out is the fence of whoever does that. Null: otherwise. The caller holds the turn's lock.
+create function hot.count_ended(p_turn uuid, p_ended int, p_told int, p_is_last boolean, p_lease_ms int,
+                                p_at timestamptz)
+returns int language plpgsql as $$
+declare
+  v_respond int;
+begin
+  update turns x set open_steps = x.open_steps - p_ended, last_event = x.last_event + p_told,
+         status = case when p_is_last then 'responding' else x.status end, attempt = x.attempt + p_is_last::int,
+         responding_at = case when p_is_last then p_at else x.responding_at end,
+         lease_until = case when p_is_last then p_at + make_interval(secs => p_lease_ms / 1000.0) else x.lease_until end
    where x.id = p_turn
-  returning case when v_last then x.attempt end into v_respond;
+  returning case when p_is_last then x.attempt end into v_respond;
+  return v_respond;
+end $$;
+
+-- The ids of the steps that no claim has: they were only looked at.
+create function hot.looked_at(p_steps jsonb) returns text[] language plpgsql immutable as $$
+begin
+  return array(select e ->> 'id' from jsonb_array_elements(p_steps) e where e -> 'attempt' = '0');
+end $$;
+
+-- Whether these steps, which were only looked at, are such that a read may still be recorded without a claim.
+create function hot.are_free(p_turn uuid, p_steps text[]) returns boolean language plpgsql as $$
+begin
+  return not exists (
+    select from steps where turn_id = p_turn and id = any (p_steps)
+                        and not (status = 'pending' and attempt = 0 and effect = 'read' and not_before is null));
+end $$;
+
+-- Whether some of these steps are not final.
+create function hot.are_open(p_turn uuid, p_steps text[]) returns boolean language plpgsql stable as $$
+begin
+  return exists (select from steps where turn_id = p_turn and id = any (p_steps) and not hot.is_final(status));
+end $$;
+
+-- The ids of the steps, finished or to be claimed, that are not among those that were recorded.
+create function hot.not_among(p_steps jsonb, p_recorded text[]) returns jsonb language plpgsql immutable as $$
+begin
+  return (select coalesce(jsonb_agg(e -> 'id'), '[]') from jsonb_array_elements(p_steps) e
+           where e ->> 'id' <> all (p_recorded) and (e -> 'attempt' = '0' or e ? 'status'));
+end $$;
+
+-- Records finished steps, each under its fence, and goes on: one commit. `p_asked`:
+--   generation  that of the canvas that the caller is of
+--   worker      the caller's process
+--   finished    [{id, attempt, status, result, error, cache, input_hash, remember, began_at, ended_at}]: the last two
+--               tell when, in seconds since 1970; the first of them where the step had been waiting when it was claimed
+--               An attempt of 0 is no claim's: a read that was only looked at. Those are recorded all or none, because
+--               one may have another's result: where the generation is the same, and still nobody has claimed any
+--   begun       [{id, attempt, began_at}]: steps that had been waiting, and that run now; those of attempt 0 are
+--               claimed
+--   back        [step ids]: steps that are waiting, and that the caller gives back
+--   lanes       [[step ids]]: the rest of each lane that the caller is on; what only reads is claimed here
+--   queue, take how many further lanes on this queue the caller has free slots for; inline ones it takes all the same
+--   mixed       whether these may have effects; otherwise only lanes that begin with a read are taken
+-- Out: {fenced: [step ids] of `finished`, and of `begun` those that were not claimed, are_elsewhere: whether somebody
+-- else has, or is to have, one that was looked at, claimed: [{lane, step, effect}], fragments: [expression],
+-- generation, respond: attempt or null, material: of the reply that is due then, at: the time in seconds since 1970,
+-- events}. `claimed[].step` is null where the caller must claim by itself (a write), or later. `fragments` are the
+-- caller's to publish.
+create function hot.advance(p_turn uuid, p_asked jsonb, p_lease_ms int)
+returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+declare
+  t turns;
+  r hot.recorded;
+  v_at timestamptz;
+  v_worker text := p_asked ->> 'worker';
+  v_finished jsonb := p_asked -> 'finished';
+  v_begun jsonb := p_asked -> 'begun';
+  v_looked_at text[];
+  v_are_free boolean;
+  v_is_last boolean;
+  v_claimed jsonb := '[]';
+  v_taken jsonb;
+  v_respond int;
+begin
+  select * into t from turns where id = p_turn for no key update;
+  v_at := clock_timestamp();
+  v_are_free := t.generation = (p_asked ->> 'generation')::int;
+  if v_finished || v_begun @? '$[*] ? (@.attempt == 0)' then
+    v_looked_at := hot.looked_at(v_finished || v_begun);
+    v_are_free := v_are_free and hot.are_free(p_turn, v_looked_at);
+  end if;
+  if p_asked -> 'back' <> '[]' then
+    perform hot.give_back(p_turn, p_asked -> 'back', v_worker);
+  end if;
+  r := hot.record_steps(p_turn, v_finished, v_begun, v_are_free, v_worker, p_lease_ms, v_at);
+  if r.has_effect or r.has_failed or v_finished @? '$[*].remember.tool' then
+    r := hot.follow_up(t, r, v_finished, v_at);
+  end if;
+  v_is_last := t.status = 'running' and t.open_steps = cardinality(r.ended);
+  if t.status in ('planning', 'running') and p_asked -> 'lanes' <> '[]'
+     and t.generation = (p_asked ->> 'generation')::int then
+    v_claimed := hot.claim_of(t, p_asked -> 'lanes', true, v_worker, p_lease_ms, v_at);
+  end if;
+  if t.status in ('planning', 'running') and not v_is_last then
+    v_taken := hot.take_ready(t, r.ended, p_asked, p_lease_ms, v_at);
+    v_claimed := v_claimed || coalesce(v_taken -> 'claimed', '[]');
+  end if;
+  r.told := hot.store_events(t, r.told || hot.started(v_claimed, v_worker), v_at);
+  v_respond := hot.count_ended(p_turn, cardinality(r.ended), hot.count_events(r.told), v_is_last, p_lease_ms, v_at);
   if t.asked then
     perform hot.rest(p_turn, v_at);
   end if;
-  return jsonb_build_object('fenced', (select coalesce(jsonb_agg(e -> 'id'), '[]')
-                                         from jsonb_array_elements(
-                                                p_finished || case when v_are_free then '[]' else p_begun end) e
-                                        where e ->> 'id' <> all (v_ended) and (e -> 'attempt' = '0' or e ? 'status')),
-                            'are_elsewhere', not v_are_free and exists (
-                              select from steps
-                               where turn_id = p_turn and id = any (v_looked_at) and not hot.is_final(status)),
-                            'claimed', v_claimed, 'fragments', v_fragments, 'generation', t.generation,
-                            'respond', v_respond, 'at', extract(epoch from v_at),
-                            'material', case when v_last then hot.reply_material(p_turn) end,
-                            'events', v_told);
+  return jsonb_build_object(
+    'fenced', hot.not_among(v_finished || case when v_are_free then '[]' else v_begun end, r.ended),
+    'are_elsewhere', not v_are_free and hot.are_open(p_turn, v_looked_at), 'at', extract(epoch from v_at),
+    'claimed', v_claimed, 'fragments', coalesce(v_taken -> 'fragments', '[]'), 'generation', t.generation,
+    'respond', v_respond, 'material', case when v_is_last then hot.reply_material(p_turn) end, 'events', r.told);
 end $$;
 
 -- Takes the locks that the record of a turn's steps needs, the turn's and that of its conversation's memory, unless
@@ -479,13 +550,11 @@ begin
   return found and pg_try_advisory_xact_lock(hot.memory_lock(t));
 end $$;
 
--- Records for several executors in one commit: [{turn, generation, worker, finished, begun, back, lanes, queue, take,
--- mixed}], as hot.advance has them. Out, for each: the same as of hot.advance; null where somebody else has a lock that
--- it needs, because who holds the locks of several turns may not wait.
+-- Records for several executors in one commit: for each its turn, and what it asks of hot.advance. Out, for each: the
+-- same as of hot.advance; null where somebody else has a lock that it needs, because who holds the locks of several
+-- turns may not wait.
 create function hot.advance_all(p_asked jsonb, p_lease_ms int) returns setof jsonb language sql as $$
-  select case when hot.is_free_to_advance((a ->> 'turn')::uuid) then hot.advance(
-           (a ->> 'turn')::uuid, (a ->> 'generation')::int, a ->> 'worker', a -> 'finished', a -> 'begun',
-           array(select jsonb_array_elements_text(a -> 'back')), a -> 'lanes', a ->> 'queue', (a ->> 'take')::int,
-           (a ->> 'mixed')::boolean, p_lease_ms) end
+  select case when hot.is_free_to_advance((a ->> 'turn')::uuid) then
+           hot.advance((a ->> 'turn')::uuid, a, p_lease_ms) end
     from jsonb_array_elements(p_asked) a
 $$;

@@ -41,9 +41,8 @@ begin
          error = p_error || jsonb_build_object('retry_at', hot.rfc3339(v_until))
    where turn_id = p_turn and id = p_step;
   -- One that ran ahead may have begun without our having been told; the time of its failure stands for when.
-  v_told := case when s.started_at is null then jsonb_build_array(jsonb_build_object(
-    'type', 'step.started', 'data', jsonb_build_object(
-      'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'worker', s.worker))) else '[]' end;
+  v_told := case when s.started_at is null then
+              jsonb_build_array(hot.step_started(s.id, s.tool, s.attempt, s.worker)) else '[]' end;
   return hot.append_events(t, v_told || jsonb_build_object('type', 'step.retry', 'data', jsonb_build_object(
     'step', s.id, 'tool', s.tool, 'attempt', s.attempt, 'try', s.parked + 1, 'code', p_error -> 'code',
     'pause_ms', round(extract(epoch from v_until - v_at) * 1000))), v_at);
@@ -141,6 +140,7 @@ declare
   v_at timestamptz;
   v_by text;
   v_events jsonb := '[]';
+  v_ended int;
   v_respond int;
 begin
   perform 1 from conversations c
@@ -168,14 +168,12 @@ begin
            'decision', p_decision, 'reason', p_reason, 'by', v_by, 'key_id', p_key, 'decided_at', hot.rfc3339(v_at))
    where turn_id = p_turn and id = p_step returning * into s;
   if p_decision = 'reject' then
-    v_events := jsonb_build_array(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-      'step', s.id, 'tool', s.tool, 'status', s.status, 'attempt', s.attempt, 'error', s.error)));
+    v_events := jsonb_build_array(hot.step_finished(
+      s.id, s.tool, s.status, s.error, jsonb_build_object('attempt', s.attempt)));
     v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and s.critical, v_at);
   end if;
-  update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
-  update turns set status = 'responding', attempt = attempt + 1, responding_at = v_at,
-         lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
-   where id = p_turn and open_steps = 0 returning attempt into v_respond;
+  v_ended := jsonb_array_length(v_events);
+  v_respond := hot.count_ended(p_turn, v_ended, 0, t.open_steps = v_ended, p_lease_ms, v_at);
   perform hot.rest(p_turn, v_at);
   perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'approval.decided', jsonb_build_object(
     'step', s.id, 'tool', s.tool, 'args_sha256', s.approval -> 'args_hash', 'decision', p_decision, 'reason', p_reason,

@@ -9,7 +9,7 @@ declare
   v_error jsonb := jsonb_build_object('code', 'CANCELLED', 'message', p_message);
 begin
   with ended as (
-    update steps
+    update steps x
        set status = case when unsure and status = 'pending' then 'unknown' else 'cancelled' end,
            finished_at = p_at, lease_until = null,
            error = case when unsure and status = 'pending'
@@ -19,10 +19,9 @@ begin
      where turn_id = p_turn and (status in ('pending', 'waiting_approval') or (status = 'running' and effect = 'read'))
     returning *
   )
-  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_strip_nulls(jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', case when started_at is not null then attempt end,
-           'error', error, 'duration_ms', round(extract(epoch from p_at - started_at) * 1000, 3)))) order by position),
-           '[]')
+  select coalesce(jsonb_agg(
+           hot.step_finished(id, tool, status, error, hot.run_of(
+             case when started_at is not null then attempt end, null, p_at - started_at)) order by position), '[]')
     into v_events from ended;
   return v_events;
 end $$;
@@ -82,10 +81,53 @@ create function hot.reply_material(p_turn uuid) returns jsonb language sql stabl
     from turns t left join plans p on p.turn_id = t.id and p.revision = t.revision where t.id = p_turn
 $$;
 
+-- What the audit record of a turn's end says of it: how it ended, the digest of its reply, its steps.
+create function hot.finished_content(p_turn uuid, p_status text, p_error jsonb, p_text text) returns jsonb
+language plpgsql stable as $$
+begin
+  return jsonb_build_object(
+    'status', p_status, 'error', p_error -> 'code', 'reply_sha256', encode(sha256(convert_to(p_text, 'UTF8')), 'hex'),
+    'steps', (select coalesce(jsonb_agg(jsonb_build_object(
+                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt,
+                       'error', s.error -> 'code', 'cache', s.cache,
+                       'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex'))
+                       order by s.position), '[]')
+                from steps s where s.turn_id = p_turn));
+end $$;
+
+-- Writes what a turn leaves to its conversation. If that was busy with it, its next queued turn becomes the active one.
+-- The caller holds the locks of both, and has counted its audit record already. `p_slots` of null leave those that it
+-- has.
+create function hot.leave_conversation(c conversations, p_turn uuid, p_last_sequence bigint, p_slots jsonb,
+                                       p_usage jsonb, p_at timestamptz)
+returns void language plpgsql as $$
+declare
+  n turns;
+begin
+  if c.active_turn_id = p_turn then
+    select * into n from turns
+     where tenant_id = c.tenant_id and conversation_id = c.id
+       and sent_at is null and ending is null
+     order by sequence nulls first, seq limit 1 for no key update;
+    c.active_turn_id := n.id;
+    c.last_sequence := greatest(c.last_sequence, p_last_sequence);
+    c.updated_at := p_at;
+    c.usage := hot.add_usage(c.usage, p_usage);
+    c.slots := coalesce(p_slots, c.slots);
+    if n.id is not null then
+      update turns set due_at = hot.due_at(n, c.last_sequence, p_at) where id = n.id;
+    end if;
+  end if;
+  update conversations
+     set active_turn_id = c.active_turn_id, last_sequence = c.last_sequence, updated_at = c.updated_at,
+         usage = c.usage, slots = c.slots, audit_seq = c.audit_seq, audit_hash = c.audit_hash
+   where tenant_id = c.tenant_id and id = c.id;
+end $$;
+
 -- Ends a turn under its fence, with its reply, makes the conversation's next queued turn the active one, and hands to
 -- the planners what its tenant's window now has room for: one commit. (A turn that was closed while it waited ends
--- without having been active: its conversation stays where it is.) `p_end`: {status, reply, output, error, bound,
--- slots}; what is null is left out.
+-- without having been active: its conversation stays where it is.)
+-- `p_end`: {status, reply, output, error, bound, slots}; what is null is left out.
 -- The state that the turn leaves, these slots or those of its plan, becomes the conversation's, unless the turn was
 -- rolled back: then what it found is forgotten, too.
 -- Null: the claim was lost. Out: {events, released: turn ids}.
@@ -103,7 +145,6 @@ declare
   c conversations;
   v_usage jsonb;
   v_released jsonb;
-  n turns;
 begin
   select * into c from conversations y
    where (y.tenant_id, y.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
@@ -129,37 +170,12 @@ begin
    where id = p_turn;
   insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
   values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
-  c := hot.store_audit(c, p_turn, 'turn.finished', jsonb_build_object(
-    'status', v_status, 'error', v_error -> 'code', 'reply_sha256', encode(sha256(convert_to(r.text, 'UTF8')), 'hex'),
-    'steps', (select coalesce(jsonb_agg(jsonb_build_object(
-                       'id', s.id, 'tool', s.tool, 'effect', s.effect, 'status', s.status, 'attempt', s.attempt,
-                       'error', s.error -> 'code', 'cache', s.cache,
-                       'args_sha256', encode(sha256(convert_to(s.args::text, 'UTF8')), 'hex'))
-                       order by s.position), '[]')
-                from steps s where s.turn_id = p_turn)), v_at);
-  if t.superseded_by is not null then
-    if hot.is_rolled_back(t.superseded_by) then
-      v_slots := null;
-      perform hot.forget_found(t);
-    end if;
+  c := hot.store_audit(c, p_turn, 'turn.finished', hot.finished_content(p_turn, v_status, v_error, r.text), v_at);
+  if t.superseded_by is not null and hot.is_rolled_back(t.superseded_by) then
+    v_slots := null;
+    perform hot.forget_found(t);
   end if;
-  if c.active_turn_id = p_turn then
-    select * into n from turns
-     where tenant_id = t.tenant_id and conversation_id = t.conversation_id and sent_at is null and ending is null
-     order by sequence nulls first, seq limit 1 for no key update;
-    c.active_turn_id := n.id;
-    c.last_sequence := greatest(c.last_sequence, t.last_sequence);
-    c.updated_at := v_at;
-    c.usage := hot.add_usage(c.usage, v_usage);
-    c.slots := coalesce(v_slots, c.slots);
-    if n.id is not null then
-      update turns set due_at = hot.due_at(n, c.last_sequence, v_at) where id = n.id;
-    end if;
-  end if;
-  update conversations
-     set active_turn_id = c.active_turn_id, last_sequence = c.last_sequence, updated_at = c.updated_at,
-         usage = c.usage, slots = c.slots, audit_seq = c.audit_seq, audit_hash = c.audit_hash
-   where tenant_id = c.tenant_id and id = c.id;
+  perform hot.leave_conversation(c, p_turn, t.last_sequence, v_slots, v_usage, v_at);
   v_released := to_jsonb(hot.release(t.tenant_id, p_window));
   perform hot.store_calls(t, p_calls, v_at);
   return jsonb_build_object('events', v_events, 'released', v_released);

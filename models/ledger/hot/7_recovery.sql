@@ -69,6 +69,52 @@ language sql as $$
    limit p_limit
 $$;
 
+-- What was lost of a turn: how many steps, whether a critical one failed of it, and the events of those that have
+-- ended.
+create type hot.lost as (steps int, is_critical boolean, told jsonb);
+
+-- Takes lost steps of a turn back, and ends those that are not to run again: hot.reclaim, whose lock the turn is under.
+create function hot.take_back(p_turn uuid, p_max_attempts int, p_gone text, p_overran boolean, p_at timestamptz)
+returns hot.lost language plpgsql as $$
+declare
+  r hot.lost;
+begin
+  with lost as (
+    update steps s
+       set status = case when not x.is_over then 'pending' when s.effect = 'read' then 'failed' else 'unknown' end,
+           unsure = s.effect <> 'read', lease_until = null, finished_at = case when x.is_over then p_at end,
+           error = case when x.overran then jsonb_build_object('code', 'TOOL_TIMEOUT', 'message', format(
+                          '%s did not return within its %s ms, and its process was ended', s.tool, s.timeout_ms))
+                        when x.is_over then jsonb_build_object('code', 'INTERNAL_ERROR', 'message', format(
+                          'the worker was lost in each of %s attempts', s.attempt - s.parked)) end
+      from (select y.id, o.overran, o.overran or y.attempt - y.parked >= p_max_attempts as is_over
+              from steps y, lateral (select p_overran and y.worker = p_gone as overran) o
+             where y.turn_id = p_turn and y.status = 'running'
+               and (y.lease_until < p_at or y.worker = p_gone)) x
+     where s.turn_id = p_turn and s.id = x.id
+    returning s.*
+  )
+  select count(*), coalesce(bool_or(status = 'failed' and critical), false),
+         coalesce(jsonb_agg(hot.step_finished(id, tool, status, error, jsonb_build_object('attempt', attempt)))
+                  filter (where status <> 'pending'), '[]')
+    into r.steps, r.is_critical, r.told from lost;
+  return r;
+end $$;
+
+-- The steps of a turn that are not final, as its new canvas is compiled from them. Pinned are those that somebody runs,
+-- and those that are parked.
+create function hot.open_nodes(p_turn uuid, p_at timestamptz) returns jsonb language plpgsql stable as $$
+begin
+  return (select coalesce(jsonb_agg(jsonb_build_object(
+                   'id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect, 'inline', s.inline,
+                   'limit_ms', case when s.queue = 'tools.cpu' and not s.inline then
+                                 s.timeout_ms * (1 + jsonb_array_length(s.fallbacks)) end,
+                   'is_pinned', s.status <> 'pending' or coalesce(s.not_before > p_at, false),
+                   'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
+                                     and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
+            from steps s where s.turn_id = p_turn and not hot.is_final(s.status));
+end $$;
+
 -- Takes back what was lost of a running turn and starts a new generation, whose fragments the caller compiles and
 -- stores with hot.store_fragments in the same transaction. Reads run again; a lost call with an effect is `unsure`;
 -- after `p_max_attempts` a step fails, because it seems to kill its workers. The steps of the process `p_gone` are lost
@@ -81,9 +127,8 @@ create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_g
 returns jsonb language plpgsql as $$
 declare
   t turns;
+  l hot.lost;
   v_at timestamptz;
-  v_lost int;
-  v_critical boolean;
   v_events jsonb;
   v_respond int;
 begin
@@ -92,56 +137,29 @@ begin
     return null;
   end if;
   v_at := clock_timestamp();
-  with lost as (
-    update steps s
-       set status = case when not x.is_over then 'pending' when s.effect = 'read' then 'failed' else 'unknown' end,
-           unsure = s.effect <> 'read', lease_until = null, finished_at = case when x.is_over then v_at end,
-           error = case when x.overran then jsonb_build_object('code', 'TOOL_TIMEOUT', 'message', format(
-                          '%s did not return within its %s ms, and its process was ended', s.tool, s.timeout_ms))
-                        when x.is_over then jsonb_build_object('code', 'INTERNAL_ERROR', 'message', format(
-                          'the worker was lost in each of %s attempts', s.attempt - s.parked)) end
-      from (select y.id, o.overran, o.overran or y.attempt - y.parked >= p_max_attempts as is_over
-              from steps y, lateral (select p_overran and y.worker = p_gone as overran) o
-             where y.turn_id = p_turn and y.status = 'running'
-               and (y.lease_until < v_at or y.worker = p_gone)) x
-     where s.turn_id = p_turn and s.id = x.id
-    returning s.*
-  )
-  select count(*), coalesce(bool_or(status = 'failed' and critical), false),
-         coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error)))
-           filter (where status <> 'pending'), '[]')
-    into v_lost, v_critical, v_events from lost;
+  l := hot.take_back(p_turn, p_max_attempts, p_gone, p_overran, v_at);
+  v_events := l.told;
   if jsonb_array_length(v_events) > 0 then
-    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and v_critical, v_at);
+    v_events := v_events || hot.end_impossible(p_turn, t.on_error = 'fail_fast' and l.is_critical, v_at);
   end if;
   -- That something may go on, or that a parked step's time has come, is no loss: what is lost after it is to be found
   -- as soon as ever.
   update turns x set generation = x.generation + 1, compiled_at = v_at,
-         recoveries = x.recoveries + (v_lost > 0 or not (p_resumed or exists (
+         recoveries = x.recoveries + (l.steps > 0 or not (p_resumed or exists (
            select from steps
             where turn_id = p_turn and status = 'pending' and not_before > t.compiled_at
               and not_before <= v_at)))::int,
          open_steps = x.open_steps - jsonb_array_length(v_events)
    where x.id = p_turn returning * into t;
   if t.open_steps = 0 then
-    update turns x set status = 'responding', attempt = x.attempt + 1, responding_at = v_at,
-           lease_until = v_at + make_interval(secs => p_lease_ms / 1000.0)
-     where x.id = p_turn returning x.attempt into v_respond;
+    v_respond := hot.count_ended(p_turn, 0, 0, true, p_lease_ms, v_at);
   elsif t.asked then
     perform hot.rest(p_turn, v_at);
   end if;
   return jsonb_build_object(
     'generation', t.generation, 'placement', t.placement, 'max_parallel', t.max_parallel, 'respond', v_respond,
     'events', hot.append_events(t, v_events, v_at),
-    'nodes', (select coalesce(jsonb_agg(jsonb_build_object(
-                       'id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect, 'inline', s.inline,
-                       'limit_ms', case when s.queue = 'tools.cpu' and not s.inline then
-                                     s.timeout_ms * (1 + jsonb_array_length(s.fallbacks)) end,
-                       'is_pinned', s.status <> 'pending' or coalesce(s.not_before > v_at, false),
-                       'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
-                                         and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
-                from steps s where s.turn_id = p_turn and not hot.is_final(s.status)));
+    'nodes', hot.open_nodes(p_turn, v_at));
 end $$;
 
 -- Ends the lost calls of a closed turn. They are not made again and nobody asks the backend: what became of them is
@@ -163,8 +181,7 @@ begin
      where s.turn_id = p_turn and s.status = 'running' and s.effect <> 'read' and s.lease_until < v_at
     returning s.*
   )
-  select coalesce(jsonb_agg(jsonb_build_object('type', 'step.finished', 'data', jsonb_build_object(
-           'step', id, 'tool', tool, 'status', status, 'attempt', attempt, 'error', error))), '[]')
+  select coalesce(jsonb_agg(hot.step_finished(id, tool, status, error, jsonb_build_object('attempt', attempt))), '[]')
     into v_events from lost;
   update turns set open_steps = open_steps - jsonb_array_length(v_events) where id = p_turn;
   return hot.append_events(t, v_events, v_at);

@@ -6,11 +6,11 @@ from uuid import UUID
 from sqlalchemy import text
 
 from models.connections.database import statement, transaction
-from models.contracts.turn import Reply
+from models.contracts.turn import FinalTurnStatus, Reply
 from models.ledger import control, steps, turns
 from models.ledger.control import ClosedTurn
 from models.ledger.steps import FinishedStep, Holder, Wanted
-from models.ledger.turns import Ending, FinalStatus
+from models.ledger.turns import Ending
 from models.tables.turns import TurnRow
 from tests.factories import step
 
@@ -40,7 +40,7 @@ def lose(turn_id: UUID) -> None:
         db.execute(text("UPDATE steps SET lease_until = '-infinity' WHERE turn_id = :turn"), {"turn": turn_id})
 
 
-def end(turn_id: UUID, attempt: int, status: FinalStatus = "cancelled") -> turns.FinishedTurn | None:
+def end(turn_id: UUID, attempt: int, status: FinalTurnStatus = "cancelled") -> turns.FinishedTurn | None:
     with statement() as db:
         return turns.finish(db, turn_id, attempt, Ending(status, Reply(text="stopped"), {}))
 

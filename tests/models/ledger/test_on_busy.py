@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import text
 
 from models.connections.database import transaction
+from models.contracts.turn import FinalTurnStatus
 from models.ledger import steps
 from models.ledger.control import ClosedTurn
-from models.ledger.turns import FinalStatus
 from models.runtime.ids import new_id
 from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, running_turn, step
@@ -216,7 +216,7 @@ def _work_on(turn_id: UUID) -> None:
         end(turn.id, attempt, "succeeded")
 
 
-def _answer(closed: ClosedTurn | None, status: FinalStatus) -> None:
+def _answer(closed: ClosedTurn | None, status: FinalTurnStatus) -> None:
     if closed is not None and closed.respond is not None:
         end(closed.id, closed.respond, status)
 
