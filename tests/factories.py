@@ -10,7 +10,7 @@ from models.contracts.plan import Plan
 from models.contracts.turn import Reply, TurnRequest
 from models.contracts.usage import LlmCall
 from models.ledger import plans, tenants, turns
-from models.ledger.llm_room import Crowded
+from models.ledger.free_llm_slots import Crowded
 from models.ledger.memory import Recalled
 from models.ledger.plans import NewPlan
 from models.ledger.steps import Holder, Wanted

@@ -13,7 +13,7 @@ from models.errors import PolicyDenied, Unauthorized
 from models.ledger import keys
 from models.ledger.keys import Caller
 from models.runtime.ttl_cache import TtlCache
-from web import gate
+from web import request_gate
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +35,7 @@ class KnownKeys:
 
 
 def _ask(digest: bytes, _: Caller | None) -> Caller | None:
-    with gate.lookups().passed(), transaction() as db:
+    with request_gate.lookups().passed(), transaction() as db:
         return keys.recognise(db, digest)
 
 
@@ -60,7 +60,7 @@ def requires(scope: Scope, *, reads: bool = True) -> Callable[[Callable[P, R]], 
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
             g.caller = _authenticate()
             demand(scope)
-            with gate.readers().passed() if reads else nullcontext():
+            with request_gate.readers().passed() if reads else nullcontext():
                 return view(*args, **kwargs)
 
         guarded.scope = scope  # type: ignore[attr-defined]  # for docs/reference/http.md

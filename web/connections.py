@@ -90,7 +90,7 @@ class ClientConnection:
         if self._phase == "idle" and data:
             self._phase, self._left_s = "header", self._limits.header_s
             if data.startswith(b"GET "):  # before parsing: the headers of a crowd take long, too
-                from web.precedence import give_way  # noqa: PLC0415 - the main process imports nothing of ours
+                from web.read_priority import give_way  # noqa: PLC0415 - the main process imports nothing of ours
 
                 give_way()
         return data

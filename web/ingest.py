@@ -17,7 +17,7 @@ from models.ledger import turns
 from models.ledger.turns import NewTurn, OpenedTurn
 from models.runtime.batching import Gatherer
 from models.runtime.logging import log
-from web import gate
+from web import request_gate
 
 _PATIENCE_S = 10.0
 """How long an admitted message waits for its commit. It is not opened if the commit has not begun by then."""
@@ -29,11 +29,11 @@ def open_turn(new: NewTurn) -> OpenedTurn:
     Raises:
         Unavailable: Postgres does not answer, and the turn may have been opened; or too many messages are waiting.
     """
-    with gate.commits().admitted():
+    with request_gate.commits().admitted():
         opened = _opened_with_others(new)
     if opened is not None and opened.outcome != "later":
         return opened
-    with gate.apart().passed(), statement() as db:
+    with request_gate.apart().passed(), statement() as db:
         return turns.open_turn(db, new)
 
 
@@ -57,7 +57,7 @@ class _Asked:
 
 @lru_cache
 def _door() -> Gatherer[_Asked]:
-    return Gatherer("door", _open, moment_s=0, at_most=gate.AT_ONCE, threads=gate.COMMITS)
+    return Gatherer("door", _open, moment_s=0, at_most=request_gate.AT_ONCE, threads=request_gate.COMMITS)
 
 
 os.register_at_fork(after_in_child=_door.cache_clear)
@@ -79,6 +79,6 @@ def _open(put: Sequence[_Asked]) -> None:
         log.warning("door.failed", messages=len(asked), error=type(error).__name__)
         opened = [None] * len(asked)
     finally:
-        gate.commits().note(time.monotonic() - began)
+        request_gate.commits().note(time.monotonic() - began)
     for each, outcome in zip(asked, opened, strict=True):
         each.opened.set_result(outcome)

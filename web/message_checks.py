@@ -16,7 +16,7 @@ from models.runtime.ids import new_id
 from models.runtime.settings import settings
 from planner.agents import AgentProfile
 from planner.plan.validation import validate
-from web import gate
+from web import request_gate
 from web.auth import caller, demand
 from web.catalogue import catalogue
 from web.errors import fault
@@ -99,7 +99,7 @@ def _agent(message: TurnRequest) -> AgentProfile:
     """Return the agent that will answer: the message's, else the conversation's own, else the default."""
     name = message.agent
     if name is None and message.conversation_id is not None:
-        with gate.lookups().passed(), transaction() as db:
+        with request_gate.lookups().passed(), transaction() as db:
             name = conversations.agent_of(db, caller().tenant_id, message.conversation_id)
     return catalogue().agents.get(name or settings().default_agent)
 

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from models.errors import NotFound, Unavailable
 from models.runtime.batching import Gatherer
-from web import gate
-from web.precedence import give_way
+from web import request_gate
+from web.read_priority import give_way
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")
@@ -32,7 +32,7 @@ def read(reader: Callable[[Sequence[Key]], Mapping[Key, Found]], key: Key) -> Fo
         Unavailable: Postgres does not answer, or too many are waiting.
     """
     asked = _Asked(reader, key)
-    with gate.shared_reads().admitted():
+    with request_gate.shared_reads().admitted():
         _reader().put(asked)
         try:
             found: Found | None = asked.found.result(_PATIENCE_S)
@@ -70,7 +70,7 @@ class _Asked:
 
 @lru_cache
 def _reader() -> Gatherer[_Asked]:
-    return Gatherer("reader", _answer, moment_s=_MOMENT_S, at_most=gate.READ_AT_ONCE)
+    return Gatherer("reader", _answer, moment_s=_MOMENT_S, at_most=request_gate.READ_AT_ONCE)
 
 
 os.register_at_fork(after_in_child=_reader.cache_clear)
@@ -89,6 +89,6 @@ def _answer(put: Sequence[_Asked]) -> None:
             each.found.set_exception(error)
         raise
     finally:
-        gate.shared_reads().note(time.monotonic() - began)
+        request_gate.shared_reads().note(time.monotonic() - began)
     for each in asked:
         each.found.set_result(found[each.reader].get(each.key))

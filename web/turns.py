@@ -15,7 +15,7 @@ from pydantic import Field
 from models.connections.database import snapshot, statement, transaction
 from models.connections.redis import queue_lengths
 from models.contracts.base import Contract
-from models.contracts.cause import explain
+from models.contracts.delay_causes import explain
 from models.contracts.explanation import Explanation
 from models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
 from models.errors import Conflict, Unavailable

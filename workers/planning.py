@@ -15,7 +15,7 @@ from models.connections.redis import announce
 from models.contracts.plan import Plan
 from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from models.ledger import plans, turns
-from models.ledger.llm_room import Crowded
+from models.ledger.free_llm_slots import Crowded
 from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
 from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
 from models.ledger.turns import ClaimedTurn

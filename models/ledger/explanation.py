@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models.contracts.cause import Facts, HeldTurn, OpenStep, Postponed
+from models.contracts.delay_causes import Facts, HeldTurn, OpenStep, Postponed
 from models.contracts.plan import FINAL_STEP_STATUSES
 from models.contracts.turn import TurnStatus
 from models.ledger import backlog, workers

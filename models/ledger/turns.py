@@ -17,7 +17,7 @@ from models.contracts.turn import Again, Bound, FinalTurnStatus, Reply, TurnRequ
 from models.contracts.usage import Allowance, LlmCall
 from models.errors import NotFound
 from models.ledger.control import ClosedTurn, read_closed
-from models.ledger.llm_room import EMPTY, Crowded, LlmRoom
+from models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
 from models.ledger.memory import Recalled
 from models.ledger.recovery import LEASE_MS
 from models.ledger.usage import read_allowances, read_usage, write_calls

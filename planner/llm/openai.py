@@ -25,8 +25,8 @@ from models.errors import Unavailable
 from models.runtime.settings import Settings
 from planner.llm.completion import Completion
 from planner.llm.errors import status_error, unavailable
-from planner.llm.forms import Form, Forms, next_form, request_fields
 from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
+from planner.llm.response_formats import Form, Forms, next_form, request_fields
 from planner.llm.transport import KeptConnections
 
 _CONNECT_S = 5.0

@@ -18,7 +18,7 @@ from models.runtime.ids import new_id
 from tests.factories import make_tenant
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
-from web import gate, ingest
+from web import ingest, request_gate
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_what_would_wait_too_long_for_its_commit_is_refused_at_once(
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     first = post("c1")
     wait_for(_waits())
-    gate.commits()._moved_at -= 60
+    request_gate.commits()._moved_at -= 60
 
     refused = post("c2").result()
     was_waiting = not first.done()

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 import orjson
 
 from models.errors import Invalid
+from tools.mcp.foreign_texts import LONGEST_NAME, clean, is_readable
 from tools.mcp.schema_keywords import PLAIN
-from tools.mcp.texts import LONGEST_NAME, clean, is_readable
 from tools.mcp.type_names import Schema, nullable, schema_of_kind
 
 MAX_BYTES = 65_536

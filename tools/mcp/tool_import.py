@@ -13,9 +13,9 @@ from tools.mcp.call_function import Target, TextResult, caller, repeatable
 from tools.mcp.definitions import Definition, read_definition
 from tools.mcp.effects import treat
 from tools.mcp.foreign_models import model_of
+from tools.mcp.foreign_texts import clean
 from tools.mcp.schemas import Translation, translate
 from tools.mcp.servers import McpServer, ToolTerms
-from tools.mcp.texts import clean
 from tools.mcp.type_names import Schema
 from tools.registry import Tool
 

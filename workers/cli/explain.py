@@ -6,7 +6,7 @@ import click
 
 from models.connections.database import snapshot
 from models.connections.redis import queue_lengths
-from models.contracts.cause import explain
+from models.contracts.delay_causes import explain
 from models.errors import NotFound
 from models.ledger import explanation, turns
 from workers.cli.output import json_option, print_json

@@ -27,8 +27,8 @@ from tools.guards.access import account_of
 from tools.identity import call_hash
 from tools.registry import Tool
 from workers.running import parking
+from workers.running.effect_dedup import begin
 from workers.running.outcomes import GRACE_S, Outcome, Parked, ended, failed, unknown
-from workers.running.repeats import begin
 from workers.running.result_memo import through_memory
 from workers.running.tool_metrics import count_call, count_retry
 from workers.turns.hook_events import noting

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from models.ledger.llm_room import LlmRoom
+from models.ledger.free_llm_slots import LlmRoom
 from models.runtime.settings import settings
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from models.connections.database import snapshot, statement
-from models.contracts.cause import explain
+from models.contracts.delay_causes import explain
 from models.contracts.explanation import Explanation
 from models.ledger import explanation, steps, turns, workers
 from models.ledger.steps import FinishedStep, Holder, Wanted

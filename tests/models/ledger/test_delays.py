@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from models.connections.database import statement, transaction
-from models.contracts.cause import Facts, OpenStep, explain
+from models.contracts.delay_causes import Facts, OpenStep, explain
 from models.ledger import approvals, recovery, steps
 from models.ledger.steps import FinishedStep
 from models.runtime.ids import new_id

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from models.connections.database import snapshot, statement, transaction
 from models.connections.redis import redis
-from models.contracts.cause import explain
+from models.contracts.delay_causes import explain
 from models.contracts.directory import AccountRequest, Profile
 from models.errors import ToolFailed, Unavailable
 from models.ledger import explanation, integrations, steps, turns, users

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from models.connections.database import snapshot, transaction
-from models.contracts.cause import explain
+from models.contracts.delay_causes import explain
 from models.contracts.plan import Plan
 from models.ledger import explanation, memory, turns
 from models.ledger.plans import Begun

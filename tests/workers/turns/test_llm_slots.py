@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
-from models.ledger.llm_room import LlmRoom
+from models.ledger.free_llm_slots import LlmRoom
 from models.runtime.ids import new_id
 from workers.turns.llm_slots import LlmSlots
 

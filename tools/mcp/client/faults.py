@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from models.errors import NotFound, OutcomeUnknown, ToolFailed, TurnloomError, Unavailable
 from tools.mcp.client.transports import LastRefusal
-from tools.mcp.texts import clean
+from tools.mcp.foreign_texts import clean
 
 _SAID_NO = frozenset({types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.URL_ELICITATION_REQUIRED})
 _BROKEN = frozenset({types.CONNECTION_CLOSED, types.PARSE_ERROR})

@@ -8,7 +8,7 @@ from pydantic_core import from_json
 from models.errors import ToolFailed
 from tools.mcp.call_function import TextResult
 from tools.mcp.foreign_models import Foreign
-from tools.mcp.texts import clean
+from tools.mcp.foreign_texts import clean
 
 _LONGEST_REASON = 500
 

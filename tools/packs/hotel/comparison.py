@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from models.contracts.artifact import Comparison, ComparisonArtifact
-from models.contracts.sentences import Described
+from models.contracts.field_descriptions import Described
 from models.errors import ToolFailed
 from models.ledger.inventory import Quote
 from tools.context import ToolContext

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from models.contracts.artifact import Comparison, ComparisonArtifact
 from models.contracts.base import Contract
 from models.contracts.belief import believe
+from models.contracts.field_descriptions import Described
 from models.contracts.knowledge import AttributeFact, Finding, Name, Provenance, Rule, Value, Word
-from models.contracts.sentences import Described
 from tools.context import ToolContext
 from tools.registry import tool
 

@@ -166,7 +166,7 @@ def test_who_cannot_look_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """With Postgres out the call is not made."""
     turn = running_turn(write("w"), write("x"))
     with monkeypatch.context() as out:
-        out.setattr("workers.running.repeats.statement", _out)
+        out.setattr("workers.running.effect_dedup.statement", _out)
         run(turn.id, "w")
 
     assert (writes(), statuses(turn.id)) == (0, {"w": "running", "x": "pending"})

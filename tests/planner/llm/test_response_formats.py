@@ -125,7 +125,7 @@ def test_the_best_form_is_tried_again_after_a_while(
 ) -> None:
     """An endpoint that was upgraded is noticed within ten minutes, without a restart."""
     now = [1000.0]
-    monkeypatch.setattr("planner.llm.forms.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("planner.llm.response_formats.time", SimpleNamespace(monotonic=lambda: now[0]))
     script.behaviours = [NO_SCHEMA, *[calls(ANSWER)] * 2, says(ANSWER)]
 
     for pause_s in (590, 20, 0):

@@ -9,7 +9,7 @@ import pytest
 
 from models.errors import Unavailable
 from tests.facts import wait_for
-from web.gate import Gate
+from web.request_gate import Gate
 
 
 @contextmanager
