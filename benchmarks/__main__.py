@@ -27,8 +27,8 @@ from benchmarks import (
     streaming,
 )
 from benchmarks.measuring import Table, refuse_failures, stack
-from models.runtime.logging import configure_logging
-from workers.embedded import Stack
+from turnloom.models.runtime.logging import configure_logging
+from turnloom.workers.embedded import Stack
 
 BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "road": road.run,

@@ -12,8 +12,8 @@ import orjson
 from benchmarks.load import Load, drive, during
 from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_least, at_most, percentile, progress, stack_groups
 from benchmarks.processes import bare_route, stop
-from workers.embedded import Stack
-from workers.embedded.process import Process
+from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.process import Process
 
 _CONNECTIONS = 64
 _BODY = orjson.dumps({"message": "Which rooms are free next weekend?", "user": {"id": "u1", "locale": "en"}})

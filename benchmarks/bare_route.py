@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool
 
-from models.runtime.settings import settings
+from turnloom.models.runtime.settings import settings
 
 TABLE = "CREATE TABLE IF NOT EXISTS bare_messages (id uuid PRIMARY KEY, body jsonb, at timestamptz DEFAULT now())"
 INSERT = "INSERT INTO bare_messages (id, body) VALUES (%s, %s)"

@@ -14,8 +14,8 @@ import psycopg
 
 from benchmarks.load import drive
 from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, percentile, progress, stack_groups
-from models.runtime.ids import new_id
-from workers.embedded import Stack
+from turnloom.models.runtime.ids import new_id
+from turnloom.workers.embedded import Stack
 
 _AT_ONCE = 4
 _AROUND = 5

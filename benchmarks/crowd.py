@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks.clients import Client
 from benchmarks.ways import Refused, Way
-from models.runtime.ids import new_id
+from turnloom.models.runtime.ids import new_id
 
 _LEAST_RAMP = 64
 """The measurement begins after two turns per client, at least this many: at first all clients do the same at a time."""

@@ -29,10 +29,10 @@ from benchmarks.measuring import (
 )
 from benchmarks.processes import running, stop
 from benchmarks.ways import Refused, Way, accepted, by_stream, by_wait, polling
-from models.runtime.ids import new_id
-from workers.embedded import Stack
-from workers.embedded.process import Process
-from workers.embedded.servers import free_port
+from turnloom.models.runtime.ids import new_id
+from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.process import Process
+from turnloom.workers.embedded.servers import free_port
 
 _MESSAGE = {"message": "When is next weekend?", "agent": "generic"}
 _POLL_S = 1.0
@@ -123,7 +123,7 @@ def _targets(crowd: int, alone: Sequence[float], beside: Sequence[float]) -> Ite
 @contextmanager
 def _asking_stack() -> Iterator[Stack]:
     port = free_port()
-    model = [sys.executable, "-m", "workers.cli", "offline-llm", "--port", str(port)]
+    model = [sys.executable, "-m", "turnloom.workers.cli", "offline-llm", "--port", str(port)]
     with (
         stack({"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "none"}) as ours,
         running(ours, {"offline-llm": model}, {}),

@@ -14,7 +14,7 @@ from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progr
 from benchmarks.processes import without_workers
 from benchmarks.shapes import Shape, fan_out, mixed
 from benchmarks.systems import System
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 _SHAPES: Mapping[str, Shape] = {"fan 4 + join": fan_out(4, [0]), "mixed 12": mixed()}
 _SETTINGS = {

@@ -22,8 +22,8 @@ import psycopg
 from benchmarks.load import drive
 from benchmarks.measuring import Row, Spread, Table, at_most, finished_turns, paused, percentile, progress
 from benchmarks.shapes import fan_out
-from models.runtime.settings import settings
-from workers.embedded import Stack, StackOptions
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.embedded import Stack, StackOptions
 
 _REQUEST = {"message": "go", "agent": "generic", "plan": fan_out(4, [200]).plan}
 _BODY = orjson.dumps(_REQUEST)
@@ -124,7 +124,7 @@ def _key(stack: Stack) -> str:
 
 
 def _turnloom(stack: Stack, *arguments: str) -> str:
-    command = [sys.executable, "-m", "workers.cli", *arguments]
+    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
     return subprocess.run(
         command, env={**os.environ, **stack.environment}, check=True, capture_output=True, text=True
     ).stdout

@@ -28,8 +28,8 @@ from benchmarks.measuring import (
 )
 from benchmarks.processes import superuser_url
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
-from models.runtime.ids import new_id
-from workers.embedded import Stack
+from turnloom.models.runtime.ids import new_id
+from turnloom.workers.embedded import Stack
 
 _AT_ONCE = 4
 _FAN = fan_out(4, [0])

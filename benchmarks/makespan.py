@@ -26,10 +26,10 @@ from benchmarks.contenders import llm_endpoint, turnloom
 from benchmarks.measuring import Row, Spread, Table, at_most, progress
 from benchmarks.processes import without_workers
 from benchmarks.shapes import Shape, chain, fan_out, n_shape, random_plan, scaled, trip
-from models.runtime.ids import new_id
-from models.runtime.settings import Placement
-from planner.plan.graph import critical_path
-from workers.embedded import Stack
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import Placement
+from turnloom.planner.plan.graph import critical_path
+from turnloom.workers.embedded import Stack
 
 CASES = "TURNLOOM_CASES"
 """Variable that names a folder of outside cases. Its `workflows.jsonl` holds recorded workflows with task times."""

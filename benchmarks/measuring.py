@@ -14,8 +14,8 @@ from typing import Protocol
 
 import psycopg
 
-from workers.embedded import Stack, StackOptions
-from workers.embedded.process import Process
+from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.process import Process
 
 _BEGAN = time.monotonic()
 _QUIET_TIMEOUT_S = 120.0

@@ -11,8 +11,8 @@ from benchmarks import systems
 from benchmarks.drivers.orders import Order
 from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, progress
 from benchmarks.systems import System
-from workers.broker.commands import worker_command
-from workers.embedded import Stack
+from turnloom.workers.broker.commands import worker_command
+from turnloom.workers.embedded import Stack
 
 _APP = "benchmarks.drivers.messages"
 _WANTED = 0.4
@@ -42,7 +42,7 @@ def run(ours: Stack, short: bool) -> Table:
 def _worker(name: str) -> Sequence[str]:
     if name == "ours":
         command = worker_command(["tools.io"], name="messages", pool="threads", concurrency=16)
-        return [part.replace("workers.broker.app", _APP) for part in command]
+        return [part.replace("turnloom.workers.broker.app", _APP) for part in command]
     return systems.default_worker(_APP)
 
 

@@ -7,12 +7,12 @@ import httpx2
 import psycopg
 
 from benchmarks.bare_route import TABLE
-from models.errors import Unavailable
-from workers.broker.commands import web_command
-from workers.embedded import Stack
-from workers.embedded.process import Process, Program
-from workers.embedded.servers import free_port
-from workers.embedded.stack import DATABASE
+from turnloom.models.errors import Unavailable
+from turnloom.workers.broker.commands import web_command
+from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.process import Process, Program
+from turnloom.workers.embedded.servers import free_port
+from turnloom.workers.embedded.stack import DATABASE
 
 _HOST = "127.0.0.1"
 _START_TIMEOUT_S = 30.0
@@ -27,7 +27,7 @@ def bare_route(stack: Stack) -> Iterator[tuple[str, Process]]:
     port = free_port()
     url = f"http://{_HOST}:{port}/"
     ours = web_command(bind=f"{_HOST}:{port}", processes=1)
-    command = [part.replace("web.app:", "benchmarks.bare_route:") for part in ours]
+    command = [part.replace("turnloom.web.app:", "benchmarks.bare_route:") for part in ours]
     with running(stack, {"bare-web": command}, {"DATABASE_URL": stack.servers.owner_url}) as processes:
         process = processes["bare-web"]
         process.wait_until(lambda: _answers(url), timeout_s=_START_TIMEOUT_S)

@@ -12,7 +12,7 @@ import psycopg
 from benchmarks.load import drive
 from benchmarks.measuring import Row, Spread, Table, at_most, finished_turns, progress
 from benchmarks.shapes import fan_out
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 _VICTIM = "worker-io-1"
 _TURNS = 100

@@ -18,7 +18,7 @@ from benchmarks.processes import analyze, without_workers
 from benchmarks.server_counters import ServerCounters
 from benchmarks.shapes import fan_out, mixed
 from benchmarks.ways import Way, by_stream, by_wait, polling
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 DENSE, SPREAD = "dense", "spread"
 FUNCTIONAL, SEND, DBOS, CELERY = "LangGraph functional", "LangGraph send", "DBOS", "hand-written Celery"

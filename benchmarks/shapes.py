@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.waves import waves
-from planner.plan.graph import critical_path
+from turnloom.planner.plan.graph import critical_path
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from benchmarks.drivers.orders import Order
 from benchmarks.measuring import Row, Spread, Table, at_most, progress
 from benchmarks.processes import without_workers
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
-from workers.broker.app import QUEUES
-from workers.embedded import Stack
+from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.embedded import Stack
 
 _STEPS = 200
 _WANTED_BYTES = 4096

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 
 from benchmarks.measuring import CpuMeter, HasPid, Row, Spread, Table, at_most, progress, stack, stack_groups
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 _READY_S = 6
 _CPU_S = 11

@@ -22,7 +22,7 @@ from werkzeug.wrappers import Request, Response
 
 from benchmarks.measuring import Row, Spread, Table, at_most, progress
 from benchmarks.shapes import Shape
-from workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded import Stack, StackOptions
 
 _CHAINS, _LENGTH, _STEP_MS = 4, 5, 200
 _PIECE = 12

@@ -15,11 +15,11 @@ import psycopg
 from benchmarks.drivers.orders import READY, Order, Report
 from benchmarks.measuring import HasPid
 from benchmarks.processes import running
-from models.errors import Unavailable
-from models.runtime.settings import Placement
-from workers.broker.commands import queues_of_threads, worker_command
-from workers.embedded import Stack
-from workers.embedded.process import Process, launch_command
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Placement
+from turnloom.workers.broker.commands import queues_of_threads, worker_command
+from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.process import Process, launch_command
 
 _ROOT = Path(__file__).resolve().parent.parent
 _START_TIMEOUT_S = 60.0

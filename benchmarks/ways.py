@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.clients import Answer, Client
-from models.contracts.turn import FINAL_TURN_STATUSES
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
 
 _WAIT_S = 30
 _COME_AGAIN_S = 2.0

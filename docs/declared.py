@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tools.registry import Tool
+from turnloom.tools.registry import Tool
 
 
 def declared(tool: Tool) -> str:

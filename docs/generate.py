@@ -14,18 +14,18 @@ from declared import declared
 from harvest import raised
 from pydantic.fields import FieldInfo
 
-from models.contracts.envelope import ERROR_CODES
-from models.contracts.event import EVENTS
-from models.contracts.plan import PLAN_FAULTS
-from models.errors import NeedsInput, TurnloomError
-from models.runtime.setting_faults import variable_of
-from models.runtime.settings import Settings
-from planner.agents import AgentProfile, Agents, load_agents
-from tools.pack_index import shipped_packs
-from tools.registry import Registry, load_registry
-from web.app import create_app
-from web.errors import HTTP_CODES
-from workers.cli import main as turnloom
+from turnloom.models.contracts.envelope import ERROR_CODES
+from turnloom.models.contracts.event import EVENTS
+from turnloom.models.contracts.plan import PLAN_FAULTS
+from turnloom.models.errors import NeedsInput, TurnloomError
+from turnloom.models.runtime.setting_faults import variable_of
+from turnloom.models.runtime.settings import Settings
+from turnloom.planner.agents import AgentProfile, Agents, load_agents
+from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.registry import Registry, load_registry
+from turnloom.web.app import create_app
+from turnloom.web.errors import HTTP_CODES
+from turnloom.workers.cli import main as turnloom
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"

@@ -1,6 +1,6 @@
 """What is measured, as its page says it."""
 
-from models.runtime.metrics import COUNTED, OBSERVED
+from turnloom.models.runtime.metrics import COUNTED, OBSERVED
 
 LEAD = (
     "What `GET /metrics` tells Prometheus, over all tenants and processes. Counters begin anew when Redis loses them; a"

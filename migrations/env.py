@@ -3,7 +3,7 @@
 from alembic import context
 from sqlalchemy import create_engine, text
 
-from models.tables import Row
+from turnloom.models.tables import Row
 
 # Nothing is prepared: the owner's connection, too, may be one of a pooler.
 engine = create_engine(context.config.attributes["url"], connect_args={"prepare_threshold": None})

@@ -9,13 +9,13 @@ from typing import Any, Literal, Self
 import yaml
 from pydantic import Field, PrivateAttr, model_validator
 
-from models.contracts.base import Contract
-from models.contracts.turn import Mode
-from models.errors import NotFound
-from models.runtime.settings import Placement, settings
-from planner.memory.slots import Slot, check_slots
-from planner.plan.validation import PlanLimits
-from planner.profile_files import read_file
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.turn import Mode
+from turnloom.models.errors import NotFound
+from turnloom.models.runtime.settings import Placement, settings
+from turnloom.planner.memory.slots import Slot, check_slots
+from turnloom.planner.plan.validation import PlanLimits
+from turnloom.planner.profile_files import read_file
 
 
 class Formatter(Contract):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.ended_steps import EndedStep
-from models.contracts.turn import Again, Bound, Mode, Stop
-from planner.agents import AgentProfile
+from turnloom.models.contracts.ended_steps import EndedStep
+from turnloom.models.contracts.turn import Again, Bound, Mode, Stop
+from turnloom.planner.agents import AgentProfile
 
 _SHORTEST_ROUND_MS = 1_000
 """With less time than this before its deadline, a turn is answered from the results so far."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 import yaml
 from pydantic import ValidationError
 
-from models.errors import Misconfigured
+from turnloom.models.errors import Misconfigured
 
 Read = TypeVar("Read")
 

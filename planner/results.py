@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.plan import StepStatus
+from turnloom.models.contracts.plan import StepStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import htmlsafe_json_dumps
 
-from models.contracts.override import LARGEST_TEXT
+from turnloom.models.contracts.override import LARGEST_TEXT
 
 _LARGEST_RESULT = 1_048_576
 """Most characters that one rendering may write, and most that it may make on the way."""

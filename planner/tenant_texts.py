@@ -13,15 +13,15 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from models.contracts.base import Contract
-from models.contracts.override import LARGEST_TEXT, Overrides
-from models.errors import Invalid
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from planner.agents import Agents, changed, load_agents
-from planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt, read_yaml
-from planner.draft.samples import leaked, samples
-from planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.override import LARGEST_TEXT, Overrides
+from turnloom.models.errors import Invalid
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import Agents, changed, load_agents
+from turnloom.planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt, read_yaml
+from turnloom.planner.draft.samples import leaked, samples
+from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
 
 _OFFLINE = "offline"
 """The folder of the offline model, which knows no tenants."""

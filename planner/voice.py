@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from planner.agents import AgentProfile
-from planner.draft.prompts import Prompts, Rendered
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.prompts import Prompts, Rendered
 
 
 def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tuple[dict[str, str], list[Rendered]]:

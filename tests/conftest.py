@@ -21,13 +21,13 @@ import structlog
 from redis import Redis
 from xdist.scheduler import LoadScopeScheduling
 
-from models.connections.database import close_connections
-from models.connections.redis import redis as redis_client
-from models.runtime.settings import settings
-from models.schema.migration import upgrade
-from models.schema.roles import OWNER_ROLE
-from workers.broker.app import app
-from workers.embedded import EmbeddedServers, Stack, StackOptions
+from turnloom.models.connections.database import close_connections
+from turnloom.models.connections.redis import redis as redis_client
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema.migration import upgrade
+from turnloom.models.schema.roles import OWNER_ROLE
+from turnloom.workers.broker.app import app
+from turnloom.workers.embedded import EmbeddedServers, Stack, StackOptions
 
 hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
 hypothesis.settings.load_profile("patient")

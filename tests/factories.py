@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from models.connections.database import statement, transaction
-from models.connections.redis import queue_lengths
-from models.contracts.plan import Plan
-from models.contracts.turn import Reply, TurnRequest
-from models.contracts.usage import LlmCall
-from models.ledger import plans, tenants, turns
-from models.ledger.free_llm_slots import Crowded
-from models.ledger.memory import Recalled
-from models.ledger.plans import NewPlan
-from models.ledger.steps import Holder, Wanted
-from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
-from models.runtime.ids import new_id
-from planner.plan.graph import Fragment, Node, fragments
-from tools.registry import load_registry
-from workers.compiling import compile_plan, fragment_rows
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.connections.redis import queue_lengths
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.turn import Reply, TurnRequest
+from turnloom.models.contracts.usage import LlmCall
+from turnloom.models.ledger import plans, tenants, turns
+from turnloom.models.ledger.free_llm_slots import Crowded
+from turnloom.models.ledger.memory import Recalled
+from turnloom.models.ledger.plans import NewPlan
+from turnloom.models.ledger.steps import Holder, Wanted
+from turnloom.models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
+from turnloom.models.runtime.ids import new_id
+from turnloom.planner.plan.graph import Fragment, Node, fragments
+from turnloom.tools.registry import load_registry
+from turnloom.workers.compiling import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
 NOTHING = Wanted([], "plan", 0, mixed=False)

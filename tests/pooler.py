@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from models.connections import database
-from workers.embedded.process import Process, Program
-from workers.embedded.servers import free_port
+from turnloom.models.connections import database
+from turnloom.workers.embedded.process import Process, Program
+from turnloom.workers.embedded.servers import free_port
 
 SERVER_CONNECTIONS = 4
 

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from models.connections.redis import redis
+from turnloom.models.connections.redis import redis
 
 Counter = Callable[[], int]
 

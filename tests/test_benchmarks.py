@@ -21,10 +21,10 @@ from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, perc
 from benchmarks.recording import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
 from benchmarks.waves import waves
-from planner.plan.validation import PlanLimits, validate
 from tests.factories import running_turn, step
-from tools.registry import load_registry
-from workers.embedded import EmbeddedServers
+from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.tools.registry import load_registry
+from turnloom.workers.embedded import EmbeddedServers
 
 SHAPES = {
     "N": n_shape(),

@@ -6,14 +6,14 @@ import sys
 import pytest
 
 _TASKS = (
-    "import workers.broker.celery_program, celery.bin.worker; from workers.broker.app import app;"
+    "import turnloom.workers.broker.celery_program, celery.bin.worker; from turnloom.workers.broker.app import app;"
     " app.loader.import_default_modules()"
 )
 _BEAT = (
-    "import workers.broker.celery_program, celery.bin.beat; from workers.broker.beat import app; app.backend;"
-    " app.loader.import_default_modules()"
+    "import turnloom.workers.broker.celery_program, celery.bin.beat; from turnloom.workers.broker.beat import app;"
+    " app.backend; app.loader.import_default_modules()"
 )
-_WEB = "from web.app import create_app; create_app()"
+_WEB = "from turnloom.web.app import create_app; create_app()"
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,11 @@ _WEB = "from web.app import create_app; create_app()"
     [
         (_TASKS, {"rich", "pygments", "alembic", "mako", "flower"}),
         (_WEB, {"rich", "pygments", "alembic", "mako", "openai", "trafilatura", "celery.bin"}),
-        (_BEAT, {"rich", "pygments", "alembic", "mako", "openai", "sqlalchemy", "psycopg", "workers.execution"}),
-        ("import workers.cli.up", {"alembic", "mako", "openai"}),
+        (
+            _BEAT,
+            {"rich", "pygments", "alembic", "mako", "openai", "sqlalchemy", "psycopg", "turnloom.workers.execution"},
+        ),
+        ("import turnloom.workers.cli.up", {"alembic", "mako", "openai"}),
     ],
     ids=["worker", "web", "beat", "up"],
 )

@@ -18,8 +18,8 @@ HARMLESS = ("socket.gethostname",)
 CHECKED = {
     "tools/http/addresses.py": "resolves names, and says which addresses may be called",
     "tools/http/checked_client.py": "connects to these",
-    "tools/http/checked_session.py": "sends by `tools.http.upstream`, as named by others",
-    "tools/packs/meetings/dav.py": "has its library send by `tools.http.checked_session`",
+    "tools/http/checked_session.py": "sends by `turnloom.tools.http.upstream`, as named by others",
+    "tools/packs/meetings/dav.py": "has its library send by `turnloom.tools.http.checked_session`",
     "web/connections.py": "takes connections, and opens none",
     "tools/http/upstream.py": "sends what others name by `tools.http.checked_client`, the rest to configured services",
 }

@@ -18,12 +18,12 @@ from benchmarks.crowd import Crowd, Wish
 from benchmarks.peers.api import Engine, Tell, serve
 from benchmarks.server_counters import ServerCounters
 from benchmarks.ways import by_stream
-from models.runtime.settings import Settings
-from planner.llm.openai import OpenAIModel, connect
-from planner.llm.protocol import PromptMessage
 from tests.facts import wait_for
-from workers.embedded import EmbeddedServers
-from workers.embedded.servers import free_port, is_free
+from turnloom.models.runtime.settings import Settings
+from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.workers.embedded import EmbeddedServers
+from turnloom.workers.embedded.servers import free_port, is_free
 
 
 class Echo:

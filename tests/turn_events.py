@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from models.connections.database import statement
-from models.contracts.event import Event
-from models.ledger import events
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.event import Event
+from turnloom.models.ledger import events
 
 
 def recorded_events(turn_id: UUID, after: int = 0) -> list[Event]:

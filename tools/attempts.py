@@ -16,14 +16,14 @@ from pydantic import BaseModel
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_exponential_jitter
 
-from models.contracts.envelope import Envelope
-from models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
-from models.runtime.logging import log
-from tools.context import ToolContext
-from tools.envelope import asking, checked, concealed, failure, known
-from tools.guards import Guards
-from tools.guards.breaker import CircuitOpen
-from tools.registry import Tool
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.tools.context import ToolContext
+from turnloom.tools.envelope import asking, checked, concealed, failure, known
+from turnloom.tools.guards import Guards
+from turnloom.tools.guards.breaker import CircuitOpen
+from turnloom.tools.registry import Tool
 
 OnRetry = Callable[[int, str, float], None]
 """Called before each further try with the tries so far, the code of the failure and the pause in seconds."""

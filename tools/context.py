@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from models.ledger.integrations import Account
+    from turnloom.models.ledger.integrations import Account
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """All tools of this deployment: those of its packs and those imported from MCP servers."""
 
-from models.runtime.settings import settings
-from tools.registry import Registry, load_registry
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.registry import Registry, load_registry
 
 
 def enabled_tools() -> Registry:
@@ -15,7 +15,7 @@ def enabled_tools() -> Registry:
     tools = dict(load_registry(settings().packs).tools)
     if (servers := settings().mcp_servers) is not None:
         # The import takes 0.05 s, and most deployments have no servers.
-        from tools.mcp.imported_tools import imported  # noqa: PLC0415 - heavy, see above
+        from turnloom.tools.mcp.imported_tools import imported  # noqa: PLC0415 - heavy, see above
 
         tools.update((tool.name, tool) for tool in imported(servers))
     return Registry(dict(sorted(tools.items())))

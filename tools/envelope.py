@@ -9,8 +9,8 @@ from typing import Any, get_args
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from models.contracts.envelope import Envelope, ErrorCode, ToolError
-from tools.registry import Tool
+from turnloom.models.contracts.envelope import Envelope, ErrorCode, ToolError
+from turnloom.tools.registry import Tool
 
 MAX_RESULT_BYTES = 1_048_576
 """Largest result, as JSON. It is stored with its step and read by the steps that refer to it."""

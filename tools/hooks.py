@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal, TypeVar, get_args
 
-from models.contracts.plan import Effect
-from models.errors import NotFound
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from tools.context import ToolContext
+from turnloom.models.contracts.plan import Effect
+from turnloom.models.errors import NotFound
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool"]
 """A point at which hooks are called."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from tools.registry import Tool
+from turnloom.tools.registry import Tool
 
 _EXACT = 2**53
 """From here on, floats no longer represent every whole number."""

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
-from models.errors import Conflict, NotFound
-from tools import packs
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.tools import packs
 
 GROUP = "turnloom.packs"
 """The entry-point group: the name of each entry is the name of a pack."""
 
-_names: dict[str, str] = {"tools.mcp": "mcp"}
+_names: dict[str, str] = {"turnloom.tools.mcp": "mcp"}
 """Module of each pack that has been loaded -> its name."""
 
 

@@ -18,12 +18,12 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel
 
-from models.contracts.artifact import Artifact
-from models.contracts.knowledge import Finding
-from models.contracts.plan import Effect
-from models.errors import NotFound
-from tools.context import ToolContext
-from tools.pack_index import find_packs, load_pack, pack_of
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.knowledge import Finding
+from turnloom.models.contracts.plan import Effect
+from turnloom.models.errors import NotFound
+from turnloom.tools.context import ToolContext
+from turnloom.tools.pack_index import find_packs, load_pack, pack_of
 
 Queue = Literal["tools.io", "tools.cpu"]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from models.contracts.envelope import Envelope
-from models.errors import ToolFailed
-from tools.attempts import Attempts, OnRetry, crashed
-from tools.context import ToolContext
-from tools.envelope import checked, failure, faults
-from tools.guards import Guards, access
-from tools.hooks import OnNote, ToolCall, Veto, consult, hooks
-from tools.registry import Tool
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.attempts import Attempts, OnRetry, crashed
+from turnloom.tools.context import ToolContext
+from turnloom.tools.envelope import checked, failure, faults
+from turnloom.tools.guards import Guards, access
+from turnloom.tools.hooks import OnNote, ToolCall, Veto, consult, hooks
+from turnloom.tools.registry import Tool
 
 
 def run(

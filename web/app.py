@@ -6,11 +6,11 @@ loaded before that.
 
 from apiflask import APIFlask
 
-from models.runtime.logging import configure_logging
-from models.runtime.settings import settings
-from planner.agents import load_agents
-from tools.enabled_tools import enabled_tools
-from web import (
+from turnloom.models.runtime.logging import configure_logging
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import load_agents
+from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.web import (
     approvals,
     auth,
     backlog,
@@ -27,7 +27,7 @@ from web import (
     usage,
     users,
 )
-from web.catalogue import Catalogue
+from turnloom.web.catalogue import Catalogue
 
 
 def create_app() -> APIFlask:

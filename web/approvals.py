@@ -8,14 +8,14 @@ from uuid import UUID
 from apiflask import APIBlueprint
 from flask import Response
 
-from models.connections.database import statement, transaction
-from models.contracts.approval import ApprovalDecision, DecidedApproval
-from models.errors import NotFound
-from models.ledger import approvals, steps, turns
-from models.runtime.logging import log
-from web.auth import caller, requires
-from web.json_body import json_response
-from workers.dispatch import dispatch_decision
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.approval import ApprovalDecision, DecidedApproval
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import approvals, steps, turns
+from turnloom.models.runtime.logging import log
+from turnloom.web.auth import caller, requires
+from turnloom.web.json_body import json_response
+from turnloom.workers.dispatch import dispatch_decision
 
 R = TypeVar("R")
 

@@ -7,13 +7,13 @@ from typing import ParamSpec, TypeVar, cast
 
 from flask import current_app, g, request
 
-from models.connections.database import transaction
-from models.contracts.turn import Scope
-from models.errors import PolicyDenied, Unauthorized
-from models.ledger import keys
-from models.ledger.keys import Caller
-from models.runtime.ttl_cache import TtlCache
-from web import request_gate
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import Scope
+from turnloom.models.errors import PolicyDenied, Unauthorized
+from turnloom.models.ledger import keys
+from turnloom.models.ledger.keys import Caller
+from turnloom.models.runtime.ttl_cache import TtlCache
+from turnloom.web import request_gate
 
 P = ParamSpec("P")
 R = TypeVar("R")

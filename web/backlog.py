@@ -17,10 +17,10 @@ from uuid import UUID
 
 from flask import current_app
 
-from models.connections.database import transaction
-from models.ledger import backlog
-from models.runtime.settings import settings
-from web.auth import caller
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import backlog
+from turnloom.models.runtime.settings import settings
+from turnloom.web.auth import caller
 
 RETRY_AFTER_S = 5.0
 _BELIEVED_S = 1.0

@@ -8,17 +8,17 @@ from apiflask import APIBlueprint
 from flask import Response, current_app
 from pydantic import Field
 
-from models.connections.database import snapshot
-from models.contracts.base import Contract
-from models.contracts.listing import AgentList, AgentView, ToolList, ToolView
-from models.contracts.tool_stats import ToolStatsList
-from models.ledger import tool_stats
-from models.ledger.override_cache import overrides_of
-from planner.agents import AgentProfile, Agents
-from planner.tenant_texts import tailor
-from tools.registry import Registry, Tool
-from web.auth import caller, requires
-from web.json_body import json_response
+from turnloom.models.connections.database import snapshot
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.listing import AgentList, AgentView, ToolList, ToolView
+from turnloom.models.contracts.tool_stats import ToolStatsList
+from turnloom.models.ledger import tool_stats
+from turnloom.models.ledger.override_cache import overrides_of
+from turnloom.planner.agents import AgentProfile, Agents
+from turnloom.planner.tenant_texts import tailor
+from turnloom.tools.registry import Registry, Tool
+from turnloom.web.auth import caller, requires
+from turnloom.web.json_body import json_response
 
 _EXTENSION = "turnloom.catalogue"
 

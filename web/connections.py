@@ -90,7 +90,7 @@ class ClientConnection:
         if self._phase == "idle" and data:
             self._phase, self._left_s = "header", self._limits.header_s
             if data.startswith(b"GET "):  # before parsing: the headers of a crowd take long, too
-                from web.read_priority import give_way  # noqa: PLC0415 - the main process imports nothing of ours
+                from turnloom.web.read_priority import give_way  # noqa: PLC0415 - the main process imports nothing of ours
 
                 give_way()
         return data
@@ -224,7 +224,7 @@ def _address(peer: Any) -> str:
 
 
 def _read_limits() -> ConnectionLimits:
-    from models.runtime.settings import settings  # noqa: PLC0415 - the main process imports nothing of ours
+    from turnloom.models.runtime.settings import settings  # noqa: PLC0415 - the main process imports nothing of ours
 
     ours = settings()
     return ConnectionLimits(
@@ -237,6 +237,6 @@ def _read_limits() -> ConnectionLimits:
 
 
 def _count(reason: str) -> None:
-    from models.runtime.counters import counts  # noqa: PLC0415 - the main process imports nothing of ours
+    from turnloom.models.runtime.counters import counts  # noqa: PLC0415 - the main process imports nothing of ours
 
     counts().add("turnloom_connections_dropped_total", reason)

@@ -7,24 +7,24 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field, TypeAdapter
 
-from models.connections.database import transaction
-from models.contracts.base import rfc3339
-from models.contracts.knowledge import KnowledgePage
-from models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
-from models.contracts.memory import MemoryView
-from models.contracts.turn import Identifier
-from models.ledger import audit, knowledge, memory, turns
-from models.ledger import conversations as ledger
-from models.runtime.logging import log
-from planner.draft.relevance import score
-from planner.memory.knowledge import recalled
-from web.auth import caller, requires
-from web.catalogue import catalogue
-from web.json_body import json_response
-from web.knowledge import knowledge_page
-from web.paging import PageQuery, cut, read_cursor
-from web.url_ids import known_id
-from web.views import audit_view, conversation_view, memory_view, turn_summary
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import rfc3339
+from turnloom.models.contracts.knowledge import KnowledgePage
+from turnloom.models.contracts.listing import AuditPage, ConversationPage, ConversationView, TurnPage
+from turnloom.models.contracts.memory import MemoryView
+from turnloom.models.contracts.turn import Identifier
+from turnloom.models.ledger import audit, knowledge, memory, turns
+from turnloom.models.ledger import conversations as ledger
+from turnloom.models.runtime.logging import log
+from turnloom.planner.draft.relevance import score
+from turnloom.planner.memory.knowledge import recalled
+from turnloom.web.auth import caller, requires
+from turnloom.web.catalogue import catalogue
+from turnloom.web.json_body import json_response
+from turnloom.web.knowledge import knowledge_page
+from turnloom.web.paging import PageQuery, cut, read_cursor
+from turnloom.web.url_ids import known_id
+from turnloom.web.views import audit_view, conversation_view, memory_view, turn_summary
 
 _LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])
 _ENTITY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1)])

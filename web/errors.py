@@ -9,10 +9,10 @@ from apiflask import APIFlask
 from flask import Response, request
 from werkzeug.exceptions import HTTPException
 
-from models.contracts.problem import Problem, ProblemError
-from models.errors import TurnloomError, Unauthorized, Unavailable
-from models.runtime.ids import new_id
-from models.runtime.logging import log
+from turnloom.models.contracts.problem import Problem, ProblemError
+from turnloom.models.errors import TurnloomError, Unauthorized, Unavailable
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.logging import log
 
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER_S = 2

@@ -15,16 +15,16 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from pydantic import Field
 
-from models.connections.database import statement
-from models.connections.redis import Item, deltas
-from models.contracts.base import Contract
-from models.contracts.event import EVENT_ID
-from models.errors import Malformed, Unavailable
-from models.ledger import events
-from models.ledger.events import Look, Place
-from web.auth import caller, requires
-from web.live_news import FINAL_EVENTS, hub
-from web.shared_reads import no_turn, read, turn_id_of
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import Item, deltas
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.event import EVENT_ID
+from turnloom.models.errors import Malformed, Unavailable
+from turnloom.models.ledger import events
+from turnloom.models.ledger.events import Look, Place
+from turnloom.web.auth import caller, requires
+from turnloom.web.live_news import FINAL_EVENTS, hub
+from turnloom.web.shared_reads import no_turn, read, turn_id_of
 
 Position = tuple[int, int]
 

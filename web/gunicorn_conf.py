@@ -37,8 +37,8 @@ def post_fork(server: object, worker: object) -> None:
 
 def post_worker_init(worker: object) -> None:
     """Exempt the loaded objects from garbage collection, mostly collect young ones, and start handing on the counts."""
-    from models.runtime.daemon import Daemon  # noqa: PLC0415 - the main process imports nothing of ours
-    from models.runtime.metrics import HANDED_ON_S, hand_on  # noqa: PLC0415
+    from turnloom.models.runtime.daemon import Daemon  # noqa: PLC0415 - the main process imports nothing of ours
+    from turnloom.models.runtime.metrics import HANDED_ON_S, hand_on  # noqa: PLC0415
 
     del worker
     gc.freeze()
@@ -51,7 +51,7 @@ def worker_exit(server: object, worker: "Worker") -> None:
     """Hand on the last accepted turns if open connections leave time for it; otherwise the sweep does so."""
     if worker.pid != os.getpid():
         return  # the main process calls this too, for a worker that is gone
-    from workers.dispatch import settle  # noqa: PLC0415 - the main process imports nothing of ours
+    from turnloom.workers.dispatch import settle  # noqa: PLC0415 - the main process imports nothing of ours
 
     del server
     settle()

@@ -3,15 +3,15 @@
 from apiflask import APIBlueprint
 from flask import Response
 
-from models.connections.database import transaction
-from models.contracts.base import Contract
-from models.contracts.listing import Health
-from models.errors import Unavailable
-from models.ledger import readiness
-from models.runtime.settings import settings
-from models.schema import revisions
-from web.json_body import json_response
-from workers.upkeep.presence import presence
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.listing import Health
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import readiness
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import revisions
+from turnloom.web.json_body import json_response
+from turnloom.workers.upkeep.presence import presence
 
 _migrated: set[str] = set()
 """URLs of the databases that this process has found up to date. They do not go back while it runs."""

@@ -11,13 +11,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from models.connections.database import statement
-from models.errors import Unavailable
-from models.ledger import turns
-from models.ledger.turns import NewTurn, OpenedTurn
-from models.runtime.batching import Gatherer
-from models.runtime.logging import log
-from web import request_gate
+from turnloom.models.connections.database import statement
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import turns
+from turnloom.models.ledger.turns import NewTurn, OpenedTurn
+from turnloom.models.runtime.batching import Gatherer
+from turnloom.models.runtime.logging import log
+from turnloom.web import request_gate
 
 _PATIENCE_S = 10.0
 """How long an admitted message waits for its commit. It is not opened if the commit has not begun by then."""

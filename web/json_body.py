@@ -12,8 +12,8 @@ from flask import Request, Response
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
-from models.errors import Invalid, Malformed
-from web.errors import fault
+from turnloom.models.errors import Invalid, Malformed
+from turnloom.web.errors import fault
 
 Model = TypeVar("Model", bound=BaseModel)
 

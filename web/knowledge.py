@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from models.contracts.belief import Belief
-from models.contracts.knowledge import (
+from turnloom.models.contracts.belief import Belief
+from turnloom.models.contracts.knowledge import (
     AttributeView,
     ContradictionView,
     Entity,
@@ -12,8 +12,8 @@ from models.contracts.knowledge import (
     KnowledgePage,
     RelationshipView,
 )
-from planner.draft.relevance import Scores
-from planner.memory.knowledge import Knowledge, key_of
+from turnloom.planner.draft.relevance import Scores
+from turnloom.planner.memory.knowledge import Knowledge, key_of
 
 
 def knowledge_page(

@@ -13,16 +13,16 @@ from functools import lru_cache
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
-from models.connections import redis
-from models.connections.database import statement
-from models.connections.redis import DELTA, DELTAS_TTL_S, Item, read_news
-from models.contracts.turn import FINAL_TURN_STATUSES
-from models.errors import Unavailable
-from models.ledger import events
-from models.ledger.events import Stand
-from models.runtime.counters import counts
-from models.runtime.daemon import Daemon
-from models.runtime.logging import log
+from turnloom.models.connections import redis
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import DELTA, DELTAS_TTL_S, Item, read_news
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import events
+from turnloom.models.ledger.events import Stand
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.logging import log
 
 FINAL_EVENTS = frozenset(f"turn.{status}" for status in FINAL_TURN_STATUSES)
 """After one of these a turn has no further event."""

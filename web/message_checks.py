@@ -7,19 +7,19 @@ import orjson
 from flask import request
 from pydantic import TypeAdapter, ValidationError
 
-from models.connections.database import transaction
-from models.contracts.turn import Identifier, TurnRequest
-from models.errors import Invalid
-from models.ledger import conversations
-from models.ledger.turns import NewTurn
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
-from planner.agents import AgentProfile
-from planner.plan.validation import validate
-from web import request_gate
-from web.auth import caller, demand
-from web.catalogue import catalogue
-from web.errors import fault
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import Identifier, TurnRequest
+from turnloom.models.errors import Invalid
+from turnloom.models.ledger import conversations
+from turnloom.models.ledger.turns import NewTurn
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.plan.validation import validate
+from turnloom.web import request_gate
+from turnloom.web.auth import caller, demand
+from turnloom.web.catalogue import catalogue
+from turnloom.web.errors import fault
 
 CHANNEL = "api"
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)

@@ -15,15 +15,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from models.connections.database import transaction
-from models.connections.redis import beat_lives
-from models.errors import Unavailable
-from models.ledger import backlog
-from models.runtime.counters import BUCKETS_S, Series
-from models.runtime.metrics import COUNTED, OBSERVED, read_counts
-from tools.guards.breaker import open_circuits
-from workers.dispatch import waiting_messages
-from workers.upkeep.presence import worker_slots
+from turnloom.models.connections.database import transaction
+from turnloom.models.connections.redis import beat_lives
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import backlog
+from turnloom.models.runtime.counters import BUCKETS_S, Series
+from turnloom.models.runtime.metrics import COUNTED, OBSERVED, read_counts
+from turnloom.tools.guards.breaker import open_circuits
+from turnloom.workers.dispatch import waiting_messages
+from turnloom.workers.upkeep.presence import worker_slots
 
 blueprint = APIBlueprint("metrics", __name__, tag="Health")
 

@@ -10,9 +10,9 @@ from apiflask import APIBlueprint, APIFlask
 from flask import Response, redirect, send_from_directory
 from werkzeug.exceptions import NotFound
 
-from models.contracts.problem import Problem
-from models.contracts.turn import TurnView
-from web.errors import MEDIA_TYPE
+from turnloom.models.contracts.problem import Problem
+from turnloom.models.contracts.turn import TurnView
+from turnloom.web.errors import MEDIA_TYPE
 
 _PAGES = Path(__file__).parent / "pages"
 _SWAGGER_UI = Path(flask_swagger_ui.__file__).parent / "dist"

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import Field, TypeAdapter
 
-from models.contracts.base import Contract
-from models.errors import Invalid
-from web.errors import fault
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import Invalid
+from turnloom.web.errors import fault
 
 Place = TypeVar("Place")
 Item = TypeVar("Item")

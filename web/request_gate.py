@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-from models.errors import Unavailable
-from models.runtime.settings import settings
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import settings
 
 COMMITS = 2
 """Commits of new turns at a time. With two, neither this process nor Postgres is idle while the other works."""

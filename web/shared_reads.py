@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any, TypeVar
 from uuid import UUID
 
-from models.errors import NotFound, Unavailable
-from models.runtime.batching import Gatherer
-from web import request_gate
-from web.read_priority import give_way
+from turnloom.models.errors import NotFound, Unavailable
+from turnloom.models.runtime.batching import Gatherer
+from turnloom.web import request_gate
+from turnloom.web.read_priority import give_way
 
 Key = TypeVar("Key", bound=Hashable)
 Found = TypeVar("Found")

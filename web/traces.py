@@ -6,19 +6,19 @@ from typing import TypeVar
 from apiflask import APIBlueprint
 from flask import Response
 
-from models.connections.database import snapshot
-from models.contracts.base import Contract
-from models.contracts.trace import CallTrace, PlanTrace, StepTrace, TurnTrace
-from models.ledger import plans, replies, steps, turns, usage
-from models.tables.base import Row
-from models.tables.plans import PlanRow
-from models.tables.replies import ReplyRow
-from models.tables.steps import StepRow
-from models.tables.turns import TurnRow
-from models.tables.usage import LlmCallRow
-from web.auth import caller, requires
-from web.json_body import json_response
-from web.views import step_cache
+from turnloom.models.connections.database import snapshot
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.trace import CallTrace, PlanTrace, StepTrace, TurnTrace
+from turnloom.models.ledger import plans, replies, steps, turns, usage
+from turnloom.models.tables.base import Row
+from turnloom.models.tables.plans import PlanRow
+from turnloom.models.tables.replies import ReplyRow
+from turnloom.models.tables.steps import StepRow
+from turnloom.models.tables.turns import TurnRow
+from turnloom.models.tables.usage import LlmCallRow
+from turnloom.web.auth import caller, requires
+from turnloom.web.json_body import json_response
+from turnloom.web.views import step_cache
 
 _Contract = TypeVar("_Contract", bound=Contract)
 

@@ -12,28 +12,28 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field
 
-from models.connections.database import snapshot, statement, transaction
-from models.connections.redis import queue_lengths
-from models.contracts.base import Contract
-from models.contracts.delay_causes import explain
-from models.contracts.explanation import Explanation
-from models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
-from models.errors import Conflict, Unavailable
-from models.ledger import control, explanation, turns, whole_turns
-from models.ledger.turns import NewTurn, OpenedTurn
-from models.ledger.whole_turns import WholeTurn
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from web import backlog
-from web.auth import caller, demand, requires
-from web.catalogue import catalogue
-from web.ingest import open_turn
-from web.json_body import json_response
-from web.live_news import hub
-from web.message_checks import new_turn
-from web.shared_reads import no_turn, read, turn_id_of
-from web.views import turn_graph, turn_view
-from workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
+from turnloom.models.connections.database import snapshot, statement, transaction
+from turnloom.models.connections.redis import queue_lengths
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.delay_causes import explain
+from turnloom.models.contracts.explanation import Explanation
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
+from turnloom.models.errors import Conflict, Unavailable
+from turnloom.models.ledger import control, explanation, turns, whole_turns
+from turnloom.models.ledger.turns import NewTurn, OpenedTurn
+from turnloom.models.ledger.whole_turns import WholeTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.web import backlog
+from turnloom.web.auth import caller, demand, requires
+from turnloom.web.catalogue import catalogue
+from turnloom.web.ingest import open_turn
+from turnloom.web.json_body import json_response
+from turnloom.web.live_news import hub
+from turnloom.web.message_checks import new_turn
+from turnloom.web.shared_reads import no_turn, read, turn_id_of
+from turnloom.web.views import turn_graph, turn_view
+from turnloom.workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 

@@ -4,9 +4,9 @@ from apiflask import APIFlask
 from pydantic import TypeAdapter, ValidationError
 from werkzeug.routing import PathConverter
 
-from models.contracts.directory import IntegrationName
-from models.contracts.turn import PARTS, Identifier
-from models.errors import NotFound
+from turnloom.models.contracts.directory import IntegrationName
+from turnloom.models.contracts.turn import PARTS, Identifier
+from turnloom.models.errors import NotFound
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 _INTEGRATION: TypeAdapter[str] = TypeAdapter(IntegrationName)

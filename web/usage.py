@@ -7,12 +7,12 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import Field, model_validator
 
-from models.connections.database import snapshot
-from models.contracts.base import Contract
-from models.contracts.usage import GroupBy, UsageReport
-from models.ledger import usage as ledger
-from web.auth import caller, requires
-from web.json_body import json_response
+from turnloom.models.connections.database import snapshot
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.usage import GroupBy, UsageReport
+from turnloom.models.ledger import usage as ledger
+from turnloom.web.auth import caller, requires
+from turnloom.web.json_body import json_response
 
 _USUAL_DAYS = 30
 _MOST_DAYS = 3660

@@ -8,8 +8,8 @@ from apiflask import APIBlueprint
 from flask import Response
 from pydantic import TypeAdapter
 
-from models.connections.database import Transaction, transaction
-from models.contracts.directory import (
+from turnloom.models.connections.database import Transaction, transaction
+from turnloom.models.contracts.directory import (
     AccountRequest,
     AccountView,
     ConnectionRequest,
@@ -18,19 +18,19 @@ from models.contracts.directory import (
     UserPage,
     UserView,
 )
-from models.contracts.turn import Identifier
-from models.errors import Invalid, PolicyDenied
-from models.ledger import integrations
-from models.ledger import users as ledger
-from models.ledger.integrations import Account
-from models.ledger.users import DirectoryUser
-from models.runtime.logging import log
-from tools.http.addresses import check_url
-from web.auth import caller, requires
-from web.errors import fault
-from web.json_body import json_response
-from web.paging import PageQuery, cut, read_cursor
-from web.url_ids import known_id, known_integration
+from turnloom.models.contracts.turn import Identifier
+from turnloom.models.errors import Invalid, PolicyDenied
+from turnloom.models.ledger import integrations
+from turnloom.models.ledger import users as ledger
+from turnloom.models.ledger.integrations import Account
+from turnloom.models.ledger.users import DirectoryUser
+from turnloom.models.runtime.logging import log
+from turnloom.tools.http.addresses import check_url
+from turnloom.web.auth import caller, requires
+from turnloom.web.errors import fault
+from turnloom.web.json_body import json_response
+from turnloom.web.paging import PageQuery, cut, read_cursor
+from turnloom.web.url_ids import known_id, known_integration
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 

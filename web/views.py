@@ -3,22 +3,22 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from models.contracts.listing import AuditView, ConversationView, TurnSummary
-from models.contracts.memory import MemoryView, RememberedResult
-from models.contracts.plan import FINAL_STEP_STATUSES
-from models.contracts.turn import Reply, StepView, Timings, TurnView
-from models.ledger.approvals import read_approval
-from models.ledger.usage import read_usage
-from models.ledger.whole_turns import WholeStep, WholeTurn
-from models.tables.audit import AuditRow
-from models.tables.conversations import ConversationRow
-from models.tables.memory import MemoryRow
-from models.tables.replies import ReplyRow
-from models.tables.steps import StepRow
-from models.tables.turns import TurnRow
-from planner.agents import Agents
-from planner.memory.slot_state import shown
-from planner.plan.graph import critical_path, mermaid
+from turnloom.models.contracts.listing import AuditView, ConversationView, TurnSummary
+from turnloom.models.contracts.memory import MemoryView, RememberedResult
+from turnloom.models.contracts.plan import FINAL_STEP_STATUSES
+from turnloom.models.contracts.turn import Reply, StepView, Timings, TurnView
+from turnloom.models.ledger.approvals import read_approval
+from turnloom.models.ledger.usage import read_usage
+from turnloom.models.ledger.whole_turns import WholeStep, WholeTurn
+from turnloom.models.tables.audit import AuditRow
+from turnloom.models.tables.conversations import ConversationRow
+from turnloom.models.tables.memory import MemoryRow
+from turnloom.models.tables.replies import ReplyRow
+from turnloom.models.tables.steps import StepRow
+from turnloom.models.tables.turns import TurnRow
+from turnloom.planner.agents import Agents
+from turnloom.planner.memory.slot_state import shown
+from turnloom.planner.plan.graph import critical_path, mermaid
 
 
 def turn_view(turn: WholeTurn, agents: Agents) -> TurnView:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.plan import Plan, Step, implied_inputs, implied_needs
-from models.runtime.settings import settings
-from planner.plan.bundles import bundles
-from planner.plan.expressions import dump_expression
-from planner.plan.graph import Fragment, Node, fragments, most_at_once
-from tools.registry import Registry
+from turnloom.models.contracts.plan import Plan, Step, implied_inputs, implied_needs
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.plan.bundles import bundles
+from turnloom.planner.plan.expressions import dump_expression
+from turnloom.planner.plan.graph import Fragment, Node, fragments, most_at_once
+from turnloom.tools.registry import Registry
 
 SLOTS = {"spread": 1, "dense": 4}
 """Lanes of a turn that one task runs at the same time, by placement."""

@@ -10,14 +10,14 @@ from datetime import timedelta
 from functools import lru_cache
 from uuid import UUID
 
-from models.connections.redis import Failed, announce, push, queue_lengths
-from models.ledger.approvals import Decided
-from models.ledger.control import ClosedTurn
-from models.runtime.batching import Gatherer
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from workers.broker.app import QUEUES
-from workers.broker.messages import TaskMessage, write
+from turnloom.models.connections.redis import Failed, announce, push, queue_lengths
+from turnloom.models.ledger.approvals import Decided
+from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.runtime.batching import Gatherer
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.messages import TaskMessage, write
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
 """The errors of publishing while the broker is out."""

@@ -17,24 +17,33 @@ from uuid import UUID
 
 from celery.exceptions import Ignore
 
-from models.connections.redis import announce
-from models.ledger.replies import Material
-from models.ledger.shared_steps import Advancing
-from models.ledger.steps import Advance, BegunStep, ClaimedLane, ClaimedStep, FinishedStep, Holder, TurnFacts, Wanted
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from planner.plan.expressions import load_expression
-from workers.broker import canvas
-from workers.dispatch import send
-from workers.responding import respond
-from workers.running import isolation, parking, step_commits
-from workers.running.call_threads import callers
-from workers.running.commit_retry import persist
-from workers.running.outcomes import GRACE_S, Outcome, Parked, broken
-from workers.running.read_ahead import Ahead, LedgerTime
-from workers.running.step_call import Calling
-from workers.running.tool_call import GATHER_MOST_S, Call, may_join_until
-from workers.upkeep.heartbeat import leases
+from turnloom.models.connections.redis import announce
+from turnloom.models.ledger.replies import Material
+from turnloom.models.ledger.shared_steps import Advancing
+from turnloom.models.ledger.steps import (
+    Advance,
+    BegunStep,
+    ClaimedLane,
+    ClaimedStep,
+    FinishedStep,
+    Holder,
+    TurnFacts,
+    Wanted,
+)
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.planner.plan.expressions import load_expression
+from turnloom.workers.broker import canvas
+from turnloom.workers.dispatch import send
+from turnloom.workers.responding import respond
+from turnloom.workers.running import isolation, parking, step_commits
+from turnloom.workers.running.call_threads import callers
+from turnloom.workers.running.commit_retry import persist
+from turnloom.workers.running.outcomes import GRACE_S, Outcome, Parked, broken
+from turnloom.workers.running.read_ahead import Ahead, LedgerTime
+from turnloom.workers.running.step_call import Calling
+from turnloom.workers.running.tool_call import GATHER_MOST_S, Call, may_join_until
+from turnloom.workers.upkeep.heartbeat import leases
 
 
 class Executor:

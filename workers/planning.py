@@ -10,47 +10,47 @@ from uuid import UUID
 from celery.exceptions import Ignore
 from celery.signals import worker_init
 
-from models.connections.database import statement
-from models.connections.redis import announce
-from models.contracts.plan import Plan
-from models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
-from models.ledger import plans, turns
-from models.ledger.free_llm_slots import Crowded
-from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
-from models.ledger.steps import ClaimedLane, TurnFacts, Wanted
-from models.ledger.turns import ClaimedTurn
-from models.runtime.crash_points import reach
-from models.runtime.logging import configure_logging, log
-from models.runtime.settings import Placement
-from planner.agents import AgentProfile
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import PlanDraft, draft
-from planner.llm.metering import Meter
-from planner.memory.slot_state import shown
-from planner.plan.expansion import StandIn, stand_in
-from planner.plan.expressions import load_expression
-from planner.plan.validation import validate
-from planner.reply.apologies import Trouble
-from workers.broker import canvas
-from workers.broker.app import app
-from workers.compiling import SLOTS
-from workers.dispatch import dispatch_turns
-from workers.execution import Executor
-from workers.responding import Deltas, broken, finish, respond
-from workers.turns.accounting import allowances_of, metered
-from workers.turns.apologies import apologise, excused, reason_of
-from workers.turns.conversation_knowledge import know
-from workers.turns.direct_replies import answer_at_once
-from workers.turns.early_reads import EarlyReads
-from workers.turns.early_steps import EarlySteps, HeldSteps
-from workers.turns.llm_slots import Claiming, llm_slots
-from workers.turns.new_plans import PlanOrigin, new_plan, placement_of
-from workers.turns.planning_context import recall
-from workers.turns.postponement import postpone
-from workers.turns.process_parts import registry, tailored, warm_up
-from workers.turns.tool_availability import offer
-from workers.upkeep.heartbeat import current_holder, leases
-from workers.upkeep.preflight import check_language_model
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
+from turnloom.models.ledger import plans, turns
+from turnloom.models.ledger.free_llm_slots import Crowded
+from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
+from turnloom.models.ledger.steps import ClaimedLane, TurnFacts, Wanted
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import configure_logging, log
+from turnloom.models.runtime.settings import Placement
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import PlanDraft, draft
+from turnloom.planner.llm.metering import Meter
+from turnloom.planner.memory.slot_state import shown
+from turnloom.planner.plan.expansion import StandIn, stand_in
+from turnloom.planner.plan.expressions import load_expression
+from turnloom.planner.plan.validation import validate
+from turnloom.planner.reply.apologies import Trouble
+from turnloom.workers.broker import canvas
+from turnloom.workers.broker.app import app
+from turnloom.workers.compiling import SLOTS
+from turnloom.workers.dispatch import dispatch_turns
+from turnloom.workers.execution import Executor
+from turnloom.workers.responding import Deltas, broken, finish, respond
+from turnloom.workers.turns.accounting import allowances_of, metered
+from turnloom.workers.turns.apologies import apologise, excused, reason_of
+from turnloom.workers.turns.conversation_knowledge import know
+from turnloom.workers.turns.direct_replies import answer_at_once
+from turnloom.workers.turns.early_reads import EarlyReads
+from turnloom.workers.turns.early_steps import EarlySteps, HeldSteps
+from turnloom.workers.turns.llm_slots import Claiming, llm_slots
+from turnloom.workers.turns.new_plans import PlanOrigin, new_plan, placement_of
+from turnloom.workers.turns.planning_context import recall
+from turnloom.workers.turns.postponement import postpone
+from turnloom.workers.turns.process_parts import registry, tailored, warm_up
+from turnloom.workers.turns.tool_availability import offer
+from turnloom.workers.upkeep.heartbeat import current_holder, leases
+from turnloom.workers.upkeep.preflight import check_language_model
 
 Early = EarlySteps | EarlyReads
 

@@ -18,20 +18,20 @@ from uuid import UUID
 
 from celery.signals import worker_ready, worker_shutdown
 
-from models.connections.database import Transaction, statement, transaction
-from models.connections.redis import announce, queue_lengths
-from models.errors import Unavailable
-from models.ledger import approvals, control, recovery, workers
-from models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, UnfinishedStep
-from models.runtime.crash_points import reach
-from models.runtime.daemon import Daemon
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from planner.plan.graph import Node
-from workers.broker import canvas
-from workers.broker.app import app
-from workers.compiling import SLOTS, fragment_rows, reduced
-from workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
+from turnloom.models.connections.database import Transaction, statement, transaction
+from turnloom.models.connections.redis import announce, queue_lengths
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import approvals, control, recovery, workers
+from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, UnfinishedStep
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.plan.graph import Node
+from turnloom.workers.broker import canvas
+from turnloom.workers.broker.app import app
+from turnloom.workers.compiling import SLOTS, fragment_rows, reduced
+from turnloom.workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
 
 _BATCH = 500
 _DEADLINE_GRACE = timedelta(seconds=0.5)

@@ -11,37 +11,37 @@ from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from models.connections.database import statement
-from models.connections.redis import announce, append_delta, settle_deltas
-from models.contracts.turn import Again, Bound, FinalTurnStatus
-from models.errors import Unavailable
-from models.ledger import replies, turns
-from models.ledger.replies import Material
-from models.ledger.turns import Ending, FinishedTurn
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange
-from planner.draft.prompts import shipped
-from planner.llm.metering import Meter
-from planner.loop import Move, Progress, next_move
-from planner.memory.slot_state import settled, shown
-from planner.reply.aggregation import STEP, aggregated, aggregation
-from planner.reply.apologies import apology
-from planner.reply.reply_input import Outcome
-from planner.reply.responder import asks_llm, compose
-from planner.results import RecalledResult, StepOutcome
-from tools.context import ToolContext
-from tools.runner import run
-from workers.broker.app import app
-from workers.dispatch import dispatch_turns, send
-from workers.running.outcomes import step_outcome
-from workers.turns.accounting import metered
-from workers.turns.llm_slots import llm_slots
-from workers.turns.postponement import postpone
-from workers.turns.process_parts import registry, tailored
-from workers.upkeep.heartbeat import leases
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce, append_delta, settle_deltas
+from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import replies, turns
+from turnloom.models.ledger.replies import Material
+from turnloom.models.ledger.turns import Ending, FinishedTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange
+from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.llm.metering import Meter
+from turnloom.planner.loop import Move, Progress, next_move
+from turnloom.planner.memory.slot_state import settled, shown
+from turnloom.planner.reply.aggregation import STEP, aggregated, aggregation
+from turnloom.planner.reply.apologies import apology
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.responder import asks_llm, compose
+from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.tools.context import ToolContext
+from turnloom.tools.runner import run
+from turnloom.workers.broker.app import app
+from turnloom.workers.dispatch import dispatch_turns, send
+from turnloom.workers.running.outcomes import step_outcome
+from turnloom.workers.turns.accounting import metered
+from turnloom.workers.turns.llm_slots import llm_slots
+from turnloom.workers.turns.postponement import postpone
+from turnloom.workers.turns.process_parts import registry, tailored
+from turnloom.workers.upkeep.heartbeat import leases
 
 _AGGREGATION_S = 1.0
 """Time limit of a formatter. It is pure, and also runs after the deadline."""

@@ -15,10 +15,10 @@ from kombu.transport import TRANSPORT_ALIASES
 from redis import Redis
 
 from benchmarks.drivers.orders import Order, serve
-from workers import dispatch
-from workers.broker.app import RoadTask
-from workers.broker.app import app as engine
-from workers.broker.messages import TaskMessage
+from turnloom.workers import dispatch
+from turnloom.workers.broker.app import RoadTask
+from turnloom.workers.broker.app import app as engine
+from turnloom.workers.broker.messages import TaskMessage
 
 _URL = os.environ["REDIS_URL"]
 _OURS = os.environ["MESSAGES"] == "ours"

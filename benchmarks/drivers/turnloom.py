@@ -13,14 +13,14 @@ from uuid import UUID
 
 from benchmarks.drivers.orders import Order, one_by_one, serve
 from benchmarks.waves import Needs
-from models.connections.database import statement, transaction
-from models.connections.redis import CHANNEL, listen, read_news, redis
-from models.contracts.turn import TurnRequest
-from models.ledger import keys, tenants, turns
-from models.ledger.turns import NewTurn
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
-from workers.dispatch import dispatch_turns
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.connections.redis import CHANNEL, listen, read_news, redis
+from turnloom.models.contracts.turn import TurnRequest
+from turnloom.models.ledger import keys, tenants, turns
+from turnloom.models.ledger.turns import NewTurn
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.dispatch import dispatch_turns
 
 _PATIENCE_S = 60.0
 _POLL_S = 0.01

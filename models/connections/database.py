@@ -18,10 +18,10 @@ from psycopg.types.json import set_json_dumps, set_json_loads
 from sqlalchemy import Engine, create_engine, exc, text
 from sqlalchemy.orm import Session
 
-from models.connections.connection_pool import ConnectionPool
-from models.connections.sessions import outdated, session_arguments, session_settings, unanswered
-from models.errors import Unavailable
-from models.runtime.settings import settings
+from turnloom.models.connections.connection_pool import ConnectionPool
+from turnloom.models.connections.sessions import outdated, session_arguments, session_settings, unanswered
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import settings
 
 CONNECT_TIMEOUT_S = 5
 

@@ -22,12 +22,12 @@ from redis.client import PubSub
 from redis.commands.core import Script
 from redis.retry import Retry
 
-from models.connections.redis_connections import breaking
-from models.contracts.event import EVENT_ID, Event
-from models.errors import Unavailable
-from models.runtime.batching import Gatherer
-from models.runtime.logging import log
-from models.runtime.settings import settings
+from turnloom.models.connections.redis_connections import breaking
+from turnloom.models.contracts.event import EVENT_ID, Event
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.batching import Gatherer
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
 
 Failed = RedisError
 """The error of a failed command, for modules that may not know redis-py."""

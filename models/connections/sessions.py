@@ -5,9 +5,9 @@ from typing import Any, Self
 import psycopg
 from psycopg.abc import Params
 
-from models.errors import Unavailable
-from models.runtime.settings import settings
-from models.schema import functions
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions
 
 _IDLE_TIMEOUT_MS = 10_000
 """After this time the locks of a process that was stopped in the middle of a transaction are free again."""

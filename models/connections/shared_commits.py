@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from models.connections.database import Statement, statement
-from models.errors import Unavailable
-from models.runtime.logging import log
+from turnloom.models.connections.database import Statement, statement
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.logging import log
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

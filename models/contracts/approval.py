@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from models.contracts.base import Contract, Moment
+from turnloom.models.contracts.base import Contract, Moment
 
 Decision = Literal["approve", "reject"]
 

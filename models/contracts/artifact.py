@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 
 class Table(Contract):

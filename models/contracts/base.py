@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
 
-from models.contracts.field_descriptions import Described
+from turnloom.models.contracts.field_descriptions import Described
 
 
 class Contract(Described, BaseModel):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from models.contracts.knowledge import TRUST, AttributeFact, Item, Rule, Value
+from turnloom.models.contracts.knowledge import TRUST, AttributeFact, Item, Rule, Value
 
 _NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
 _CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from models.contracts.base import rfc3339
-from models.contracts.explanation import Cause, Explanation
-from models.contracts.turn import FINAL_TURN_STATUSES, TurnStatus
+from turnloom.models.contracts.base import rfc3339
+from turnloom.models.contracts.explanation import Cause, Explanation
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, TurnStatus
 
 _RECOVERING = "maintenance"
 """The queue of the sweep. Without its worker nothing is recovered."""

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field
 
-from models.contracts.base import Contract, Moment
-from models.contracts.turn import Identifier, Locale, Timezone
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.turn import Identifier, Locale, Timezone
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.plan import Effect, StepStatus
+from turnloom.models.contracts.plan import Effect, StepStatus
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import AwareDatetime, model_validator
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 ErrorCode = Literal[
     "UNAUTHORIZED",

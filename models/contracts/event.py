@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 EVENTS = {
     "turn.queued": "The turn is recorded. `conversation_id`, `seq`: its place in the conversation. It comes again, "

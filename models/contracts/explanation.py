@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from models.contracts.base import Contract, Moment
-from models.contracts.turn import TurnStatus
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.turn import TurnStatus
 
 Cause = Literal[
     "finished",

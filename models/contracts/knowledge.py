@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, FiniteFloat
 
-from models.contracts.base import Contract, Moment
+from turnloom.models.contracts.base import Contract, Moment
 
 Trust = Literal["model", "outside", "tool"]
 """The kind of source, the least trusted first: a language model concluded it from a result, a tool passes on what

@@ -2,9 +2,9 @@
 
 from typing import Any, Literal
 
-from models.contracts.base import Contract, Moment
-from models.contracts.plan import Effect
-from models.contracts.turn import Mode, Reply, TurnStatus, Usage
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.plan import Effect
+from turnloom.models.contracts.turn import Mode, Reply, TurnStatus, Usage
 
 
 class ConversationView(Contract):

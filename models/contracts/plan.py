@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 PLAN_FORMAT = 1
 """Version of this format, stored with every plan."""

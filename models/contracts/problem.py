@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 
 class ProblemError(Contract):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from models.contracts.base import Contract, Moment
+from turnloom.models.contracts.base import Contract, Moment
 
 
 class PlanTrace(Contract):

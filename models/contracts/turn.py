@@ -7,10 +7,10 @@ from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, Field
 
-from models.contracts.approval import Approval
-from models.contracts.artifact import Artifact
-from models.contracts.base import Contract, Moment
-from models.contracts.plan import Effect, StepStatus
+from turnloom.models.contracts.approval import Approval
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.plan import Effect, StepStatus
 
 FinalTurnStatus = Literal["succeeded", "failed", "cancelled", "superseded"]
 FINAL_TURN_STATUSES: frozenset[str] = frozenset(get_args(FinalTurnStatus))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 GroupBy = Literal["day", "agent", "model", "conversation"]
 AllowanceScope = Literal["day", "conversation", "turn"]

@@ -11,12 +11,12 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from models.contracts.approval import Approval, Decision
-from models.contracts.event import Event, read_events
-from models.errors import Conflict, NotFound
-from models.ledger.recovery import LEASE_MS
-from models.ledger.steps import FinishedStep
-from models.tables.steps import IS_WAITING, StepRow
+from turnloom.models.contracts.approval import Approval, Decision
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger.recovery import LEASE_MS
+from turnloom.models.ledger.steps import FinishedStep
+from turnloom.models.tables.steps import IS_WAITING, StepRow
 
 
 @dataclass(frozen=True)

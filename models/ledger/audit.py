@@ -19,8 +19,8 @@ import orjson
 from sqlalchemy import Select, Text, cast, select, tuple_, union
 from sqlalchemy.orm import Session
 
-from models.tables.audit import AuditRow
-from models.tables.conversations import ConversationRow
+from turnloom.models.tables.audit import AuditRow
+from turnloom.models.tables.conversations import ConversationRow
 
 ERASED = "conversation.erased"
 

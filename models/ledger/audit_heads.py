@@ -20,8 +20,8 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from models.ledger.audit import AuditFault
-from models.tables.audit import AuditHeadRow
+from turnloom.models.ledger.audit import AuditFault
+from turnloom.models.tables.audit import AuditHeadRow
 
 _ENTRIES = 1_000
 """Most entries in one head; a tenant with more gets several heads."""

@@ -5,7 +5,7 @@ from uuid import UUID
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from models.tables.turns import IN_BACKLOG, TurnRow
+from turnloom.models.tables.turns import IN_BACKLOG, TurnRow
 
 
 def count(db: Session, at_most: int) -> dict[UUID, int]:

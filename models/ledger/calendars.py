@@ -13,9 +13,9 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.runtime.ids import new_id
-from models.tables.meetings import CalendarEventRow
-from models.tables.users import UserRow
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.meetings import CalendarEventRow
+from turnloom.models.tables.users import UserRow
 
 
 class Interval(NamedTuple):

@@ -9,9 +9,9 @@ import psycopg
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from models.contracts.event import Event, read_events
-from models.ledger.recovery import LEASE_MS
-from models.tables.turns import IS_DUE, TurnRow
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.ledger.recovery import LEASE_MS
+from turnloom.models.tables.turns import IS_DUE, TurnRow
 
 
 @dataclass(frozen=True)

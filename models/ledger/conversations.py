@@ -7,20 +7,20 @@ from sqlalchemy import Select, cast, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
-from models.errors import Conflict, NotFound
-from models.tables.conversations import IS_LISTED, ConversationRow
-from models.tables.documents import NoteRow
-from models.tables.events import TurnEventsRow
-from models.tables.hotel import HoldRow
-from models.tables.knowledge import KnowledgeRow
-from models.tables.meetings import MeetingSessionRow
-from models.tables.memory import MemoryRow
-from models.tables.notifications import NotificationRow
-from models.tables.plans import PlanRow
-from models.tables.replies import ReplyRow
-from models.tables.sim import SimWriteRow
-from models.tables.steps import StepRow
-from models.tables.turns import TurnRow
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
+from turnloom.models.tables.documents import NoteRow
+from turnloom.models.tables.events import TurnEventsRow
+from turnloom.models.tables.hotel import HoldRow
+from turnloom.models.tables.knowledge import KnowledgeRow
+from turnloom.models.tables.meetings import MeetingSessionRow
+from turnloom.models.tables.memory import MemoryRow
+from turnloom.models.tables.notifications import NotificationRow
+from turnloom.models.tables.plans import PlanRow
+from turnloom.models.tables.replies import ReplyRow
+from turnloom.models.tables.sim import SimWriteRow
+from turnloom.models.tables.steps import StepRow
+from turnloom.models.tables.turns import TurnRow
 
 _EMPTY = cast({}, JSONB)
 _EARLIER_WITHOUT_DATA = text(

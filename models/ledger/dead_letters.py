@@ -9,12 +9,12 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import null, select, text, union_all
 from sqlalchemy.orm import Session
 
-from models.contracts.event import Event, read_events
-from models.errors import Conflict, NotFound
-from models.tables.conversations import ConversationRow
-from models.tables.steps import IS_UNKNOWN, StepRow
-from models.tables.tenants import TenantRow
-from models.tables.turns import IS_BROKEN, TurnRow
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.tables.conversations import ConversationRow
+from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
+from turnloom.models.tables.tenants import TenantRow
+from turnloom.models.tables.turns import IS_BROKEN, TurnRow
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from sqlalchemy import CTE, ColumnElement, Select, case, cast, delete, func, sel
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, REAL, TSQUERY, insert
 from sqlalchemy.orm import Session
 
-from models.errors import Invalid
-from models.tables.base import EVERYONE
-from models.tables.documents import DocumentRow, PassageRow
+from turnloom.models.errors import Invalid
+from turnloom.models.tables.base import EVERYONE
+from turnloom.models.tables.documents import DocumentRow, PassageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

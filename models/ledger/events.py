@@ -7,8 +7,8 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from models.contracts.event import Event, read_events
-from models.contracts.turn import FINAL_TURN_STATUSES
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
 
 
 class Stand(NamedTuple):

@@ -7,15 +7,15 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models.contracts.delay_causes import Facts, HeldTurn, OpenStep, Postponed
-from models.contracts.plan import FINAL_STEP_STATUSES
-from models.contracts.turn import TurnStatus
-from models.ledger import backlog, workers
-from models.runtime.settings import settings
-from models.tables.conversations import ConversationRow
-from models.tables.fragments import FragmentRow
-from models.tables.steps import StepRow
-from models.tables.turns import TurnRow
+from turnloom.models.contracts.delay_causes import Facts, HeldTurn, OpenStep, Postponed
+from turnloom.models.contracts.plan import FINAL_STEP_STATUSES
+from turnloom.models.contracts.turn import TurnStatus
+from turnloom.models.ledger import backlog, workers
+from turnloom.models.runtime.settings import settings
+from turnloom.models.tables.conversations import ConversationRow
+from turnloom.models.tables.fragments import FragmentRow
+from turnloom.models.tables.steps import StepRow
+from turnloom.models.tables.turns import TurnRow
 
 _COLUMNS = (
     StepRow.id,

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from models.ledger.inventory import Guest, Quote, StayRequest, TenantHotel, free_rooms
-from models.tables.hotel import HoldRow
+from turnloom.models.ledger.inventory import Guest, Quote, StayRequest, TenantHotel, free_rooms
+from turnloom.models.tables.hotel import HoldRow
 
 VALID_MINUTES = 30
 """The duration of a hold."""

@@ -10,13 +10,13 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.contracts.directory import AccountRequest, AccountStatus
-from models.errors import NotFound, ToolFailed
-from models.ledger.users import get_user
-from models.runtime import secrets
-from models.runtime.ids import new_id
-from models.tables.integrations import AccountRow
-from models.tables.users import UserRow
+from turnloom.models.contracts.directory import AccountRequest, AccountStatus
+from turnloom.models.errors import NotFound, ToolFailed
+from turnloom.models.ledger.users import get_user
+from turnloom.models.runtime import secrets
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.integrations import AccountRow
+from turnloom.models.tables.users import UserRow
 
 _ROTATED_AT_ONCE = 100
 

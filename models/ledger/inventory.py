@@ -15,8 +15,8 @@ from sqlalchemy import delete, func, insert, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from models.tables.base import EVERYONE, Row
-from models.tables.hotel import AllotmentRow, HotelRow, RateRow, RoomTypeRow, SeasonRow
+from turnloom.models.tables.base import EVERYONE, Row
+from turnloom.models.tables.hotel import AllotmentRow, HotelRow, RateRow, RoomTypeRow, SeasonRow
 
 Record = Mapping[str, Any]
 """A row to insert, without its owner and hotel."""

@@ -10,11 +10,11 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.contracts.turn import SCOPES
-from models.errors import NotFound
-from models.ledger import tenants
-from models.runtime.ids import new_id
-from models.tables.tenants import KeyRow
+from turnloom.models.contracts.turn import SCOPES
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import tenants
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.tenants import KeyRow
 
 DEVELOPMENT_TENANT = "development"
 

@@ -9,10 +9,10 @@ from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.contracts.knowledge import AttributeFact, Entity, Hypothesis, Item, ItemKey, Lesson, Relationship
-from models.ledger.turns import ClaimedTurn
-from models.tables.knowledge import KnowledgeRow
-from models.tables.turns import TurnRow
+from turnloom.models.contracts.knowledge import AttributeFact, Entity, Hypothesis, Item, ItemKey, Lesson, Relationship
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.tables.knowledge import KnowledgeRow
+from turnloom.models.tables.turns import TurnRow
 
 _SHAPES: dict[str, type[Item]] = {
     "entity": Entity,

@@ -13,11 +13,11 @@ from uuid import UUID
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from models.errors import Conflict, NotFound
-from models.ledger import calendars
-from models.ledger.calendars import CalendarEvent, Interval
-from models.runtime.ids import new_id
-from models.tables.meetings import MeetingSessionRow
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger import calendars
+from turnloom.models.ledger.calendars import CalendarEvent, Interval
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.meetings import MeetingSessionRow
 
 EXPIRES_AFTER = timedelta(minutes=30)
 

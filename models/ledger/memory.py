@@ -8,9 +8,9 @@ import psycopg
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models.contracts.usage import Allowance
-from models.ledger.usage import read_allowances
-from models.tables.memory import MemoryRow
+from turnloom.models.contracts.usage import Allowance
+from turnloom.models.ledger.usage import read_allowances
+from turnloom.models.tables.memory import MemoryRow
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.tables.documents import NoteRow
+from turnloom.models.tables.documents import NoteRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

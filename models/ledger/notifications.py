@@ -9,10 +9,10 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from models.contracts.directory import NotificationStatus
-from models.errors import Conflict, NotFound
-from models.runtime.ids import new_id
-from models.tables.notifications import NotificationRow
+from turnloom.models.contracts.directory import NotificationStatus
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.notifications import NotificationRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

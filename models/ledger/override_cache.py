@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from models.connections.database import statement, transaction
-from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Overrides
-from models.ledger import overrides
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from models.runtime.ttl_cache import TtlCache
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Override, Overrides
+from turnloom.models.ledger import overrides
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.ttl_cache import TtlCache
 
 _FRESH_S, _KEPT_S = 2.0, 4.0
 _REMEMBERED = 1_000

@@ -7,9 +7,9 @@ from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from models.errors import NotFound
-from models.tables.overrides import OverrideRow
-from models.tables.tenants import TenantRow
+from turnloom.models.errors import NotFound
+from turnloom.models.tables.overrides import OverrideRow
+from turnloom.models.tables.tenants import TenantRow
 
 
 def write(db: Session, tenant_id: UUID, name: str, text: str | None, by: str) -> int:

@@ -10,15 +10,15 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models.contracts.event import Event, read_events
-from models.contracts.plan import PLAN_FORMAT, Plan
-from models.contracts.usage import LlmCall
-from models.ledger.replies import Material, read_material
-from models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
-from models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
-from models.ledger.usage import write_calls
-from models.runtime.settings import settings
-from models.tables.plans import PlanRow
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.plan import PLAN_FORMAT, Plan
+from turnloom.models.contracts.usage import LlmCall
+from turnloom.models.ledger.replies import Material, read_material
+from turnloom.models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
+from turnloom.models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
+from turnloom.models.ledger.usage import write_calls
+from turnloom.models.runtime.settings import settings
+from turnloom.models.tables.plans import PlanRow
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models.schema import functions
+from turnloom.models.schema import functions
 
 
 def lacking(db: Session) -> str | None:

@@ -11,8 +11,8 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
-from models.contracts.event import Event, read_events
-from models.tables.turns import TurnRow
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.tables.turns import TurnRow
 
 LEASE_MS = 6_000
 """How long a claim holds without renewal: three heartbeats of a worker."""

@@ -8,11 +8,11 @@ import psycopg
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models.contracts.ended_steps import EndedStep
-from models.contracts.turn import Mode, Stop, Usage
-from models.contracts.usage import Allowance
-from models.ledger.usage import read_allowances, read_usage
-from models.tables.replies import ReplyRow
+from turnloom.models.contracts.ended_steps import EndedStep
+from turnloom.models.contracts.turn import Mode, Stop, Usage
+from turnloom.models.contracts.usage import Allowance
+from turnloom.models.ledger.usage import read_allowances, read_usage
+from turnloom.models.tables.replies import ReplyRow
 
 HISTORY = 6
 """Most exchanges that a reply is made with."""

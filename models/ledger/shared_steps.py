@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
-from models.ledger.steps import (
+from turnloom.models.ledger.steps import (
     Advance,
     FinishedStep,
     Holder,

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.tables.sim import SimCallRow, SimWriteRow
+from turnloom.models.tables.sim import SimCallRow, SimWriteRow
 
 
 def count_call(db: Session, *, tenant_id: UUID, turn_id: UUID, step_id: str) -> int:

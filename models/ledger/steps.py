@@ -10,10 +10,10 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models.contracts.event import Event, read_events
-from models.contracts.plan import FinalStepStatus
-from models.ledger.replies import Material, read_material
-from models.tables.steps import StepRow
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.plan import FinalStepStatus
+from turnloom.models.ledger.replies import Material, read_material
+from turnloom.models.tables.steps import StepRow
 
 Ended = FinalStepStatus
 """The final statuses of a claimed step."""

@@ -6,10 +6,10 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.contracts.usage import Budget
-from models.errors import Conflict, NotFound
-from models.runtime.ids import new_id
-from models.tables.tenants import TenantRow
+from turnloom.models.contracts.usage import Budget
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.tenants import TenantRow
 
 
 def create(db: Session, name: str) -> UUID:

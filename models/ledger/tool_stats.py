@@ -9,9 +9,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, Text, case, func, select
 from sqlalchemy.orm import Session
 
-from models.contracts.tool_stats import ToolStats
-from models.runtime.ids import first_id
-from models.tables.steps import StepRow
+from turnloom.models.contracts.tool_stats import ToolStats
+from turnloom.models.runtime.ids import first_id
+from turnloom.models.tables.steps import StepRow
 
 _ENDED = ("succeeded", "needs_input", "failed", "unknown")
 

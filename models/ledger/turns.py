@@ -12,18 +12,18 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from models.contracts.event import Event, read_events
-from models.contracts.turn import Again, Bound, FinalTurnStatus, Reply, TurnRequest, Usage
-from models.contracts.usage import Allowance, LlmCall
-from models.errors import NotFound
-from models.ledger.control import ClosedTurn, read_closed
-from models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
-from models.ledger.memory import Recalled
-from models.ledger.recovery import LEASE_MS
-from models.ledger.usage import read_allowances, read_usage, write_calls
-from models.runtime.settings import settings
-from models.tables.replies import ReplyRow
-from models.tables.turns import TurnRow
+from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus, Reply, TurnRequest, Usage
+from turnloom.models.contracts.usage import Allowance, LlmCall
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger.control import ClosedTurn, read_closed
+from turnloom.models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
+from turnloom.models.ledger.memory import Recalled
+from turnloom.models.ledger.recovery import LEASE_MS
+from turnloom.models.ledger.usage import read_allowances, read_usage, write_calls
+from turnloom.models.runtime.settings import settings
+from turnloom.models.tables.replies import ReplyRow
+from turnloom.models.tables.turns import TurnRow
 
 Outcome = Literal["opened", "merged", "repeated", "mismatched", "full", "busy", "later"]
 _EXCHANGES = 24

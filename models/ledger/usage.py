@@ -11,11 +11,11 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import ColumnElement, Text, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from models.contracts.turn import Usage
-from models.contracts.usage import Allowance, GroupBy, LlmCall, UsageLine, UsageReport
-from models.ledger import tenants
-from models.runtime.ids import first_id
-from models.tables.usage import LlmCallRow, UsageDayRow
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.contracts.usage import Allowance, GroupBy, LlmCall, UsageLine, UsageReport
+from turnloom.models.ledger import tenants
+from turnloom.models.runtime.ids import first_id
+from turnloom.models.tables.usage import LlmCallRow, UsageDayRow
 
 _SUMS = ("llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "unpriced_calls")
 

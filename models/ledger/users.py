@@ -11,10 +11,10 @@ from sqlalchemy import ColumnElement, Select, case, collate, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from models.contracts.directory import ConnectionStatus, Profile
-from models.errors import Invalid, NotFound
-from models.runtime.ids import new_id
-from models.tables.users import ConnectionRow, UserRow
+from turnloom.models.contracts.directory import ConnectionStatus, Profile
+from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.users import ConnectionRow, UserRow
 
 _FIELDS = ("name", "email", "timezone", "locale", "working_hours", "scopes")
 _ADDRESS = re.compile(r"(?<![^\s<>()\[\],;:\"])[^\s<>()\[\],;:\"@]+@[^\s<>()\[\],;:\"]+")

@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
-from models.contracts.turn import FINAL_TURN_STATUSES
+from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
 
 
 @dataclass(frozen=True, slots=True)

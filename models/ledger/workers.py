@@ -7,7 +7,7 @@ import psycopg
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from models.tables.workers import WorkerRow
+from turnloom.models.tables.workers import WorkerRow
 
 
 def beat(db: psycopg.Connection, name: str, queues: Sequence[str], slots: int) -> None:

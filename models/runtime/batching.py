@@ -7,7 +7,7 @@ from math import inf
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from models.runtime.daemon import Daemon
+from turnloom.models.runtime.daemon import Daemon
 
 _MOMENT_S = 0.01
 

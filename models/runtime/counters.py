@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from models.errors import Unavailable
+from turnloom.models.errors import Unavailable
 
 BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of a histogram's buckets; one more holds the rest."""

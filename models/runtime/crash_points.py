@@ -9,7 +9,7 @@ import fcntl
 import os
 import signal
 
-from models.runtime.settings import settings
+from turnloom.models.runtime.settings import settings
 
 
 def reach(point: str) -> None:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
-from models.errors import Unavailable
-from models.runtime.counters import counts
-from models.runtime.logging import log
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.logging import log
 
 FAILURES = "turnloom_daemon_failures_total"
 _PAUSE_S = 0.1

@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from models.runtime.lean_imports import without
-from models.runtime.settings import misspelt, settings
+from turnloom.models.runtime.lean_imports import without
+from turnloom.models.runtime.settings import misspelt, settings
 
 # Rich would only draw tracebacks, which `format_error` writes. It takes as long to load as structlog.
 with without("rich"):

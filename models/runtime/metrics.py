@@ -11,10 +11,10 @@ from typing import Literal, cast
 import orjson
 from redis import RedisError
 
-from models.connections.redis import redis
-from models.errors import Unavailable
-from models.runtime.counters import Counts, Series, counts
-from models.runtime.daemon import FAILURES
+from turnloom.models.connections.redis import redis
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.counters import Counts, Series, counts
+from turnloom.models.runtime.daemon import FAILURES
 
 _KEY = "turnloom:metrics"
 

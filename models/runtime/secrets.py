@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from models.errors import ToolFailed, Unavailable
-from models.runtime.settings import settings
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.runtime.settings import settings
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet

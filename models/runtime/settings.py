@@ -13,10 +13,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
-from models.contracts.field_descriptions import Described
-from models.errors import Misconfigured, NotFound
-from models.runtime.service_urls import check_service_url
-from models.runtime.setting_faults import PREFIX, fault_of, unknown_variables
+from turnloom.models.contracts.field_descriptions import Described
+from turnloom.models.errors import Misconfigured, NotFound
+from turnloom.models.runtime.service_urls import check_service_url
+from turnloom.models.runtime.setting_faults import PREFIX, fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
 

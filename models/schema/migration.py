@@ -11,13 +11,13 @@ from alembic.migration import MigrationContext
 from psycopg import sql
 from sqlalchemy import create_engine, make_url
 
-from models.connections.database import CONNECT_TIMEOUT_S, driver_url
-from models.connections.sessions import session_settings
-from models.errors import Conflict
-from models.runtime.settings import ROOT
-from models.schema import functions, revisions
-from models.schema.roles import APPLICATION_ROLE, postgres_faults
-from models.tables import Row
+from turnloom.models.connections.database import CONNECT_TIMEOUT_S, driver_url
+from turnloom.models.connections.sessions import session_settings
+from turnloom.models.errors import Conflict
+from turnloom.models.runtime.settings import ROOT
+from turnloom.models.schema import functions, revisions
+from turnloom.models.schema.roles import APPLICATION_ROLE, postgres_faults
+from turnloom.models.tables import Row
 
 _GRANTS = """
     GRANT USAGE ON SCHEMA public, {functions} TO {role};

@@ -2,8 +2,8 @@
 
 import psycopg
 
-from models.connections.database import CONNECT_TIMEOUT_S
-from models.runtime.settings import ROOT
+from turnloom.models.connections.database import CONNECT_TIMEOUT_S
+from turnloom.models.runtime.settings import ROOT
 
 
 def pending(url: str) -> str | None:

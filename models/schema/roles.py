@@ -11,8 +11,8 @@ from psycopg import sql
 from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 
-from models.connections.database import CONNECT_TIMEOUT_S
-from models.errors import Misconfigured, Unavailable
+from turnloom.models.connections.database import CONNECT_TIMEOUT_S
+from turnloom.models.errors import Misconfigured, Unavailable
 
 OWNER_ROLE = "turnloom_owner"
 APPLICATION_ROLE = "turnloom"

@@ -1,6 +1,6 @@
 """The tables, one module per noun. Importing this package declares them all."""
 
-from models.tables import (
+from turnloom.models.tables import (
     audit,
     conversations,
     documents,
@@ -24,7 +24,7 @@ from models.tables import (
     users,
     workers,
 )
-from models.tables.base import Row
+from turnloom.models.tables.base import Row
 
 __all__ = [
     "Row",

@@ -8,7 +8,7 @@ from sqlalchemy import Index, Integer, LargeBinary
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import Row, created_now
+from turnloom.models.tables.base import Row, created_now
 
 
 class AuditRow(Row):

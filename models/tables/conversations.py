@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, Row, created_now
+from turnloom.models.tables.base import HOT, Row, created_now
 
 IS_LISTED = "last_seq > 0"
 """True of all conversations, and part of the query that lists them. It keeps look-ups of one conversation off the

@@ -11,7 +11,7 @@ from sqlalchemy import Index
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import Row, created_now
+from turnloom.models.tables.base import Row, created_now
 
 
 class DocumentRow(Row):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import Row, created_now
+from turnloom.models.tables.base import Row, created_now
 
 
 class TurnEventsRow(Row):

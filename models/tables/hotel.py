@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import Numeric
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import Row
+from turnloom.models.tables.base import Row
 
 _MONEY = Numeric(12, 2)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import Row
+from turnloom.models.tables.base import Row
 
 
 class KnowledgeRow(Row):

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, Row, created_now
+from turnloom.models.tables.base import HOT, Row, created_now
 
 
 class CalendarEventRow(Row):

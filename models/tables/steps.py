@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, JSON, Row
+from turnloom.models.tables.base import HOT, JSON, Row
 
 IS_UNKNOWN = "status = 'unknown'"
 """Condition of steps that an operator must decide. Literal, so that the index with this condition is used."""

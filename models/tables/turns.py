@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Index, LargeBinary, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, JSON, Row, created_now
+from turnloom.models.tables.base import HOT, JSON, Row, created_now
 
 IN_BACKLOG = "status IN ('queued', 'planning', 'running', 'responding')"
 """Condition of turns that wait for our work. Literal, so that the index with this condition is used by every query

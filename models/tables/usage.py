@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import BigInteger, Numeric, SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, Row, created_now
+from turnloom.models.tables.base import HOT, Row, created_now
 
 
 class LlmCallRow(Row):

@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import Row, created_now
+from turnloom.models.tables.base import Row, created_now
 
 
 class UserRow(Row):

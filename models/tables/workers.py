@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.tables.base import HOT, Row, created_now
+from turnloom.models.tables.base import HOT, Row, created_now
 
 
 class WorkerRow(Row):

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from models.contracts.knowledge import Lesson
-from models.contracts.plan import Plan, Step
-from models.contracts.turn import Again, Mode
-from planner.agents import AgentProfile
-from planner.draft.prompts import Prompts, Rendered, shipped
-from planner.llm.protocol import PromptMessage
-from planner.memory.slot_state import shown
-from planner.plan.phases import kept
-from planner.plan.playbooks import NO_PLAYBOOKS, Playbooks
-from planner.results import RecalledResult, StepOutcome
-from tools.registry import Registry
+from turnloom.models.contracts.knowledge import Lesson
+from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.contracts.turn import Again, Mode
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.prompts import Prompts, Rendered, shipped
+from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.planner.memory.slot_state import shown
+from turnloom.planner.plan.phases import kept
+from turnloom.planner.plan.playbooks import NO_PLAYBOOKS, Playbooks
+from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.tools.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,26 +12,26 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from models.contracts.plan import Fault, FaultCode, Plan
-from models.contracts.turn import Usage
-from models.errors import InvalidPlan, Unavailable
-from planner.agents import AgentProfile
-from planner.draft.context import PlanningContext, history_messages, known
-from planner.draft.packing import packed
-from planner.draft.prompts import Prompts, Rendered
-from planner.draft.written_steps import OnStep, PlanReader
-from planner.llm.decoding import decode
-from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from planner.llm.schema import json_text_arguments, plan_schema
-from planner.memory.slot_state import slot_schemas
-from planner.plan.expansion import Expansion, expand
-from planner.plan.phases import with_kept
-from planner.plan.revision import effects_again, steps_before, without_repeats
-from planner.plan.validation import PlanLimits, validate
-from planner.reply.sentence_stream import direct_sentences
-from planner.results import StepOutcome
-from planner.voice import voice
-from tools.registry import Tool
+from turnloom.models.contracts.plan import Fault, FaultCode, Plan
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.errors import InvalidPlan, Unavailable
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import PlanningContext, history_messages, known
+from turnloom.planner.draft.packing import packed
+from turnloom.planner.draft.prompts import Prompts, Rendered
+from turnloom.planner.draft.written_steps import OnStep, PlanReader
+from turnloom.planner.llm.decoding import decode
+from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
+from turnloom.planner.llm.schema import json_text_arguments, plan_schema
+from turnloom.planner.memory.slot_state import slot_schemas
+from turnloom.planner.plan.expansion import Expansion, expand
+from turnloom.planner.plan.phases import with_kept
+from turnloom.planner.plan.revision import effects_again, steps_before, without_repeats
+from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.reply.sentence_stream import direct_sentences
+from turnloom.planner.results import StepOutcome
+from turnloom.planner.voice import voice
+from turnloom.tools.registry import Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange, PlanningContext
-from planner.results import RecalledResult, StepOutcome
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.results import RecalledResult, StepOutcome
 
 VERBATIM = 16
 """If there are more exchanges than this, older ones are summarised, and at most half as many are kept word for word."""

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Self
 import yaml
 from jinja2 import Template
 
-from models.errors import NotFound
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from planner.templates import Templates, fill
+from turnloom.models.errors import NotFound
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.templates import Templates, fill
 
 _TEMPLATES = Templates()
 _FAMILIES = {"styles": "styles/default", "responding": "responding/results"}

@@ -20,8 +20,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from models.contracts.knowledge import AttributeFact, Entity, Hypothesis, Item, ItemKey, Provenance, Relationship
-from planner.memory.knowledge import Knowledge, key_of, word
+from turnloom.models.contracts.knowledge import (
+    AttributeFact,
+    Entity,
+    Hypothesis,
+    Item,
+    ItemKey,
+    Provenance,
+    Relationship,
+)
+from turnloom.planner.memory.knowledge import Knowledge, key_of, word
 
 HALF_LIFE = timedelta(hours=24)
 FLOOR = 0.2

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from models.runtime.settings import settings
+from turnloom.models.runtime.settings import settings
 
 _LEAKS = re.compile(r"\b(?:None|True|False|Undefined)\b|<(?:built-in|bound|function|class|generator|object)\b")
 

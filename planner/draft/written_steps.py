@@ -12,12 +12,12 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from models.contracts.plan import Step, implied_needs
-from models.errors import InvalidPlan
-from planner.llm.decoding import check_storable, decode_step
-from planner.plan.expansion import Expansion
-from planner.plan.phases import is_later
-from planner.plan.validation import PlanLimits, validate_next
+from turnloom.models.contracts.plan import Step, implied_needs
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.llm.decoding import check_storable, decode_step
+from turnloom.planner.plan.expansion import Expansion
+from turnloom.planner.plan.phases import is_later
+from turnloom.planner.plan.validation import PlanLimits, validate_next
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx2
 
-from models.contracts.turn import Usage
-from planner.llm.protocol import FinishReason, Generation
+from turnloom.models.contracts.turn import Usage
+from turnloom.planner.llm.protocol import FinishReason, Generation
 
 
 class Completion:

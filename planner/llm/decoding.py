@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from models.contracts.plan import Fault, is_reference
-from models.errors import InvalidPlan
-from planner.llm.schema import json_text_arguments, takes_json_text
-from tools.registry import Registry, Tool
+from turnloom.models.contracts.plan import Fault, is_reference
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.llm.schema import json_text_arguments, takes_json_text
+from turnloom.tools.registry import Registry, Tool
 
 _MAX_DEPTH = 64
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")

@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 import httpx2
 from openai import APIConnectionError, APIStatusError, APITimeoutError
 
-from models.errors import Unavailable
+from turnloom.models.errors import Unavailable
 
 
 def status_error(response: httpx2.Response) -> APIStatusError:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from models.contracts.turn import Usage
-from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from planner.llm.wrapper import Wrapping
-from tools.hooks import OnNote, Veto, consult, hooks, storable
+from turnloom.models.contracts.turn import Usage
+from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
+from turnloom.planner.llm.wrapper import Wrapping
+from turnloom.tools.hooks import OnNote, Veto, consult, hooks, storable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

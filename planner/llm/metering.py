@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from models.contracts.usage import Allowance, LlmCall
-from models.errors import Unavailable
-from planner.llm.prices import cost_of
-from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from planner.llm.wrapper import Wrapping
+from turnloom.models.contracts.usage import Allowance, LlmCall
+from turnloom.models.errors import Unavailable
+from turnloom.planner.llm.prices import cost_of
+from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
+from turnloom.planner.llm.wrapper import Wrapping
 
 _MEANT = {"day": "the budget of the day", "conversation": "the conversation's budget", "turn": "the message's budget"}
 

@@ -21,13 +21,13 @@ import orjson
 from openai import APIError, APIStatusError, DefaultHttpx2Client, OpenAI, Stream
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 
-from models.errors import Unavailable
-from models.runtime.settings import Settings
-from planner.llm.completion import Completion
-from planner.llm.errors import status_error, unavailable
-from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from planner.llm.response_formats import Form, Forms, next_form, request_fields
-from planner.llm.transport import KeptConnections
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Settings
+from turnloom.planner.llm.completion import Completion
+from turnloom.planner.llm.errors import status_error, unavailable
+from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
+from turnloom.planner.llm.response_formats import Form, Forms, next_form, request_fields
+from turnloom.planner.llm.transport import KeptConnections
 
 _CONNECT_S = 5.0
 _PROBE_S = 3.0
@@ -218,7 +218,7 @@ def connect(config: Settings) -> LanguageModel:
         # Behind a proxy httpx's own transport is needed.
         is_direct = not getproxies().keys() & {"http", "https", "all"}
         return OpenAIModel(DefaultHttpx2Client(**({"transport": KeptConnections()} if is_direct else {})), config)
-    from planner.llm.offline.server import create_app  # noqa: PLC0415 - Flask stays out of processes with a real model
+    from turnloom.planner.llm.offline.server import create_app  # noqa: PLC0415 - Flask stays out of processes with a real model
 
     transport = httpx2.WSGITransport(create_app(config.prompts_dir))
     return OpenAIModel(httpx2.Client(transport=transport), config, cost=0.0)

@@ -8,10 +8,10 @@ from pathlib import Path
 import yaml
 from pydantic import Field, TypeAdapter
 
-from models.contracts.base import Contract
-from models.contracts.turn import Usage
-from models.runtime.logging import log
-from models.runtime.settings import settings
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
 
 _SHIPPED = Path(__file__).with_name("prices.yaml")
 _VERSION = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")

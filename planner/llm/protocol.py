@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypedDict
 
-from models.contracts.turn import Usage
+from turnloom.models.contracts.turn import Usage
 
 FinishReason = Literal["stop", "length", "refusal", "cut", "empty"]
 """How an answer ended: normally, at the token limit, with a refusal, in the middle of the stream, before it began."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from planner.agents import AgentProfile
-from planner.memory.slot_state import slots_schema
-from tools.registry import Registry, Tool
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.memory.slot_state import slots_schema
+from turnloom.tools.registry import Registry, Tool
 
 JSON_TEXT = "JSON text"
 """The first words in the description of an argument that is written as a string with JSON."""

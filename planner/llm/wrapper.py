@@ -1,6 +1,6 @@
 """A wrapper is a language model around another one; it leaves the other's properties as they are."""
 
-from planner.llm.protocol import LanguageModel
+from turnloom.planner.llm.protocol import LanguageModel
 
 
 class Wrapping:

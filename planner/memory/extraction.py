@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from models.contracts.base import Contract
-from models.contracts.knowledge import Confidence, EntityLink, Finding, Name, Value, Word
-from models.errors import InvalidPlan
-from planner.llm.decoding import decode
-from planner.llm.schema import strict_schema
-from planner.memory.knowledge import entity_id
-from tools.registry import Registry
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.knowledge import Confidence, EntityLink, Finding, Name, Value, Word
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.llm.decoding import decode
+from turnloom.planner.llm.schema import strict_schema
+from turnloom.planner.memory.knowledge import entity_id
+from turnloom.tools.registry import Registry
 
 
 class ConcludedAttribute(Contract):

@@ -13,8 +13,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from models.contracts.belief import Belief, believe, later
-from models.contracts.knowledge import (
+from turnloom.models.contracts.belief import Belief, believe, later
+from turnloom.models.contracts.knowledge import (
     TRUST,
     AttributeFact,
     Entity,

@@ -12,19 +12,19 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from models.contracts.belief import comparable
-from models.contracts.knowledge import AttributeFact, Hypothesis, Item, Lesson, Provenance
-from models.contracts.plan import Assumption
-from models.errors import InvalidPlan, Unavailable
-from models.runtime.logging import log
-from planner.draft.context import PlanningContext
-from planner.draft.packing import cut
-from planner.draft.relevance import prune, score, snapshot
-from planner.llm.protocol import LanguageModel, PromptMessage
-from planner.memory.extraction import NOTHING, Conclusion, conclusion_schema, read_conclusion
-from planner.memory.knowledge import Knowledge, items_of, update_context, word
-from planner.plan.phases import contradicted
-from tools.registry import Registry, Tool
+from turnloom.models.contracts.belief import comparable
+from turnloom.models.contracts.knowledge import AttributeFact, Hypothesis, Item, Lesson, Provenance
+from turnloom.models.contracts.plan import Assumption
+from turnloom.models.errors import InvalidPlan, Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.packing import cut
+from turnloom.planner.draft.relevance import prune, score, snapshot
+from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
+from turnloom.planner.memory.extraction import NOTHING, Conclusion, conclusion_schema, read_conclusion
+from turnloom.planner.memory.knowledge import Knowledge, items_of, update_context, word
+from turnloom.planner.plan.phases import contradicted
+from turnloom.tools.registry import Registry, Tool
 
 _SHARE = 8
 """Knowledge may fill one part in this many of the tokens that a prompt spends on the past."""

@@ -7,9 +7,9 @@ A state holds only values from messages and results. Defaults and counts are add
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from models.contracts.plan import Fault
-from planner.memory.slots import Slot, Slots, read_value
-from planner.results import StepOutcome
+from turnloom.models.contracts.plan import Fault
+from turnloom.planner.memory.slots import Slot, Slots, read_value
+from turnloom.planner.results import StepOutcome
 
 Schema = dict[str, Any]
 State = Mapping[str, Any]

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 SlotType = Literal["text", "integer", "number", "date", "boolean", "choice", "integers", "texts", "money"]
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from models.errors import Unavailable
-from models.runtime.logging import log
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange
-from planner.draft.packing import cut, summary_tokens
-from planner.draft.prompts import Prompts
-from planner.llm.protocol import LanguageModel
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange
+from turnloom.planner.draft.packing import cut, summary_tokens
+from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.llm.protocol import LanguageModel
 
 _WORDS_PER_TOKEN = 0.6
 _EXCHANGE_TOKENS = 300

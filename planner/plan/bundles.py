@@ -11,8 +11,8 @@ its own, is a fragment by itself.
 
 from collections.abc import Collection, Iterable
 
-from planner.plan.expressions import Bundle
-from planner.plan.graph import Fragment, Node, fewest, lane_of, transitive_closure
+from turnloom.planner.plan.expressions import Bundle
+from turnloom.planner.plan.graph import Fragment, Node, fewest, lane_of, transitive_closure
 
 
 def bundles(nodes: Iterable[Node], most_lanes: int, most_steps: int, pinned: Collection[str] = ()) -> list[Fragment]:

@@ -10,13 +10,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from models.contracts.plan import Fault, FaultCode, Plan, Step, find_references, is_reference
-from models.errors import InvalidPlan
-from models.runtime.logging import log
-from planner.plan.playbooks import PREFIX, VARIABLE, Playbooks, called_name
-from planner.plan.references import resolve
-from planner.plan.validation import PlanLimits, faults_of_arguments, validate
-from tools.registry import Registry
+from turnloom.models.contracts.plan import Fault, FaultCode, Plan, Step, find_references, is_reference
+from turnloom.models.errors import InvalidPlan
+from turnloom.models.runtime.logging import log
+from turnloom.planner.plan.playbooks import PREFIX, VARIABLE, Playbooks, called_name
+from turnloom.planner.plan.references import resolve
+from turnloom.planner.plan.validation import PlanLimits, faults_of_arguments, validate
+from turnloom.tools.registry import Registry
 
 _PASSED_ON = ("reason", "critical", "assumes", "parallel_group", "phase", "purpose", "timeout_ms")
 _ABSENT: Any = object()

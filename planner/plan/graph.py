@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any
 
-from planner.plan.expressions import Bundle, Expression, Lane, Parallel, Series
+from turnloom.planner.plan.expressions import Bundle, Expression, Lane, Parallel, Series
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from models.contracts.belief import comparable
-from models.contracts.plan import Assumption, Fault, Phase, Plan, Step, implied_needs
-from planner.memory.knowledge import Knowledge, word
+from turnloom.models.contracts.belief import comparable
+from turnloom.models.contracts.plan import Assumption, Fault, Phase, Plan, Step, implied_needs
+from turnloom.planner.memory.knowledge import Knowledge, word
 
 DONE = "done"
 """The `current_phase` of a plan whose success metrics are all met."""

@@ -15,15 +15,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, WithJsonSchema, create_model, model_validator
 
-from models.contracts.base import Contract
-from models.contracts.plan import STEP_ID, Effect
-from models.errors import Misconfigured, NotFound
-from planner.draft.prompts import digest, read_yaml
-from planner.memory.slot_state import slot_schemas
-from planner.memory.slots import Slot, read_value
-from planner.profile_files import read_file
-from tools.context import ToolContext
-from tools.registry import Registry, Tool
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.plan import STEP_ID, Effect
+from turnloom.models.errors import Misconfigured, NotFound
+from turnloom.planner.draft.prompts import digest, read_yaml
+from turnloom.planner.memory.slot_state import slot_schemas
+from turnloom.planner.memory.slots import Slot, read_value
+from turnloom.planner.profile_files import read_file
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Registry, Tool
 
 PREFIX = "playbook."
 """The beginning of a playbook's name among tools."""

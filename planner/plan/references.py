@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from models.contracts.plan import find_references, is_reference, parse_reference
-from models.errors import ToolFailed
+from turnloom.models.contracts.plan import find_references, is_reference, parse_reference
+from turnloom.models.errors import ToolFailed
 
 Schema = Mapping[str, Any]
 

@@ -7,11 +7,11 @@ A call with an effect is not made a second time, neither under another id nor tw
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from models.contracts.plan import Fault, Plan, Step
-from planner.loop import call_of
-from planner.results import StepOutcome
-from tools.identity import call_hash
-from tools.registry import Registry
+from turnloom.models.contracts.plan import Fault, Plan, Step
+from turnloom.planner.loop import call_of
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.identity import call_hash
+from turnloom.tools.registry import Registry
 
 Done = Iterable[StepOutcome]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from models.contracts.plan import (
+from turnloom.models.contracts.plan import (
     STEP_ID,
     Fault,
     FaultCode,
@@ -20,12 +20,12 @@ from models.contracts.plan import (
     implied_needs,
     parse_reference,
 )
-from models.errors import InvalidPlan
-from planner.memory.slot_state import read_slots
-from planner.memory.slots import Slots
-from planner.plan.phases import faults_of_phases
-from planner.plan.references import Schema, compatible, schema_at
-from tools.registry import Registry, Tool
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.memory.slot_state import read_slots
+from turnloom.planner.memory.slots import Slots
+from turnloom.planner.plan.phases import faults_of_phases
+from turnloom.planner.plan.references import Schema, compatible, schema_at
+from turnloom.tools.registry import Registry, Tool
 
 
 @dataclass(frozen=True)

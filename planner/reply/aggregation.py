@@ -5,9 +5,9 @@ The agent's profile names the formatter and the sources of its arguments.
 
 from typing import Any, NamedTuple
 
-from planner.reply.reply_input import Outcome
-from planner.results import StepOutcome
-from tools.registry import Tool
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import Tool
 
 STEP = "aggregation"
 """The id under which the formatter's result is listed beside the plan's own steps."""

@@ -5,8 +5,8 @@ Every final turn has a reply, even a failed one. No language model is called, so
 
 from typing import Literal, NamedTuple
 
-from models.contracts.turn import Reply
-from planner.draft.prompts import Prompts
+from turnloom.models.contracts.turn import Reply
+from turnloom.planner.draft.prompts import Prompts
 
 Trouble = Literal["llm_unavailable", "budget_exceeded", "invalid_plan", "internal_error"]
 """Why the turn has no better reply: the language model is unavailable, the budget for it is spent, its plan was refused

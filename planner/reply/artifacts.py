@@ -1,11 +1,11 @@
 """Make the artifacts of a reply from the results of steps, each as its tool declares."""
 
-from models.contracts.artifact import Artifact
-from models.contracts.plan import find_references, parse_reference
-from models.runtime.logging import log
-from planner.reply.reply_input import Outcome
-from planner.results import StepOutcome
-from tools.registry import Tool
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.plan import find_references, parse_reference
+from turnloom.models.runtime.logging import log
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import Tool
 
 
 def artifacts_of(outcome: Outcome) -> list[Artifact]:

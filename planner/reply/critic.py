@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from models.contracts.base import Contract
-from models.contracts.turn import Usage
-from models.errors import InvalidPlan, Unavailable
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from planner.llm.decoding import decode
-from planner.llm.protocol import LanguageModel, PromptMessage
-from planner.llm.schema import strict_schema
-from planner.reply.reply_input import Outcome
-from planner.reply.reply_prompts import shown
-from tools.registry import Registry
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.errors import InvalidPlan, Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.llm.decoding import decode
+from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
+from turnloom.planner.llm.schema import strict_schema
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_prompts import shown
+from turnloom.tools.registry import Registry
 
 Verdict = Literal["ok", "revise", "ask"]
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from models.contracts.artifact import Artifact, Card, Comparison, Itinerary, Link, Table
-from models.contracts.turn import Reply
+from turnloom.models.contracts.artifact import Artifact, Card, Comparison, Itinerary, Link, Table
+from turnloom.models.contracts.turn import Reply
 
 Channel = Literal["plain", "markdown", "slack", "whatsapp", "telegram", "sms"]
 

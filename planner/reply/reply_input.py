@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from models.contracts.turn import Bound, Question, Stop
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange
-from planner.draft.prompts import Prompts, shipped
-from planner.results import RecalledResult, StepOutcome
-from tools.registry import Registry
+from turnloom.models.contracts.turn import Bound, Question, Stop
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange
+from turnloom.planner.draft.prompts import Prompts, shipped
+from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.tools.registry import Registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

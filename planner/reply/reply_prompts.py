@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.artifact import Artifact
-from models.contracts.turn import Usage
-from planner.draft.context import history_messages
-from planner.llm.protocol import PromptMessage
-from planner.reply.grounding import Violation
-from planner.reply.reply_input import Outcome
-from planner.results import StepOutcome
-from planner.voice import voice
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.turn import Usage
+from turnloom.planner.draft.context import history_messages
+from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.planner.reply.grounding import Violation
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.results import StepOutcome
+from turnloom.planner.voice import voice
 
 NO_USAGE = Usage(cost=0.0)
 LAST_RESORT = "responding/results"

@@ -14,16 +14,16 @@ from typing import Any
 
 import orjson
 
-from models.contracts.artifact import Artifact
-from models.contracts.turn import Reply, Usage
-from models.errors import Unavailable
-from models.runtime.logging import log
-from planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
-from planner.reply.artifacts import artifacts_of
-from planner.reply.critic import Criticism, criticise, is_due
-from planner.reply.grounding import Grounding, Violation, check, gather, withhold
-from planner.reply.reply_input import Outcome
-from planner.reply.reply_prompts import (
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.turn import Reply, Usage
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
+from turnloom.planner.reply.artifacts import artifacts_of
+from turnloom.planner.reply.critic import Criticism, criticise, is_due
+from turnloom.planner.reply.grounding import Grounding, Violation, check, gather, withhold
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_prompts import (
     LAST_RESORT,
     NO_USAGE,
     ReplyDraft,
@@ -34,7 +34,7 @@ from planner.reply.reply_prompts import (
     rewriting_messages,
     template_for,
 )
-from planner.reply.sentence_stream import LONGEST_REPLY, Sentences
+from turnloom.planner.reply.sentence_stream import LONGEST_REPLY, Sentences
 
 _UNSURE = "responding/unsure"
 """The template that stands in for a direct answer whose figures have no source."""

@@ -6,9 +6,9 @@ back by the same text.
 
 import re
 
-from planner.draft.context import PlanningContext
-from planner.llm.protocol import OnDelta
-from planner.reply.grounding import Evidence, check, gather
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.llm.protocol import OnDelta
+from turnloom.planner.reply.grounding import Evidence, check, gather
 
 LONGEST_REPLY = 50_000
 """Most characters of a reply."""

@@ -17,11 +17,11 @@ import pytest
 from redis import Redis, RedisError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt
 
-from models.schema.roles import APPLICATION_ROLE
 from tests.chaos.drills import LONG, Disturbance, Ground
 from tests.facts import wait_for
-from workers.broker.app import QUEUES
-from workers.embedded.servers import EmbeddedServer
+from turnloom.models.schema.roles import APPLICATION_ROLE
+from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.embedded.servers import EmbeddedServer
 
 AWAY_S = 10.0 if LONG else 2.0
 """How long what is taken away stays away."""

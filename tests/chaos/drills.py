@@ -17,12 +17,12 @@ from uuid import uuid4
 import httpx2
 import psycopg
 
-from models.runtime.settings import settings
-from planner.plan.graph import transitive_closure
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, wait_step
-from workers.embedded import Stack, StackOptions
-from workers.embedded.stack import DATABASE
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.plan.graph import transitive_closure
+from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import DATABASE
 
 PLAN = [
     wait_step("a", ms=40),

@@ -13,13 +13,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from models.runtime.crash_points import reach
-from models.runtime.settings import settings
 from tests.chaos.drills import LONG, NEEDS, PLAN, WITHIN_S, Drill, disorders, drilled_stack, look
 from tests.chaos.test_planner_drill import CHATTING, READING, STREAMING
 from tests.facts import wait_for
 from tests.journeys.following import sim_lines, wait_step
 from tests.journeys.speaking import says, speaker, written
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.settings import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDING_ON_CPU = [*PLAN, {"id": "g", "tool": "sim.burn", "args": {"ms": 5}, "needs": ["f"]}]
@@ -106,7 +106,7 @@ def test_a_process_dies_at_the_first_line_and_takes_it_out(tmp_path: Path) -> No
     """It ends by SIGKILL where its file says so, once; other points and other lines are left alone."""
     crash_at = tmp_path / "crash_at"
     crash_at.write_text("b\nc\n")
-    load = "from models.runtime.crash_points import reach"
+    load = "from turnloom.models.runtime.crash_points import reach"
     script = f"{load}; reach('a'); reach('c'); print('here', flush=True); reach('b')"
     environment = {"TURNLOOM_CRASH_AT": str(crash_at), "PYTHONPATH": str(ROOT)}
 

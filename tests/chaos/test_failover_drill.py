@@ -14,9 +14,9 @@ from redis import Redis
 from tests.chaos.disturbances import once
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
-from workers.embedded.home import Home
-from workers.embedded.servers import EmbeddedServer, free_port
-from workers.embedded.servers import redis as valkey
+from turnloom.workers.embedded.home import Home
+from turnloom.workers.embedded.servers import EmbeddedServer, free_port
+from turnloom.workers.embedded.servers import redis as valkey
 
 WITHIN_S = 60 + TURNS
 LOAD = [{"plan": {"steps": PLAN}}] * TURNS

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.stacks import client_of
-from workers.embedded import Stack, StackOptions
-from workers.embedded.records import signal_group
-from workers.embedded.watch import SILENCE_S
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.records import signal_group
+from turnloom.workers.embedded.watch import SILENCE_S
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(180)]
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from models.runtime.settings import settings
 from tests.chaos.drills import LONG
 from tests.journeys.ordering import assert_ran_in_order, post_shuffled
-from workers.embedded import Stack, StackOptions
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.embedded import Stack, StackOptions
 
 CONVERSATIONS, TURNS = (200, 20) if LONG else (40, 10)
 MIXED = 40

@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     folder = tmp_path_factory.mktemp("outages")
-    (folder / "sitecustomize.py").write_text(f"import tools.packs\ntools.packs.__path__.append({str(PACKS)!r})\n")
+    (folder / "sitecustomize.py").write_text(
+        f"from turnloom.tools import packs\npacks.__path__.append({str(PACKS)!r})\n"
+    )
     environment = {"PYTHONPATH": f"{folder}:{ROOT}", "TURNLOOM_PACKS": '["sim", "shop"]'}
     with drilled_stack(folder, **environment) as ground:
         yield ground

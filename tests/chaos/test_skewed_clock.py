@@ -9,8 +9,8 @@ import pytest
 
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
-from workers.broker.commands import PLANNING_QUEUES, worker_command
-from workers.embedded.process import Process, Program
+from turnloom.workers.broker.commands import PLANNING_QUEUES, worker_command
+from turnloom.workers.embedded.process import Process, Program
 
 ROOT = Path(__file__).resolve().parents[2]
 SKEW_S = 60

@@ -58,7 +58,9 @@ def test_tools_of_every_bad_kind(tmp_path: Path) -> None:
     """Each step ends as it should, the others are not harmed, and calls given up leave no thread behind."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    (tmp_path / "sitecustomize.py").write_text(f"import tools.packs\ntools.packs.__path__.append({str(PACKS)!r})\n")
+    (tmp_path / "sitecustomize.py").write_text(
+        f"from turnloom.tools import packs\npacks.__path__.append({str(PACKS)!r})\n"
+    )
     environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "TURNLOOM_PACKS": '["sim", "hostile"]'}
     load = [{"plan": {"steps": [*PLAN, *hostile_steps(fifo)]}}] * EACH
     sizes = []

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from models.runtime.settings import ROOT
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
-from workers.broker.commands import queues_of_threads, worker_command
-from workers.embedded.process import Process, Program
+from turnloom.models.runtime.settings import ROOT
+from turnloom.workers.broker.commands import queues_of_threads, worker_command
+from turnloom.workers.embedded.process import Process, Program
 
 _PACKAGES = ("models", "tools", "planner", "workers", "web", "migrations", "prompts")
 
@@ -33,8 +33,8 @@ class NextVersion:
         self._folder = folder
         self._processes: list[Process] = []
         for package in _PACKAGES:
-            shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
-        for path in [*folder.glob("models/**/*.sql"), *folder.glob("models/**/*.py")]:
+            shutil.copytree(ROOT / package, folder / "turnloom" / package, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in [*folder.glob("turnloom/models/**/*.sql"), *folder.glob("turnloom/models/**/*.py")]:
             path.write_text(re.sub(r"\bhot\.(\w+)", r"hot.\1_next", path.read_text("utf-8")), "utf-8")
 
     def upgrade(self, ground: Ground, _: random.Random, stopping: threading.Event) -> None:
@@ -58,7 +58,7 @@ class NextVersion:
     def _migrate(self, ground: Ground) -> None:
         owner = {"TURNLOOM_OWNER_DATABASE_URL": ground.stack.servers.owner_url}
         environment = {**os.environ, **self._environment(ground), **owner}
-        subprocess.run([sys.executable, "-m", "workers.cli", "migrate"], env=environment, check=True)
+        subprocess.run([sys.executable, "-m", "turnloom.workers.cli", "migrate"], env=environment, check=True)
 
     def _start_workers(self, ground: Ground) -> None:
         home = ground.stack.servers.home

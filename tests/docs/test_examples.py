@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PAGES, ROOT, blocks
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 SHOWN_URL = "http://localhost:8000"
 # What an installed project has on its PATH.
 COMMANDS = """
-turnloom() { "$PYTHON" -m workers.cli "$@"; }
+turnloom() { "$PYTHON" -m turnloom.workers.cli "$@"; }
 python3() { "$PYTHON" "$@"; }
 pip() { "$PYTHON" -m tests.installing "${@: -1}" site; }
 """
@@ -32,6 +32,8 @@ EXAMPLES = [page for page in PAGES if any(block.language == "console" for block 
 def test_examples_do_what_the_page_says(page: Path, stack: Stack, tmp_path: Path):
     """A reader who copies a page's commands gets the output that the page shows."""
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    (tmp_path / "turnloom").mkdir()
+    (tmp_path / "turnloom" / "tools").symlink_to(tmp_path / "tools")
 
     shown = [(command, output, _run(command, stack, tmp_path)) for command, output in _session(page, tmp_path)]
 

@@ -8,16 +8,16 @@ from typing import get_args
 import httpx2
 import pytest
 
-from models.contracts.envelope import ERROR_CODES, ErrorCode
-from models.contracts.event import EVENTS
-from models.contracts.plan import PLAN_FAULTS, FaultCode
-from models.errors import NeedsInput, TurnloomError
-from models.runtime.metrics import COUNTED, OBSERVED
-from models.runtime.settings import Settings
 from tests.docs.pages import ROOT, prose
-from tools.pack_index import shipped_packs
-from tools.registry import load_registry
-from workers.cli import COMMANDS
+from turnloom.models.contracts.envelope import ERROR_CODES, ErrorCode
+from turnloom.models.contracts.event import EVENTS
+from turnloom.models.contracts.plan import PLAN_FAULTS, FaultCode
+from turnloom.models.errors import NeedsInput, TurnloomError
+from turnloom.models.runtime.metrics import COUNTED, OBSERVED
+from turnloom.models.runtime.settings import Settings
+from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.registry import load_registry
+from turnloom.workers.cli import COMMANDS
 
 REFERENCE = ROOT / "docs" / "reference"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from models.runtime.settings import ROOT
 from tests.journeys.speaking import Speaker
 from tests.journeys.stacks import client_of, client_of_stack
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
-from tools.mcp.lockfile import save_pinned
-from tools.mcp.servers import ToolTerms
-from workers.embedded import Stack, StackOptions
+from turnloom.models.runtime.settings import ROOT
+from turnloom.tools.mcp.lockfile import save_pinned
+from turnloom.tools.mcp.servers import ToolTerms
+from turnloom.workers.embedded import Stack, StackOptions
 
 CAP = 3
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx2
 
-from planner.plan.graph import transitive_closure
 from tests.facts import wait_for
+from turnloom.planner.plan.graph import transitive_closure
 
 FINAL = {"succeeded", "failed", "cancelled", "superseded"}
 

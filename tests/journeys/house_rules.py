@@ -5,9 +5,9 @@ It refuses one word, raises at another, hides a third, and makes the provider of
 
 from typing import Any
 
-from models.contracts.envelope import Envelope, ToolError
-from planner.llm.hooked_model import ModelCall
-from tools.hooks import ToolCall, Veto
+from turnloom.models.contracts.envelope import Envelope, ToolError
+from turnloom.planner.llm.hooked_model import ModelCall
+from turnloom.tools.hooks import ToolCall, Veto
 
 
 def before_tool(call: ToolCall) -> Veto | None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx2
 
-from workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded import Stack, StackOptions
 
 
 @contextmanager

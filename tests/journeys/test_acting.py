@@ -14,7 +14,7 @@ from werkzeug import Request, Response
 from tests.conftest import ALLOWED_HOST
 from tests.journeys.following import finished, post
 from tests.tools.serving import LocalServer
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 NEEDLE = "correct-horse-battery"
 

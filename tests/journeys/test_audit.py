@@ -13,12 +13,12 @@ import psycopg
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, post
-from workers.broker.app import app
-from workers.embedded import Stack
+from turnloom.workers.broker.app import app
+from turnloom.workers.embedded import Stack
 
 
 def turnloom(stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "workers.cli", *words]
+    command = [sys.executable, "-m", "turnloom.workers.cli", *words]
     environment = {**os.environ, **stack.environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 from redis import Redis
 
-from models.connections.redis import CHANNEL
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, finished, post, wait_step
-from workers.embedded import Stack
-from workers.embedded.stack import DATABASE
+from turnloom.models.connections.redis import CHANNEL
+from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import DATABASE
 
 
 @pytest.fixture

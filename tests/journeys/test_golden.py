@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.runtime.settings import ROOT
-from workers.cli import main
-from workers.cli.client import Api
-from workers.embedded import Stack
-from workers.evals.conversations import Golden, load_golden
-from workers.evals.runner import hold
+from turnloom.models.runtime.settings import ROOT
+from turnloom.workers.cli import main
+from turnloom.workers.cli.client import Api
+from turnloom.workers.embedded import Stack
+from turnloom.workers.evals.conversations import Golden, load_golden
+from turnloom.workers.evals.runner import hold
 
 FILES = sorted((ROOT / "prompts" / "golden").glob("*.yaml"))
 SHIPPED = load_golden(FILES)

@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 
-from models.connections.database import driver_url
-from models.ledger import keys, tenants
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.speaking import MESSAGE, Speaker, says, written
 from tests.planner.llm.scripted import Script, hangs, scripted_server
-from workers.embedded import Stack, StackOptions
+from turnloom.models.connections.database import driver_url
+from turnloom.models.ledger import keys, tenants
+from turnloom.workers.embedded import Stack, StackOptions
 
 HUNG = 40
 """Turns for which the model hangs: more than the planner has threads."""

@@ -9,19 +9,19 @@ from typing import Any
 import httpx2
 import pytest
 
-from models.runtime.settings import ROOT
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
 from tests.journeys.stacks import client_of_stack
+from turnloom.models.runtime.settings import ROOT
 
 PACK = '''
 """Tools that harm their process."""
 import os
 import sys
 import time
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 
 class Nothing(Contract):
@@ -85,8 +85,8 @@ def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> It
     pack.mkdir(parents=True)
     (pack / "__init__.py").write_text("")
     (pack / "harm.py").write_text(PACK)
-    extended = f"tools.packs.__path__.append({str(home / 'packs')!r})"
-    (home / "sitecustomize.py").write_text(f"import tools.packs\n{extended}\n")
+    extended = f"turnloom.tools.packs.__path__.append({str(home / 'packs')!r})"
+    (home / "sitecustomize.py").write_text(f"import turnloom.tools.packs\n{extended}\n")
     settings = {
         "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
         "TURNLOOM_PACKS": json.dumps(["sim", "hostile"]),

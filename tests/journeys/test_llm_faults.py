@@ -21,7 +21,7 @@ from tests.facts import wait_for
 from tests.journeys.following import events_of, finished, post, wait_step
 from tests.journeys.speaking import MESSAGE, written
 from tests.planner.llm.scripted import Behaviour, Script, fails, hangs, raw, says, scripted_server
-from workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded import Stack, StackOptions
 
 HELD = "held"
 """A message whose answer waits until it may go on."""

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
 from tests.tools.mcp.serving import Program
-from workers.cli.mcp_server import ServedAgent, make_http_app
+from turnloom.workers.cli.mcp_server import ServedAgent, make_http_app
 
 
 def step(name: str, tool: str, **args: Any) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def test_who_sends_no_key_is_shown_nothing(address: str, header: str | None, wor
 def test_the_official_client_starts_our_server_as_a_program(asking: httpx2.Client) -> None:
     """`turnloom mcp` speaks over its standard output and says nothing else there."""
     key = asking.headers["Authorization"].removeprefix("Bearer ")
-    args = ["-m", "workers.cli", "mcp", "--url", str(asking.base_url), "--key", key, "--agent", "generic"]
+    args = ["-m", "turnloom.workers.cli", "mcp", "--url", str(asking.base_url), "--key", key, "--agent", "generic"]
     program = StdioServerParameters(command=sys.executable, args=args)
 
     async def talk() -> tuple[int, types.CallToolResult]:

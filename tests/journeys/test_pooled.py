@@ -9,12 +9,12 @@ import httpx2
 import psycopg
 import pytest
 
-from models.runtime.settings import settings
 from tests.chaos.drills import PLAN
 from tests.conftest import new_database
 from tests.journeys.following import finished, kinds, post
 from tests.pooler import SERVER_CONNECTIONS, pooled
-from workers.embedded import EmbeddedServers, Stack, StackOptions
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.embedded import EmbeddedServers, Stack, StackOptions
 
 TURNS = 24
 

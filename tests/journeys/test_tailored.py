@@ -9,12 +9,12 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from models.connections.database import close_connections
-from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run
-from workers.cli import main
-from workers.embedded import Stack
+from turnloom.models.connections.database import close_connections
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
+from turnloom.workers.embedded import Stack
 
 ECHO = [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]
 OWN_RESULTS = (

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-PACKAGES = ("models", "tools", "planner", "workers", "web")
+PACKAGES = ("turnloom.models", "turnloom.tools", "turnloom.planner", "turnloom.workers", "turnloom.web")
 _SEARCHES = frozenset({"match", "fullmatch", "search", "finditer", "findall", "split", "sub", "subn"})
 _ANCHORED = frozenset({"match", "fullmatch"})
 

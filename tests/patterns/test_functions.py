@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from models.contracts.belief import comparable
-from models.runtime.settings import ROOT
-from planner.llm.offline.intent import understand
-from planner.llm.offline.rules import load_rules
-from planner.memory.knowledge import word
-from planner.memory.slots import Slot, read_value
-from planner.reply.grounding import Evidence, ResultOrigin, check
-from planner.reply.grounding.scan import figures
-from planner.reply.sentence_stream import Sentences
 from tests.patterns.attacks import cpu_s
 from tests.planner.reply.grounding.replies import NOW, evidence
-from tools.packs.dates.stays import read_stays
-from tools.packs.hotel.terms import find_terms
-from tools.packs.research.comparison import Quoted, _stands_in
-from tools.packs.research.markdown import first_heading, split
+from turnloom.models.contracts.belief import comparable
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.llm.offline.intent import understand
+from turnloom.planner.llm.offline.rules import load_rules
+from turnloom.planner.memory.knowledge import word
+from turnloom.planner.memory.slots import Slot, read_value
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
+from turnloom.planner.reply.grounding.scan import figures
+from turnloom.planner.reply.sentence_stream import Sentences
+from turnloom.tools.packs.dates.stays import read_stays
+from turnloom.tools.packs.hotel.terms import find_terms
+from turnloom.tools.packs.research.comparison import Quoted, _stands_in
+from turnloom.tools.packs.research.markdown import first_heading, split
 
 KNOWN = evidence()
 PIECES = [

@@ -6,28 +6,28 @@ from typing import Any
 
 import pytest
 
-from models.runtime.settings import ROOT
-from planner.llm.offline.rules import Rules, load_rules
 from tests.patterns.attacks import Attack, TooLong, attacks, cpu_s
 from tests.patterns.census import Found, Unread, held, modules, patterns
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.llm.offline.rules import Rules, load_rules
 
 SHORT = {
-    "planner.reply.grounding.amounts:_patterns.before": "it meets the 24 characters before a number",
-    "planner.reply.grounding.amounts:_patterns.price_before": "it meets the 24 characters before a number",
-    "planner.reply.grounding.days:_WORD_BEFORE": "it meets the 24 characters before a date",
+    "turnloom.planner.reply.grounding.amounts:_patterns.before": "it meets the 24 characters before a number",
+    "turnloom.planner.reply.grounding.amounts:_patterns.price_before": "it meets the 24 characters before a number",
+    "turnloom.planner.reply.grounding.days:_WORD_BEFORE": "it meets the 24 characters before a date",
 }
 """Patterns that only ever meet a short text."""
 PUT_TOGETHER = {
-    "tools.packs.hotel.terms:_index",
-    "planner.reply.grounding.amounts:_currency",
-    "planner.reply.grounding.amounts:_scale",
-    "planner.llm.offline.rules:_compiled",
-    "planner.llm.offline.intent:_is_unwanted",
+    "turnloom.tools.packs.hotel.terms:_index",
+    "turnloom.planner.reply.grounding.amounts:_currency",
+    "turnloom.planner.reply.grounding.amounts:_scale",
+    "turnloom.planner.llm.offline.rules:_compiled",
+    "turnloom.planner.llm.offline.intent:_is_unwanted",
 }
 """Patterns made while the code runs: the rules' are searched below, the others by way of their functions."""
 PLACES = (
-    ("models.", "tools.", "workers.", "web."),
-    ("planner.",),
+    ("turnloom.models.", "turnloom.tools.", "turnloom.workers.", "turnloom.web."),
+    ("turnloom.planner.",),
     ("rules.",),
     ("without.",),
 )

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from models.runtime.settings import Settings, settings
-from planner.agents import load_agents
-from planner.draft.context import PlanningContext
-from planner.llm.openai import OpenAIModel, connect
-from planner.reply.reply_input import Outcome
-from planner.results import StepOutcome
 from tests.planner.llm.scripted import Script, scripted_server
-from tools.registry import Registry, load_registry
+from turnloom.models.runtime.settings import Settings, settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import Registry, load_registry
 
 
 @pytest.fixture(scope="session")

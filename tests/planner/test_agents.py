@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import Misconfigured, NotFound
-from models.runtime.settings import ROOT
-from planner.agents import load_agents
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft
-from planner.draft.prompts import Prompts
-from planner.llm.openai import OpenAIModel
-from tools.registry import Registry
+from turnloom.models.errors import Misconfigured, NotFound
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.agents import load_agents
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft
+from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.tools.registry import Registry
 
 AGENTS = load_agents(ROOT / "prompts" / "agents")
 

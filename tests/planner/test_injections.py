@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from models.contracts.turn import Mode
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft, planning_messages
-from planner.draft.written_steps import WrittenStep
-from planner.llm.openai import OpenAIModel
-from planner.llm.schema import plan_schema
-from planner.results import RecalledResult, StepOutcome
 from tests.planner.injections import OURS, outside
 from tests.planner.llm.scripted import Script, says
-from tools.registry import Registry
+from turnloom.models.contracts.turn import Mode
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft, planning_messages
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.llm.schema import plan_schema
+from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.tools.registry import Registry
 
 Context = Callable[..., PlanningContext]
 

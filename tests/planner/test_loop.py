@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from models.contracts.ended_steps import EndedStep
-from models.contracts.plan import StepStatus
-from models.contracts.turn import Mode
-from planner.agents import AgentProfile, load_agents
-from planner.loop import Move, Progress, next_move
+from turnloom.models.contracts.ended_steps import EndedStep
+from turnloom.models.contracts.plan import StepStatus
+from turnloom.models.contracts.turn import Mode
+from turnloom.planner.agents import AgentProfile, load_agents
+from turnloom.planner.loop import Move, Progress, next_move
 
 GENERIC = load_agents(Path("prompts/agents")).get("generic")
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planner.templates import Templates, fill
+from turnloom.planner.templates import Templates, fill
 
 TEMPLATES = Templates()
 DATA = {

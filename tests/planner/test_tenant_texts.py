@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from models.contracts.override import NO_OVERRIDES, Override, Overrides
-from models.errors import Invalid
-from planner.tenant_texts import Tailored, tailor
+from turnloom.models.contracts.override import NO_OVERRIDES, Override, Overrides
+from turnloom.models.errors import Invalid
+from turnloom.planner.tenant_texts import Tailored, tailor
 
 PROBLEMS = (
     "---\nname: fragments/problems\nversion: 9\ninputs: [steps]\n---\n"

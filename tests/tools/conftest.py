@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
-from models.contracts.envelope import Envelope
-from models.runtime.ids import new_id
-from tools.context import ToolContext
-from tools.registry import load_registry
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.runtime.ids import new_id
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import run
 
 TENANT = UUID("0198c0de-0000-7000-8000-000000000001")
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from models.errors import ToolFailed, Unavailable
 from tests.tools.test_runner import Found, MakeContext, Query, make_tool, raising
-from tools.context import ToolContext
-from tools.runner import run
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.runner import run
 
 NO_ANSWER = [Unavailable("the line broke", code="UPSTREAM_5XX"), TimeoutError("nothing came")]
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from models.errors import ToolFailed
+from turnloom.models.errors import ToolFailed
 
 
 def test_a_failure_names_its_time_with_a_zone() -> None:

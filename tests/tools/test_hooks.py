@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from models.contracts.envelope import Envelope, ToolError
-from models.errors import NotFound, ToolFailed
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.hooks import Hook, HookRecord, Hooks, Point, ToolCall, Veto, hooks
-from tools.registry import Tool
-from tools.runner import reconcile, run
+from turnloom.models.contracts.envelope import Envelope, ToolError
+from turnloom.models.errors import NotFound, ToolFailed
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.hooks import Hook, HookRecord, Hooks, Point, ToolCall, Veto, hooks
+from turnloom.tools.registry import Tool
+from turnloom.tools.runner import reconcile, run
 
 MakeContext = Callable[..., ToolContext]
 Install = Callable[..., None]
@@ -47,8 +47,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
         found: dict[str, Any] = {
             point: tuple(Hook(each.__name__, each) for each in listed) for point, listed in functions.items()
         }
-        monkeypatch.setattr("tools.hooks.hooks", lambda: Hooks(**found))
-        monkeypatch.setattr("tools.runner.hooks", lambda: Hooks(**found))
+        monkeypatch.setattr("turnloom.tools.hooks.hooks", lambda: Hooks(**found))
+        monkeypatch.setattr("turnloom.tools.runner.hooks", lambda: Hooks(**found))
 
     return install
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import Conflict, NotFound
 from tests.installing import declare
-from tools import pack_index, registry
-from tools.registry import load_registry
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.tools import pack_index, registry
+from turnloom.tools.registry import load_registry
 
 TOOL = '''
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 
 class Nothing(Contract):
@@ -107,7 +107,7 @@ def test_a_broken_pack_is_told_by_its_name(plug_in: PlugIn, text: str, told: str
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize(("pack", "other"), [("dates", "tools.packs.dates"), ("acme", "rival_pack of rival")])
+@pytest.mark.parametrize(("pack", "other"), [("dates", "turnloom.tools.packs.dates"), ("acme", "rival_pack of rival")])
 def test_two_packs_of_a_name_are_a_conflict_where_it_is_enabled(plug_in: PlugIn, pack: str, other: str) -> None:
     """Nobody can say which one was meant; other packs do not mind."""
     plug_in(pack, "acme_pack", one=declaring("acme.one"))

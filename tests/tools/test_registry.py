@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from models.errors import NotFound
-from tools import registry
-from tools.context import ToolContext
-from tools.pack_index import shipped_packs
-from tools.registry import load_registry, tool
+from turnloom.models.errors import NotFound
+from turnloom.tools import registry
+from turnloom.tools.context import ToolContext
+from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.registry import load_registry, tool
 
 
 class Query(BaseModel):

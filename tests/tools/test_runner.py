@@ -7,11 +7,11 @@ import pytest
 from pydantic import BaseModel, Field
 from structlog.testing import capture_logs
 
-from models.errors import NeedsInput, ToolFailed, Unavailable
-from tools.context import ToolContext
-from tools.envelope import MAX_RESULT_BYTES
-from tools.registry import Tool
-from tools.runner import run
+from turnloom.models.errors import NeedsInput, ToolFailed, Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.envelope import MAX_RESULT_BYTES
+from turnloom.tools.registry import Tool
+from turnloom.tools.runner import run
 
 MakeContext = Callable[..., ToolContext]
 

@@ -7,14 +7,14 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.connections.database import transaction
-from models.contracts.turn import SCOPES, Scope
-from models.ledger import keys, tenants
-from web.app import create_app
-from web.events import Position, stream
-from web.live_news import Hub, hub
-from workers.broker.app import app as celery
-from workers.dispatch import settle
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import SCOPES, Scope
+from turnloom.models.ledger import keys, tenants
+from turnloom.web.app import create_app
+from turnloom.web.events import Position, stream
+from turnloom.web.live_news import Hub, hub
+from turnloom.workers.broker.app import app as celery
+from turnloom.workers.dispatch import settle
 
 KeyMaker = Callable[..., dict[str, str]]
 

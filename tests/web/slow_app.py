@@ -9,7 +9,7 @@ from pathlib import Path
 from flask import Flask, Response, request, send_file
 from gevent.monkey import get_original
 
-from web.shared_reads import read
+from turnloom.web.shared_reads import read
 
 READERS = 20
 Key = tuple[int, str]

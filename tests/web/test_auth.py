@@ -9,13 +9,13 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 
-from models.connections.database import Transaction, transaction
-from models.contracts.turn import SCOPES
-from models.ledger import keys
-from models.ledger.keys import Caller
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
-from web.auth import KnownKeys
+from turnloom.models.connections.database import Transaction, transaction
+from turnloom.models.contracts.turn import SCOPES
+from turnloom.models.ledger import keys
+from turnloom.models.ledger.keys import Caller
+from turnloom.web.auth import KnownKeys
 
 _OPEN = {"/", "/docs", "/docs/assets/<name>", "/openapi.json", "/healthz", "/readyz", "/metrics"}
 
@@ -135,7 +135,7 @@ def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.Monkey
     plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
     caller, now = known.recognise(plain), 0.0
     assert caller
-    monkeypatch.setattr("models.runtime.ttl_cache.time.monotonic", lambda: now)
+    monkeypatch.setattr("turnloom.models.runtime.ttl_cache.time.monotonic", lambda: now)
     known = KnownKeys()
     known.recognise(plain)
     with transaction() as db:

@@ -8,11 +8,11 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.connections.database import Transaction, transaction
-from models.ledger import backlog, keys
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections.database import Transaction, transaction
+from turnloom.models.ledger import backlog, keys
+from turnloom.models.runtime.settings import settings
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def limits(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two turns of a tenant, three in all; counted again before anybody is refused."""
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
     monkeypatch.setenv("TURNLOOM_BACKLOG_LIMIT", "3")
-    monkeypatch.setattr("web.backlog._BELIEVED_WHEN_FULL_S", 0.0)
-    monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 0)
+    monkeypatch.setattr("turnloom.web.backlog._BELIEVED_WHEN_FULL_S", 0.0)
+    monkeypatch.setattr("turnloom.web.backlog._TIMES_AS_LONG", 0)
     settings.cache_clear()
 
 
@@ -94,8 +94,8 @@ def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytes
     """The ledger is not asked with each message, least of all when it is slow; what is let in is added to the count."""
     counted = Mock(wraps=backlog.count)
     monkeypatch.setattr(backlog, "count", counted)
-    monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 1e6)
-    monkeypatch.setattr("web.backlog._BELIEVED_S", 60.0)
+    monkeypatch.setattr("turnloom.web.backlog._TIMES_AS_LONG", 1e6)
+    monkeypatch.setattr("turnloom.web.backlog._BELIEVED_S", 60.0)
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
     settings.cache_clear()
 
@@ -106,8 +106,8 @@ def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytes
 
 def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that was let in and then refused, repeated or lost does not take a place."""
-    monkeypatch.setattr("web.backlog._TIMES_AS_LONG", 1e6)
-    monkeypatch.setattr("web.backlog._BELIEVED_S", 60.0)
+    monkeypatch.setattr("turnloom.web.backlog._TIMES_AS_LONG", 1e6)
+    monkeypatch.setattr("turnloom.web.backlog._BELIEVED_S", 60.0)
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
     settings.cache_clear()
     _post(client, conversation_id="c", message_id="m1")
@@ -131,7 +131,7 @@ def test_a_slow_count_is_believed_no_longer_than_another(client: FlaskClient, mo
 
     counted = Mock(side_effect=count_slowly)
     monkeypatch.setattr(backlog, "count", counted)
-    monkeypatch.setattr("web.backlog.time.monotonic", lambda: now)
+    monkeypatch.setattr("turnloom.web.backlog.time.monotonic", lambda: now)
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "1")
     settings.cache_clear()
     first = _post(client).get_json()

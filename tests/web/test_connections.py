@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from models.runtime.settings import ROOT
 from tests.facts import wait_for
-from web.connections import _address
-from workers.broker.commands import web_command
-from workers.embedded.servers import free_port
+from turnloom.models.runtime.settings import ROOT
+from turnloom.web.connections import _address
+from turnloom.workers.broker.commands import web_command
+from turnloom.workers.embedded.servers import free_port
 
 HEADER_S, BODY_S, IDLE_S = 0.6, 0.6, 1.2
 PLACES = 40
@@ -30,7 +30,7 @@ def served(**settings: object) -> Iterator[Connect]:
     """Run the application as the API is run; yield what connects to it."""
     port = free_port()
     command = web_command(bind=f"127.0.0.1:{port}", processes=1)
-    command[command.index("web.app:create_app()")] = "tests.web.slow_app:app"
+    command[command.index("turnloom.web.app:create_app()")] = "tests.web.slow_app:app"
     command[command.index("--worker-connections") + 1] = str(PLACES)
     times = {"HEADER_TIMEOUT_S": HEADER_S, "BODY_TIMEOUT_S": BODY_S, "IDLE_TIMEOUT_S": IDLE_S}
     named = {f"TURNLOOM_API_{name}": str(value) for name, value in (times | settings).items()}

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from tests.factories import claim_turn, finish_turn, queue_length
 from tests.web.conftest import KeyMaker
-from workers.dispatch import settle
+from turnloom.workers.dispatch import settle
 
 
 def _post(client: FlaskClient, status: int = 202, **body: Any) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections.database import transaction
-from models.ledger import audit, keys
 from tests.factories import claim_turn, finish_turn
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import audit, keys
 
 
 def _post(client: FlaskClient, conversation_id: str, message: str = "hi") -> UUID:

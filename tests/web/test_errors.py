@@ -4,7 +4,7 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.contracts.problem import Problem
+from turnloom.models.contracts.problem import Problem
 
 
 @pytest.mark.parametrize(

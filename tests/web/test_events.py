@@ -11,16 +11,16 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections.database import statement, transaction
-from models.connections.redis import announce, append_delta, redis, settle_deltas
-from models.contracts.event import Event
-from models.contracts.turn import Reply
-from models.ledger import events, turns
-from models.ledger.turns import Ending
 from tests.factories import claim_turn, record_plan, step
 from tests.facts import wait_for
 from tests.web.conftest import follow
-from web.live_news import Hub, hub
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.connections.redis import announce, append_delta, redis, settle_deltas
+from turnloom.models.contracts.event import Event
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.ledger import events, turns
+from turnloom.models.ledger.turns import Ending
+from turnloom.web.live_news import Hub, hub
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
     assert turn is not None
     source = follow(turn_id)
     first = _read(next(source).decode())
-    monkeypatch.setattr("web.live_news._POLL_DEAF_S", 60.0)
-    monkeypatch.setattr("web.live_news._POLL_HEARING_S", 60.0)
+    monkeypatch.setattr("turnloom.web.live_news._POLL_DEAF_S", 60.0)
+    monkeypatch.setattr("turnloom.web.live_news._POLL_HEARING_S", 60.0)
     with statement() as db:
         events.note(db, turn_id, "step.retry", {"number": 1})
         heard = events.note(db, turn_id, "step.retry", {"number": 2})
@@ -215,9 +215,9 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
     turn_id = _open(client)
     deaf = new_hub()
     monkeypatch.setattr(deaf, "_listen", threading.Event().wait)
-    monkeypatch.setattr("web.events.hub", lambda: deaf)
-    monkeypatch.setattr("web.events.deltas", lambda _: [])
-    monkeypatch.setattr("web.live_news._POLL_DEAF_S", 0.05)
+    monkeypatch.setattr("turnloom.web.events.hub", lambda: deaf)
+    monkeypatch.setattr("turnloom.web.events.deltas", lambda _: [])
+    monkeypatch.setattr("turnloom.web.live_news._POLL_DEAF_S", 0.05)
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(lambda: b"".join(follow(turn_id)))
@@ -230,7 +230,7 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
 def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quiet stream says from time to time that it is there."""
     turn_id = _open(client)
-    monkeypatch.setattr("web.events._HEARTBEAT_S", 0.05)
+    monkeypatch.setattr("turnloom.web.events._HEARTBEAT_S", 0.05)
     source = follow(turn_id, (1, 0))
 
     said = [next(source) for _ in range(3)]

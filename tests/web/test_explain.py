@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 from flask.testing import FlaskClient
 
-from models.connections.redis import redis
-from models.runtime.settings import settings
 from tests.web.conftest import KeyMaker
-from workers.cli import main
+from turnloom.models.connections.redis import redis
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
 
 
 def test_explanation_of_a_turn(client: FlaskClient) -> None:

@@ -4,12 +4,12 @@ import psycopg
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections import redis
-from models.connections.database import close_connections
-from models.runtime.settings import settings
-from models.schema import functions
 from tests.models.ledger.explaining import beat
-from workers.broker.app import QUEUES
+from turnloom.models.connections import redis
+from turnloom.models.connections.database import close_connections
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions
+from turnloom.workers.broker.app import QUEUES
 
 
 def test_alive(client: FlaskClient) -> None:
@@ -58,7 +58,9 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
     """What keeps a turn from being accepted comes first."""
     beat(*QUEUES)
     redis.note_beat(60)
-    monkeypatch.setattr("web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2")
+    monkeypatch.setattr(
+        "turnloom.web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2"
+    )
 
     answer = client.get("/healthz?deep=1")
 
@@ -68,7 +70,9 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
 
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database at another revision is named as what is missing."""
-    monkeypatch.setattr("web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2")
+    monkeypatch.setattr(
+        "turnloom.web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2"
+    )
 
     answer = client.get("/readyz")
 

@@ -11,9 +11,9 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.runtime.secrets import new_key
-from models.runtime.settings import settings
 from tests.web.conftest import KeyMaker
+from turnloom.models.runtime.secrets import new_key
+from turnloom.models.runtime.settings import settings
 
 _TEXTS = (
     "\0",

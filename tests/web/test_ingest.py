@@ -10,15 +10,15 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from models.connections.database import statement
-from models.contracts.turn import TurnRequest
-from models.ledger import turns
-from models.ledger.turns import NewTurn, OpenedTurn
-from models.runtime.ids import new_id
 from tests.factories import make_tenant
 from tests.facts import wait_for
 from tests.web.conftest import KeyMaker
-from web import ingest, request_gate
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.turn import TurnRequest
+from turnloom.models.ledger import turns
+from turnloom.models.ledger.turns import NewTurn, OpenedTurn
+from turnloom.models.runtime.ids import new_id
+from turnloom.web import ingest, request_gate
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from models.runtime.settings import settings
+from turnloom.models.runtime.settings import settings
 
 _BAD_BODIES: list[tuple[str, bytes, int, str, str | None]] = [
     ("empty", b"", 400, "not_json", None),

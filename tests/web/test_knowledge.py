@@ -5,15 +5,15 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections.database import transaction
-from models.contracts.knowledge import Lesson
-from models.ledger import knowledge
-from models.ledger.knowledge import Learned
-from models.ledger.turns import ClaimedTurn
-from planner.memory.knowledge import key_of
 from tests.factories import claim_turn, finish_turn
 from tests.planner.memory.graph_items import fact, found, hypothesis, told
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.knowledge import Lesson
+from turnloom.models.ledger import knowledge
+from turnloom.models.ledger.knowledge import Learned
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.memory.knowledge import key_of
 
 ITEMS = [
     *told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1, mayor="Ada")),

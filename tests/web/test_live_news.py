@@ -13,19 +13,19 @@ import orjson
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections import redis
-from models.connections.database import close_connections
-from models.connections.redis import CHANNEL, announce
-from models.contracts.event import Event
-from models.ledger import events
-from models.runtime.counters import Counts
-from models.runtime.daemon import Daemon
-from models.runtime.ids import new_id
 from tests.factories import claim_turn, finish_turn
 from tests.facts import wait_for
 from tests.round_trips import counting_round_trips, redis_commands
 from tests.web.conftest import follow
-from web.live_news import Hub, Reader
+from turnloom.models.connections import redis
+from turnloom.models.connections.database import close_connections
+from turnloom.models.connections.redis import CHANNEL, announce
+from turnloom.models.contracts.event import Event
+from turnloom.models.ledger import events
+from turnloom.models.runtime.counters import Counts
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.ids import new_id
+from turnloom.web.live_news import Hub, Reader
 
 MALFORMED = [
     b"garbage",
@@ -43,8 +43,8 @@ MALFORMED = [
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counts:
     """Count from now on, and return the counts."""
     mine = Counts()
-    monkeypatch.setattr("web.live_news.counts", lambda: mine)
-    monkeypatch.setattr("models.runtime.daemon.counts", lambda: mine)
+    monkeypatch.setattr("turnloom.web.live_news.counts", lambda: mine)
+    monkeypatch.setattr("turnloom.models.runtime.daemon.counts", lambda: mine)
     return mine
 
 
@@ -130,8 +130,8 @@ def test_a_look_that_fails_is_made_again(
         return stands(*asked)
 
     monkeypatch.setattr(events, "stands", fail_once)
-    monkeypatch.setattr("web.live_news._POLL_HEARING_S", 0.05)
-    monkeypatch.setattr("web.live_news._POLL_DEAF_S", 0.05)
+    monkeypatch.setattr("turnloom.web.live_news._POLL_HEARING_S", 0.05)
+    monkeypatch.setattr("turnloom.web.live_news._POLL_DEAF_S", 0.05)
     with new_hub().follow(str(turn_id)) as reader:
         wait_for(lambda: reader.wait(0.05) is None)
 
@@ -146,7 +146,7 @@ def test_one_look_serves_all_readers(client: FlaskClient, monkeypatch: pytest.Mo
     for turn_id, reader in zip(turn_ids, (behind, abreast, waiting), strict=True):
         hub._readers[str(turn_id)] = {reader}
     monkeypatch.setattr(events, "stands", looked)
-    monkeypatch.setattr("web.live_news._POLL_DEAF_S", 0.0)
+    monkeypatch.setattr("turnloom.web.live_news._POLL_DEAF_S", 0.0)
 
     hub._look()
     told = [reader.wait(0) for reader in (behind, abreast, waiting)]
@@ -165,7 +165,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Hub:
     """The hub of streams; it hears what the test hands on, and looks nowhere."""
     made = Hub()
     made._looks = Daemon("test", Mock())
-    monkeypatch.setattr("web.events.hub", lambda: made)
+    monkeypatch.setattr("turnloom.web.events.hub", lambda: made)
     return made
 
 
@@ -175,7 +175,7 @@ def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypa
     Redis is asked when somebody may have said something before: not where this process has heard all that Redis keeps,
     and nothing of that turn.
     """
-    monkeypatch.setattr("web.events._HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("turnloom.web.events._HEARTBEAT_S", 0.01)
     close_connections()
     with counting_round_trips(tmp_path) as round_trips:
         costs = _Costs(round_trips)
@@ -204,7 +204,7 @@ def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypa
 
 def test_what_has_been_said_is_forgotten_when_redis_has_forgotten_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that hears everything remembers which turns had deltas, for as long as Redis keeps these."""
-    monkeypatch.setattr("web.live_news.DELTAS_TTL_S", 0.0)
+    monkeypatch.setattr("turnloom.web.live_news.DELTAS_TTL_S", 0.0)
     hub = Hub()
     hub._hears_since = -inf
     for turn_id in ("first", "second"):

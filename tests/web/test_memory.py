@@ -5,13 +5,13 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections.database import statement
-from models.contracts.turn import Reply
-from models.ledger import steps, turns
-from models.ledger.steps import FinishedStep, Holder, Wanted
-from models.ledger.turns import Ending
 from tests.factories import claim_turn, record_plan, step
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.ledger import steps, turns
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.turns import Ending
 
 PATH = "/v1/conversations/c1/memory"
 HOLDER = Holder("w", 60_000)

@@ -7,19 +7,19 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.connections.redis import note_beat, redis
-from models.ledger import workers
-from models.ledger.steps import FinishedStep
-from models.runtime.counters import Counts, counts
-from models.runtime.metrics import COUNTED, OBSERVED, hand_on
-from models.runtime.settings import settings
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, step
 from tests.web.conftest import KeyMaker
-from tools.registry import load_registry
-from workers.broker.app import QUEUES
-from workers.running.outcomes import Parked
-from workers.running.tool_metrics import count_call, count_given_up, count_retry
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.connections.redis import note_beat, redis
+from turnloom.models.ledger import workers
+from turnloom.models.ledger.steps import FinishedStep
+from turnloom.models.runtime.counters import Counts, counts
+from turnloom.models.runtime.metrics import COUNTED, OBSERVED, hand_on
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.registry import load_registry
+from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.running.outcomes import Parked
+from turnloom.workers.running.tool_metrics import count_call, count_given_up, count_retry
 
 TOOL = load_registry(["dates"]).get("dates.resolve_hint")
 Samples = dict[tuple[str, ...], float]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from models.runtime.settings import settings
+from turnloom.models.runtime.settings import settings
 
 
 def _cause(client: FlaskClient, **request: Any) -> str:

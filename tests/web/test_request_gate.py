@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from models.errors import Unavailable
 from tests.facts import wait_for
-from web.request_gate import Gate
+from turnloom.models.errors import Unavailable
+from turnloom.web.request_gate import Gate
 
 
 @contextmanager

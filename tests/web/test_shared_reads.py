@@ -10,14 +10,14 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from models.connections.database import statement
-from models.ledger import events, whole_turns
-from models.runtime.ids import new_id
 from tests.factories import finish_turn, make_tenant, open_turn, running_turn, step
 from tests.facts import wait_for
 from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
-from web import shared_reads
+from turnloom.models.connections.database import statement
+from turnloom.models.ledger import events, whole_turns
+from turnloom.models.runtime.ids import new_id
+from turnloom.web import shared_reads
 
 Ask = Callable[[str, dict[str, str]], Future[TestResponse]]
 

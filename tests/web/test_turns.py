@@ -10,16 +10,16 @@ import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from models.connections.database import transaction
-from models.connections.redis import announce
-from models.errors import Unavailable
-from models.ledger import turns, whole_turns
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn
 from tests.facts import wait_for
 from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
-from web.live_news import hub
+from turnloom.models.connections.database import transaction
+from turnloom.models.connections.redis import announce
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import turns, whole_turns
+from turnloom.models.runtime.settings import settings
+from turnloom.web.live_news import hub
 
 _PLAN = {"steps": [{"id": "when", "tool": "dates.resolve_hint", "args": {"hint": "next weekend"}}]}
 
@@ -45,7 +45,7 @@ def test_turn_is_accepted(client: FlaskClient) -> None:
 
 def test_turn_is_accepted_while_the_broker_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The turn is recorded and answered with 202 though nothing can be published."""
-    monkeypatch.setattr("workers.dispatch.push", _refuse)
+    monkeypatch.setattr("turnloom.workers.dispatch.push", _refuse)
 
     accepted = _post(client)
 
@@ -145,7 +145,7 @@ def test_mode_of_the_agent(client: FlaskClient, tmp_path: Any, monkeypatch: pyte
     (tmp_path / "agents" / "planner.yaml").write_text(only.replace("mode: auto", "mode: plan"))
     monkeypatch.setenv("TURNLOOM_PROMPTS_DIR", str(tmp_path))
     settings.cache_clear()
-    from web.app import create_app  # noqa: PLC0415 - a second application, with these agents
+    from turnloom.web.app import create_app  # noqa: PLC0415 - a second application, with these agents
 
     other = create_app().test_client()
     other.environ_base.update(client.environ_base)
@@ -232,7 +232,7 @@ def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -
     def refuse() -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")
 
-    monkeypatch.setattr("web.ingest.statement", refuse)
+    monkeypatch.setattr("turnloom.web.ingest.statement", refuse)
 
     answer = client.post("/v1/turns", json={"message": "hi"})
 

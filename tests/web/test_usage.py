@@ -6,13 +6,13 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections.database import statement, transaction
-from models.contracts.turn import Reply
-from models.contracts.usage import Budget, LlmCall
-from models.ledger import tenants, turns
-from models.ledger.turns import Ending
 from tests.factories import claim_turn
 from tests.web.conftest import KeyMaker
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.contracts.usage import Budget, LlmCall
+from turnloom.models.ledger import tenants, turns
+from turnloom.models.ledger.turns import Ending
 
 CALL = LlmCall("plan", "gpt-4o", 100, 40, 10, 0.5, 12.5, "stop")
 

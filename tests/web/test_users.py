@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from models.runtime.secrets import new_key
-from models.runtime.settings import settings
+from turnloom.models.runtime.secrets import new_key
+from turnloom.models.runtime.settings import settings
 
 NEEDLE = "correct horse"
 ACCOUNT = {"settings": {"url": "https://cal.example.com"}, "secret": {"password": NEEDLE}}

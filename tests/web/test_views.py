@@ -5,10 +5,10 @@ from uuid import UUID
 import pytest
 from flask.testing import FlaskClient
 
-from models.connections.database import statement
-from models.ledger import steps
-from models.ledger.steps import FinishedStep, Holder, Wanted
 from tests.factories import claim_turn, record_plan, step
+from turnloom.models.connections.database import statement
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
 
 _HOLDER = Holder("w1", 6_000)
 

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.workers.turns.early_planner import Planner
-from tools.registry import Registry, Tool, load_registry
+from turnloom.tools.registry import Registry, Tool, load_registry
 
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
     """The workers' tools: those of the sim pack, and what a test makes of them."""
     known = dict(load_registry(["sim"]).tools)
-    monkeypatch.setattr("workers.running.step_call.registry", lambda: Registry(known))
+    monkeypatch.setattr("turnloom.workers.running.step_call.registry", lambda: Registry(known))
     return known
 
 

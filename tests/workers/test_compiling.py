@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from models.contracts.plan import Plan
-from models.runtime.settings import settings
 from tests.factories import REGISTRY, step
-from workers.compiling import Compiled, compile_plan
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.compiling import Compiled, compile_plan
 
 
 def echo(name: str, *needs: str, **fields: Any) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn
 from tests.models.ledger.stopping import WRITE, claim, close, end, lose, statuses, view
-from workers.recovery import sweep
+from turnloom.models.connections.database import transaction
+from turnloom.workers.recovery import sweep
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -28,7 +28,7 @@ def test_the_sweep_closes_what_is_late() -> None:
 
 def test_the_sweep_gives_up_the_lost_write_of_a_cancelled_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled again and nothing is sent: the step is unknown until somebody decides."""
-    monkeypatch.setattr("workers.recovery.recovery.could_renew", lambda *_: True)
+    monkeypatch.setattr("turnloom.workers.recovery.recovery.could_renew", lambda *_: True)
     turn = running_turn(WRITE)
     claim(turn.id, "w")
     closed = close(turn.id)

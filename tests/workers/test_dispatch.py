@@ -2,9 +2,9 @@
 
 import pytest
 
-from models.runtime.ids import new_id
 from tests.factories import queue_length
-from workers.dispatch import dispatch_soon, settle
+from turnloom.models.runtime.ids import new_id
+from turnloom.workers.dispatch import dispatch_soon, settle
 
 
 @pytest.mark.usefixtures("database", "redis_url")

@@ -10,19 +10,19 @@ import psycopg
 import pytest
 from celery.exceptions import Ignore
 
-from models.connections.database import statement
-from models.errors import Unavailable
-from models.ledger import steps
-from models.ledger.steps import Holder, StepClaim
 from tests.factories import queue_length, running_turn, step
 from tests.facts import wait_for
 from tests.journeys.following import wait_step
 from tests.models.ledger.parking import row
 from tests.models.ledger.stopping import statuses
-from tools.packs.sim.load import Wait, Waited
-from tools.registry import Tool
-from workers.execution import Executor
-from workers.recovery import recompile, resume
+from turnloom.models.connections.database import statement
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import Holder, StepClaim
+from turnloom.tools.packs.sim.load import Wait, Waited
+from turnloom.tools.registry import Tool
+from turnloom.workers.execution import Executor
+from turnloom.workers.recovery import recompile, resume
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
@@ -77,7 +77,7 @@ def test_a_step_begins_before_others_are_sent(tools: dict[str, Tool], monkeypatc
         return Waited(ms=query.ms, payload=None)
 
     tools["sim.wait"] = replace(tools["sim.wait"], call=call)
-    monkeypatch.setattr("workers.dispatch.push", lambda *_: began_first.append(began.wait(4)))
+    monkeypatch.setattr("turnloom.workers.dispatch.push", lambda *_: began_first.append(began.wait(4)))
     turn = running_turn(step("a"), *(wait_step(name, "a", ms=2) for name in "bcdef"), max_steps=1)
 
     run(turn.id, ["a"])
@@ -92,7 +92,7 @@ def test_a_fault_around_a_call_ends_its_step(monkeypatch: pytest.MonkeyPatch, to
     def broken(*_: Any) -> Any:
         raise TypeError("a fault of ours")
 
-    monkeypatch.setattr("workers.running.step_call.runner.run", broken)
+    monkeypatch.setattr("turnloom.workers.running.step_call.runner.run", broken)
     turn = running_turn(step("s", tool=tool, args={"ms": 1} if tool == "sim.wait" else {"value": 7}))
 
     run(turn.id, ["s"])
@@ -111,7 +111,7 @@ def test_a_ledger_that_is_out_is_waited_for_before_a_write(monkeypatch: pytest.M
 
     turn = running_turn(wait_step("a", ms=1), step("w", "a", tool="sim.write", args={"value": 7}))
     first = claimed(turn.id, ["a", "w"])
-    monkeypatch.setattr("workers.running.step_commits.steps.claim", out_for_a_while)
+    monkeypatch.setattr("turnloom.workers.running.step_commits.steps.claim", out_for_a_while)
     assert first.turn is not None
     Executor(turn.id, first.turn, 1, "tools.io", HOLDER).run(first.lanes, 1, first.at)
 

@@ -8,16 +8,16 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.ledger import recovery, steps, turns
-from models.ledger.recovery import MAX_ATTEMPTS
-from models.ledger.steps import Holder
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, queue_length, running_turn, step
-from workers.execution import Executor
-from workers.recovery import recompile, sweep
-from workers.running.step_call import Calling
-from workers.upkeep.heartbeat import Leases
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.ledger import recovery, steps, turns
+from turnloom.models.ledger.recovery import MAX_ATTEMPTS
+from turnloom.models.ledger.steps import Holder
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.execution import Executor
+from turnloom.workers.recovery import recompile, sweep
+from turnloom.workers.running.step_call import Calling
+from turnloom.workers.upkeep.heartbeat import Leases
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
@@ -284,8 +284,8 @@ def test_what_goes_wrong_with_one_turn_delays_no_other(monkeypatch: pytest.Monke
             raise RuntimeError("this one cannot be compiled")
         recompile(turn_id)
 
-    monkeypatch.setattr("workers.recovery.recompile", recompile_others)
-    monkeypatch.setattr("workers.recovery.recovery.could_renew", lambda *_: True)
+    monkeypatch.setattr("turnloom.workers.recovery.recompile", recompile_others)
+    monkeypatch.setattr("turnloom.workers.recovery.recovery.could_renew", lambda *_: True)
     sweep()
 
     assert {turn_id for turn_id in turns_lost if view(turn_id)["a"] == ("running", 1)} == {broken}

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from tests.workers.running.test_read_ahead import STEP
-from workers.running.tool_call import Call, may_join_until
+from turnloom.workers.running.tool_call import Call, may_join_until
 
 NOW = 1_000.0
 

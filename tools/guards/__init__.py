@@ -20,10 +20,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from models.contracts.envelope import Envelope
-from tools.context import ToolContext
-from tools.guards import breaker, cache, limits
-from tools.registry import Tool
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import breaker, cache, limits
+from turnloom.tools.registry import Tool
 
 Result = TypeVar("Result")
 

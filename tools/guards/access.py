@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from models.errors import ToolFailed
-from tools.context import ToolContext
-from tools.registry import Tool
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
 
 if TYPE_CHECKING:
-    from models.ledger.integrations import Account
+    from turnloom.models.ledger.integrations import Account
 
 
 def require(tool: Tool, query: BaseModel | None, context: ToolContext) -> None:

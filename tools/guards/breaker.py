@@ -22,12 +22,12 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from models.connections.redis import run_script
-from models.errors import ToolFailed, TurnloomError, Unavailable
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.registry import Tool
+from turnloom.models.connections.redis import run_script
+from turnloom.models.errors import ToolFailed, TurnloomError, Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
 
 _MOST_FAILURES = 5
 _PATIENCE_S = 1.0

@@ -23,11 +23,11 @@ from uuid import uuid4
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from models.connections.redis import run_script
-from models.contracts.envelope import Envelope, ToolError
-from models.errors import Unavailable
-from tools.context import ToolContext
-from tools.registry import Tool
+from turnloom.models.connections.redis import run_script
+from turnloom.models.contracts.envelope import Envelope, ToolError
+from turnloom.models.errors import Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
 
 MAX_RESULT_BYTES = 262_144
 """A larger result is passed to the callers that wait, but not kept, because Redis keeps it in memory."""

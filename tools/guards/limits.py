@@ -8,10 +8,10 @@ however often it is tried.
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from models.connections.redis import run_script
-from models.errors import ToolFailed, Unavailable
-from tools.context import ToolContext
-from tools.registry import Rate, Tool
+from turnloom.models.connections.redis import run_script
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Rate, Tool
 
 _WINDOWS_S = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 

@@ -14,8 +14,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from socket import SOCK_STREAM, getaddrinfo
 from urllib.parse import urlsplit
 
-from models.errors import PolicyDenied
-from models.runtime.settings import settings
+from turnloom.models.errors import PolicyDenied
+from turnloom.models.runtime.settings import settings
 
 Address = IPv4Address | IPv6Address
 

@@ -11,8 +11,8 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 
-from models.errors import PolicyDenied
-from tools.http.addresses import PORTS, reachable
+from turnloom.models.errors import PolicyDenied
+from turnloom.tools.http.addresses import PORTS, reachable
 
 
 @lru_cache

@@ -11,8 +11,8 @@ from niquests import PreparedRequest, Response, Session
 from niquests.adapters import BaseAdapter
 from niquests.structures import CaseInsensitiveDict
 
-from models.errors import ToolFailed
-from tools.http.upstream import UpstreamRequest, exchange
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.http.upstream import UpstreamRequest, exchange
 
 _MAX_REDIRECTS = 5
 _SET_BY_THE_CLIENT = frozenset({"accept-encoding", "connection", "content-length", "host", "user-agent"})

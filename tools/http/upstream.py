@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from models.errors import PolicyDenied, ToolFailed, Unavailable
-from models.runtime.settings import settings
-from tools.context import ToolContext
+from turnloom.models.errors import PolicyDenied, ToolFailed, Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
 
 if TYPE_CHECKING:
     import httpx2
@@ -265,7 +265,7 @@ def _host(url: str) -> str:
 def _client_for(request: UpstreamRequest) -> "httpx2.Client":
     if not request.is_named_by_others:
         return _client()
-    from tools.http.checked_client import client  # noqa: PLC0415 - it imports httpx2, see `exchange`
+    from turnloom.tools.http.checked_client import client  # noqa: PLC0415 - it imports httpx2, see `exchange`
 
     return client()
 

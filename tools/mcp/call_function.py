@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.mcp.definitions import Definition
-from tools.mcp.foreign_models import Foreign
-from tools.mcp.servers import McpServer
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.mcp.definitions import Definition
+from turnloom.tools.mcp.foreign_models import Foreign
+from turnloom.tools.mcp.servers import McpServer
 
 
 class TextResult(Contract):
@@ -43,7 +43,7 @@ def caller(target: Target) -> Callable[[Foreign, ToolContext], TextResult | Fore
 
     def call(query: Foreign, context: ToolContext) -> TextResult | Foreign:
         # The import takes 1.5 s and 60 MB, and only processes that call a server need it.
-        from tools.mcp.client.calls import call_tool  # noqa: PLC0415 - heavy, see above
+        from turnloom.tools.mcp.client.calls import call_tool  # noqa: PLC0415 - heavy, see above
 
         return call_tool(target, query.root, context)
 

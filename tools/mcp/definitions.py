@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from models.errors import Invalid
-from tools.mcp.schemas import as_object
+from turnloom.models.errors import Invalid
+from turnloom.tools.mcp.schemas import as_object
 
 _NAMES = ("name", "api_name", "id")
 _DESCRIPTIONS = ("description", "api_description", "desc", "title")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.contracts.plan import Effect
-from tools.mcp.servers import ToolTerms
+from turnloom.models.contracts.plan import Effect
+from turnloom.tools.mcp.servers import ToolTerms
 
 
 @dataclass(frozen=True)

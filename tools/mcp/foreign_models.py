@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 from pydantic import RootModel, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from tools.mcp.schema_keywords import matcher
-from tools.mcp.type_names import Schema
+from turnloom.tools.mcp.schema_keywords import matcher
+from turnloom.tools.mcp.type_names import Schema
 
 _MOST_FAULTS = 20
 _LONGEST = 200

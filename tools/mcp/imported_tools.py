@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tools.mcp.lockfile import load_pinned
-from tools.mcp.servers import load_servers
-from tools.mcp.tool_import import judge
-from tools.registry import Tool
+from turnloom.tools.mcp.lockfile import load_pinned
+from turnloom.tools.mcp.servers import load_servers
+from turnloom.tools.mcp.tool_import import judge
+from turnloom.tools.registry import Tool
 
 
 def imported(servers: Path) -> list[Tool]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from models.contracts.base import Contract
-from models.errors import Invalid
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import Invalid
 
 FORMAT = 1
 

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 import orjson
 
-from models.errors import Invalid
-from tools.mcp.foreign_texts import LONGEST_NAME, clean, is_readable
-from tools.mcp.schema_keywords import PLAIN
-from tools.mcp.type_names import Schema, nullable, schema_of_kind
+from turnloom.models.errors import Invalid
+from turnloom.tools.mcp.foreign_texts import LONGEST_NAME, clean, is_readable
+from turnloom.tools.mcp.schema_keywords import PLAIN
+from turnloom.tools.mcp.type_names import Schema, nullable, schema_of_kind
 
 MAX_BYTES = 65_536
 """Largest schema, as JSON."""

@@ -8,10 +8,10 @@ from typing import Any, Self
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from models.contracts.base import Contract
-from models.contracts.plan import Effect
-from models.errors import Invalid, NotFound
-from tools.registry import RATE, Rate
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.plan import Effect
+from turnloom.models.errors import Invalid, NotFound
+from turnloom.tools.registry import RATE, Rate
 
 _NAME = re.compile(r"[a-z](?:[a-z0-9-]|_(?!_)){0,23}")
 

@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.errors import Invalid
-from tools.mcp.call_function import Target, TextResult, caller, repeatable
-from tools.mcp.definitions import Definition, read_definition
-from tools.mcp.effects import treat
-from tools.mcp.foreign_models import model_of
-from tools.mcp.foreign_texts import clean
-from tools.mcp.schemas import Translation, translate
-from tools.mcp.servers import McpServer, ToolTerms
-from tools.mcp.type_names import Schema
-from tools.registry import Tool
+from turnloom.models.errors import Invalid
+from turnloom.tools.mcp.call_function import Target, TextResult, caller, repeatable
+from turnloom.tools.mcp.definitions import Definition, read_definition
+from turnloom.tools.mcp.effects import treat
+from turnloom.tools.mcp.foreign_models import model_of
+from turnloom.tools.mcp.foreign_texts import clean
+from turnloom.tools.mcp.schemas import Translation, translate
+from turnloom.tools.mcp.servers import McpServer, ToolTerms
+from turnloom.tools.mcp.type_names import Schema
+from turnloom.tools.registry import Tool
 
 MOST_TOOLS = 500
 """Most tools of one server, because the language model reads all of them for every plan."""

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from models.errors import Invalid
+from turnloom.models.errors import Invalid
 
 Schema = dict[str, Any]
 

@@ -11,9 +11,9 @@ from celery.signals import after_task_publish, setup_logging
 from kombu import Exchange, Queue
 from kombu.transport import TRANSPORT_ALIASES
 
-from models.runtime.crash_points import reach
-from models.runtime.logging import configure_logging, log
-from models.runtime.settings import settings
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import configure_logging, log
+from turnloom.models.runtime.settings import settings
 
 QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
 """The queues are separate, so that a full tool queue never blocks planning."""
@@ -23,7 +23,7 @@ class RoadTask(Task):  # type: ignore[type-arg]
     """The base of our tasks. An exception that escapes from one is logged with its ids; arguments are ids."""
 
     abstract = True
-    Request = "workers.broker.task_request:TaskRequest"
+    Request = "turnloom.workers.broker.task_request:TaskRequest"
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, *_: Any) -> None:
         """Log an exception that Celery caught at the edge."""
@@ -34,20 +34,28 @@ class RoadTask(Task):  # type: ignore[type-arg]
 def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
     """Return an application with our settings. `options` are those of `Celery`."""
     url = settings().redis_url
-    TRANSPORT_ALIASES["redis"] = "workers.broker.transport:Transport"
+    TRANSPORT_ALIASES["redis"] = "turnloom.workers.broker.transport:Transport"
     made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=backend, task_cls=RoadTask, **options)
     made.conf.update(
         include=[
             *(
-                "workers.planning",
-                "workers.broker.canvas",
-                "workers.execution",
-                "workers.running.lanes",
-                "workers.responding",
-                "workers.recovery",
+                "turnloom.workers.planning",
+                "turnloom.workers.broker.canvas",
+                "turnloom.workers.execution",
+                "turnloom.workers.running.lanes",
+                "turnloom.workers.responding",
+                "turnloom.workers.recovery",
             ),
-            *("workers.upkeep.heartbeat", "workers.upkeep.admission", "workers.upkeep.cleaning"),
-            *("workers.upkeep.summaries", "workers.upkeep.audit_seal", "workers.turns.accounting"),
+            *(
+                "turnloom.workers.upkeep.heartbeat",
+                "turnloom.workers.upkeep.admission",
+                "turnloom.workers.upkeep.cleaning",
+            ),
+            *(
+                "turnloom.workers.upkeep.summaries",
+                "turnloom.workers.upkeep.audit_seal",
+                "turnloom.workers.turns.accounting",
+            ),
         ],
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
@@ -84,7 +92,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
     return made
 
 
-app = make_app("workers.broker.chords:Backend")
+app = make_app("turnloom.workers.broker.chords:Backend")
 
 
 @setup_logging.connect

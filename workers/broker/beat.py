@@ -7,11 +7,11 @@ from typing import Any
 from celery import beat
 from celery.signals import beat_init
 
-from models.connections import redis
-from models.errors import Unavailable
-from workers.broker.app import make_app
-from workers.upkeep import watchdog
-from workers.upkeep.pulse import Pulse
+from turnloom.models.connections import redis
+from turnloom.models.errors import Unavailable
+from turnloom.workers.broker.app import make_app
+from turnloom.workers.upkeep import watchdog
+from turnloom.workers.upkeep.pulse import Pulse
 
 app = make_app("disabled", set_as_current=False)
 app.conf.update(include=[], beat_max_loop_interval=2.0)

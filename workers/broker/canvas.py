@@ -12,13 +12,13 @@ from uuid import UUID
 
 from celery.canvas import Signature, _chain
 
-from models.runtime.logging import log
-from planner.plan.expressions import Bundle, Expression, Lane, Parallel, Series
-from workers import dispatch
-from workers.broker.app import app
-from workers.broker.chords import Fork, beginning
-from workers.dispatch import PUBLISH_ERRORS
-from workers.running.isolation import REAPING_S
+from turnloom.models.runtime.logging import log
+from turnloom.planner.plan.expressions import Bundle, Expression, Lane, Parallel, Series
+from turnloom.workers import dispatch
+from turnloom.workers.broker.app import app
+from turnloom.workers.broker.chords import Fork, beginning
+from turnloom.workers.dispatch import PUBLISH_ERRORS
+from turnloom.workers.running.isolation import REAPING_S
 
 
 def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> None:

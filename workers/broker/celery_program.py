@@ -1,4 +1,4 @@
-"""A program that runs Celery's worker or beat: `python -m workers.broker.celery_program workers.broker.app worker …`.
+"""A program that runs Celery's worker or beat: `python -m turnloom.workers.broker.celery_program APP worker …`.
 
 It does the same as `celery -A workers.broker.app worker`, but does not import the other programs of that command, which
 take a tenth of a worker's start and memory.
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 import click
 
-from models.errors import Misconfigured
-from models.runtime.lean_imports import loading, without
+from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.lean_imports import loading, without
 
 # Pygments colours the output of `celery inspect`.
 with without("pygments"):

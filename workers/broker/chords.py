@@ -15,12 +15,12 @@ from celery.canvas import Signature, _chain
 from celery.states import SUCCESS
 from celery.utils import uuid
 
-from models.connections.redis import run_script
-from models.errors import Unavailable
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from workers.broker.messages import TaskMessage
-from workers.dispatch import PUBLISH_ERRORS, publish
+from turnloom.models.connections.redis import run_script
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.workers.broker.messages import TaskMessage
+from turnloom.workers.dispatch import PUBLISH_ERRORS, publish
 
 _CHORD_S = 86_400
 """How long a chord waits for the next task of its header; then the ledger takes over."""

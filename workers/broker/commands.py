@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from models.errors import Unavailable
-from models.runtime.settings import Placement
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Placement
 
 PLANNING_QUEUES = ("plan", "respond", "deliver", "maintenance")
 _CLIENTS_PER_PROCESS = 4_000
@@ -31,11 +31,11 @@ def web_command(*, bind: str, processes: int) -> list[str]:
     short, because streams do not end by themselves; their readers reconnect and resume.
     """
     return [
-        *(sys.executable, "-m", "gunicorn", "web.app:create_app()"),
-        *("--config", "python:web.gunicorn_conf"),
+        *(sys.executable, "-m", "gunicorn", "turnloom.web.app:create_app()"),
+        *("--config", "python:turnloom.web.gunicorn_conf"),
         *("--bind", bind),
         *("--workers", str(processes)),
-        *("--worker-class", "web.connections.Worker"),
+        *("--worker-class", "turnloom.web.connections.Worker"),
         *("--worker-connections", str(_CLIENTS_PER_PROCESS)),
         *("--graceful-timeout", str(_GRACE_S)),
         *("--keep-alive", "75"),  # a connection may carry several requests; TURNLOOM_API_IDLE_TIMEOUT_S bounds the time
@@ -46,7 +46,7 @@ def web_command(*, bind: str, processes: int) -> list[str]:
 def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: int) -> list[str]:
     """Return the command that runs tasks of these queues. Recovery and the ledger watch workers; workers do not."""
     return [
-        *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.app", "worker"),
+        *(sys.executable, "-m", "turnloom.workers.broker.celery_program", "turnloom.workers.broker.app", "worker"),
         *("--queues", ",".join(queues)),
         *("--pool", pool),
         *("--concurrency", str(concurrency)),
@@ -59,8 +59,8 @@ def worker_command(queues: Sequence[str], *, name: str, pool: str, concurrency: 
 def beat_command() -> list[str]:
     """Return the command that sends the periodic tasks. The schedule is in the code, so it needs no file."""
     return [
-        *(sys.executable, "-m", "workers.broker.celery_program", "workers.broker.beat", "beat"),
-        *("--scheduler", "workers.broker.beat:Scheduler"),
+        *(sys.executable, "-m", "turnloom.workers.broker.celery_program", "turnloom.workers.broker.beat", "beat"),
+        *("--scheduler", "turnloom.workers.broker.beat:Scheduler"),
         *("--loglevel", "WARNING"),
     ]
 
@@ -74,7 +74,7 @@ def flower_command(*, host: str, port: int) -> list[str]:
     if find_spec("flower") is None:
         raise Unavailable("Flower is not installed: install it with `pip install 'turnloom[flower]'`")
     return [
-        *(sys.executable, "-m", "celery", "-A", "workers.broker.app", "flower"),
+        *(sys.executable, "-m", "celery", "-A", "turnloom.workers.broker.app", "flower"),
         f"--address={host}",
         f"--port={port}",
         "--read_only",

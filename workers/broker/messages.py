@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from celery.utils import uuid
 
-from workers.broker.app import app
+from turnloom.workers.broker.app import app
 
 _PERSISTENT = 2
 

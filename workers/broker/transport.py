@@ -15,8 +15,8 @@ import orjson
 from kombu.exceptions import DecodeError
 from kombu.transport import redis, virtual
 
-from models.connections.redis_connections import breaking
-from models.runtime.logging import log
+from turnloom.models.connections.redis_connections import breaking
+from turnloom.models.runtime.logging import log
 
 
 class _Unreadable(Exception):

@@ -7,38 +7,38 @@ from typing import Any
 
 import click
 
-from models.errors import Misconfigured, TurnloomError
-from models.runtime.lean_imports import loading
-from models.runtime.logging import configure_logging
+from turnloom.models.errors import Misconfigured, TurnloomError
+from turnloom.models.runtime.lean_imports import loading
+from turnloom.models.runtime.logging import configure_logging
 
 COMMANDS = {
-    "up": "workers.cli.up:up",
-    "demo": "workers.cli.demo:demo",
-    "chat": "workers.cli.chat:chat",
-    "web": "workers.cli.processes:web",
-    "worker": "workers.cli.processes:worker",
-    "beat": "workers.cli.processes:beat",
-    "flower": "workers.cli.processes:flower",
-    "migrate": "workers.cli.admin:migrate",
-    "tenant": "workers.cli.admin:tenant",
-    "key": "workers.cli.admin:key",
-    "user": "workers.cli.users:user",
-    "account": "workers.cli.accounts:account",
-    "secrets": "workers.cli.accounts:secret_keys",
-    "hotel": "workers.cli.hotel:hotel",
-    "documents": "workers.cli.documents:documents",
-    "usage": "workers.cli.usage:usage",
-    "explain": "workers.cli.explain:explain_turn",
-    "redrive": "workers.cli.redrive:redrive",
-    "plan": "workers.cli.catalogue:plan",
-    "eval": "workers.cli.eval:evaluate",
-    "tools": "workers.cli.toolbox:tools",
-    "agents": "workers.cli.catalogue:agents",
-    "mcp": "workers.cli.mcp:mcp",
-    "audit": "workers.cli.audit:audit",
-    "prompts": "workers.cli.prompts:prompts",
-    "doctor": "workers.cli.doctor:doctor",
-    "offline-llm": "workers.cli.offline:offline_llm",
+    "up": "turnloom.workers.cli.up:up",
+    "demo": "turnloom.workers.cli.demo:demo",
+    "chat": "turnloom.workers.cli.chat:chat",
+    "web": "turnloom.workers.cli.processes:web",
+    "worker": "turnloom.workers.cli.processes:worker",
+    "beat": "turnloom.workers.cli.processes:beat",
+    "flower": "turnloom.workers.cli.processes:flower",
+    "migrate": "turnloom.workers.cli.admin:migrate",
+    "tenant": "turnloom.workers.cli.admin:tenant",
+    "key": "turnloom.workers.cli.admin:key",
+    "user": "turnloom.workers.cli.users:user",
+    "account": "turnloom.workers.cli.accounts:account",
+    "secrets": "turnloom.workers.cli.accounts:secret_keys",
+    "hotel": "turnloom.workers.cli.hotel:hotel",
+    "documents": "turnloom.workers.cli.documents:documents",
+    "usage": "turnloom.workers.cli.usage:usage",
+    "explain": "turnloom.workers.cli.explain:explain_turn",
+    "redrive": "turnloom.workers.cli.redrive:redrive",
+    "plan": "turnloom.workers.cli.catalogue:plan",
+    "eval": "turnloom.workers.cli.eval:evaluate",
+    "tools": "turnloom.workers.cli.toolbox:tools",
+    "agents": "turnloom.workers.cli.catalogue:agents",
+    "mcp": "turnloom.workers.cli.mcp:mcp",
+    "audit": "turnloom.workers.cli.audit:audit",
+    "prompts": "turnloom.workers.cli.prompts:prompts",
+    "doctor": "turnloom.workers.cli.doctor:doctor",
+    "offline-llm": "turnloom.workers.cli.offline:offline_llm",
 }
 """Name -> module:command. A command's module is imported only when it is used, so that each command starts quickly."""
 

@@ -1,5 +1,5 @@
-"""`python -m workers.cli` is `turnloom`."""
+"""`python -m turnloom.workers.cli` is `turnloom`."""
 
-from workers.cli import main
+from turnloom.workers.cli import main
 
 main()

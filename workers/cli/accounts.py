@@ -11,14 +11,14 @@ import click
 import orjson
 from pydantic import ValidationError
 
-from models.connections.database import transaction
-from models.contracts.directory import AccountRequest
-from models.errors import Invalid, Unavailable
-from models.ledger import integrations, tenants
-from models.ledger.integrations import Account
-from models.runtime import secrets
-from tools.http.addresses import check_url
-from workers.cli.output import json_option, print_json, print_rows
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import AccountRequest
+from turnloom.models.errors import Invalid, Unavailable
+from turnloom.models.ledger import integrations, tenants
+from turnloom.models.ledger.integrations import Account
+from turnloom.models.runtime import secrets
+from turnloom.tools.http.addresses import check_url
+from turnloom.workers.cli.output import json_option, print_json, print_rows
 
 _COLUMNS = ["integration", "status", "settings", "has_secret", "updated_at"]
 _FIRST = UUID(int=0)

@@ -5,17 +5,17 @@ from uuid import UUID
 
 import click
 
-from models.connections.database import transaction
-from models.contracts.turn import SCOPES
-from models.ledger import inventory, keys, tenants
-from models.runtime.settings import settings
-from models.schema.migration import set_defaults, upgrade
-from models.schema.roles import APPLICATION_ROLE
-from tools.packs.hotel.catalogue import DEMO, read_catalogue
-from tools.packs.research.collections import load_shipped
-from workers.cli.directory import put_demo_directory
-from workers.cli.output import json_option, print_json, print_rows
-from workers.cli.usage import budget
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import SCOPES
+from turnloom.models.ledger import inventory, keys, tenants
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema.migration import set_defaults, upgrade
+from turnloom.models.schema.roles import APPLICATION_ROLE
+from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.research.collections import load_shipped
+from turnloom.workers.cli.directory import put_demo_directory
+from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.workers.cli.usage import budget
 
 
 @click.command

@@ -10,14 +10,14 @@ import orjson
 from rich.console import Console
 from rich.progress import track
 
-from models.connections.database import snapshot, transaction
-from models.errors import Invalid, NotFound, Unavailable
-from models.ledger import audit as ledger
-from models.ledger import audit_heads, tenants
-from models.ledger.audit import AuditFault, Chain, Scope
-from models.ledger.audit_heads import Anchor
-from models.runtime.settings import settings
-from workers.cli.output import json_anyway, json_option, print_json, print_rows
+from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.errors import Invalid, NotFound, Unavailable
+from turnloom.models.ledger import audit as ledger
+from turnloom.models.ledger import audit_heads, tenants
+from turnloom.models.ledger.audit import AuditFault, Chain, Scope
+from turnloom.models.ledger.audit_heads import Anchor
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli.output import json_anyway, json_option, print_json, print_rows
 
 _COLUMNS = ["tenant_id", "conversation_id", "seq", "message"]
 _AT_ONCE = 100

@@ -6,20 +6,20 @@ from typing import Any
 import click
 from rich.console import Console
 
-from models.contracts.plan import Step, implied_needs
-from models.contracts.turn import Mode
-from models.runtime.settings import settings
-from planner.agents import AgentProfile
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import PlanDraft, draft
-from planner.llm.hooked_model import with_hooks
-from planner.plan.expressions import dump_expression
-from planner.tenant_texts import Tailored
-from workers.cli.output import json_anyway, json_option, print_json, print_rows
-from workers.cli.overrides import add_changing, for_tenant, in_effect
-from workers.cli.turn_view import show_plan_graph
-from workers.compiling import compile_plan
-from workers.turns.process_parts import llm, registry
+from turnloom.models.contracts.plan import Step, implied_needs
+from turnloom.models.contracts.turn import Mode
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import PlanDraft, draft
+from turnloom.planner.llm.hooked_model import with_hooks
+from turnloom.planner.plan.expressions import dump_expression
+from turnloom.planner.tenant_texts import Tailored
+from turnloom.workers.cli.output import json_anyway, json_option, print_json, print_rows
+from turnloom.workers.cli.overrides import add_changing, for_tenant, in_effect
+from turnloom.workers.cli.turn_view import show_plan_graph
+from turnloom.workers.compiling import compile_plan
+from turnloom.workers.turns.process_parts import llm, registry
 
 
 @click.group

@@ -7,12 +7,12 @@ from typing import Any
 import click
 from rich.console import Console
 
-from models.errors import Unavailable
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
-from workers.cli.client import Api
-from workers.cli.turn_view import show_events, show_turn
-from workers.embedded.home import published
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli.client import Api
+from turnloom.workers.cli.turn_view import show_events, show_turn
+from turnloom.workers.embedded.home import published
 
 _DATA_DIR = Path(".turnloom")
 """Where `turnloom up` keeps its data by default."""

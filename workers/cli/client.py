@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import httpx2
 
-from models.errors import Unavailable
+from turnloom.models.errors import Unavailable
 
 _TIMEOUT_S = 30.0
 _RECONNECTS = 5

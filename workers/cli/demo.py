@@ -10,12 +10,12 @@ import click
 import yaml
 from rich.console import Console
 
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
-from workers.cli.chat import answer
-from workers.cli.client import Api
-from workers.cli.up import banner, show_part
-from workers.embedded import StackOptions, foreground
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli.chat import answer
+from turnloom.workers.cli.client import Api
+from turnloom.workers.cli.up import banner, show_part
+from turnloom.workers.embedded import StackOptions, foreground
 
 _CONVERSATIONS = Path(__file__).parent / "demo.yaml"
 _LATENCY_MS = 300

@@ -6,10 +6,10 @@ from uuid import UUID
 
 import yaml
 
-from models.connections.database import Transaction
-from models.contracts.directory import AccountRequest, Profile
-from models.ledger import integrations, notifications, users
-from models.ledger.notifications import Notice
+from turnloom.models.connections.database import Transaction
+from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.ledger import integrations, notifications, users
+from turnloom.models.ledger.notifications import Notice
 
 _FILE = Path(__file__).parent / "directory.yaml"
 

@@ -11,12 +11,12 @@ from typing import Literal
 import click
 from rich.console import Console
 
-from models.errors import TurnloomError, Unavailable
-from models.runtime.settings import misspelt, settings
-from workers.cli import part_checks as parts
-from workers.cli import server_checks as servers
-from workers.cli.output import json_option, print_json
-from workers.embedded.binaries import postgres_folder, redis_server
+from turnloom.models.errors import TurnloomError, Unavailable
+from turnloom.models.runtime.settings import misspelt, settings
+from turnloom.workers.cli import part_checks as parts
+from turnloom.workers.cli import server_checks as servers
+from turnloom.workers.cli.output import json_option, print_json
+from turnloom.workers.embedded.binaries import postgres_folder, redis_server
 
 _PYTHON = (3, 11)
 _OPEN_FILES = 4_096

@@ -8,12 +8,12 @@ import click
 from rich.console import Console
 from rich.progress import track
 
-from models.connections.database import transaction
-from models.ledger import documents as ledger
-from models.ledger import tenants
-from models.tables.base import EVERYONE
-from tools.packs.research.collections import Collection, files_in, load
-from workers.cli.output import json_option, print_rows
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import documents as ledger
+from turnloom.models.ledger import tenants
+from turnloom.models.tables.base import EVERYONE
+from turnloom.tools.packs.research.collections import Collection, files_in, load
+from turnloom.workers.cli.output import json_option, print_rows
 
 
 @click.group

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
-from models.runtime.settings import settings
-from workers.cli.chat import find_key
-from workers.cli.client import Api
-from workers.cli.output import json_option, print_json
-from workers.embedded import StackOptions, foreground
-from workers.evals.conversations import Golden, load_golden
-from workers.evals.runner import GoldenResult, hold
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli.chat import find_key
+from turnloom.workers.cli.client import Api
+from turnloom.workers.cli.output import json_option, print_json
+from turnloom.workers.embedded import StackOptions, foreground
+from turnloom.workers.evals.conversations import Golden, load_golden
+from turnloom.workers.evals.runner import GoldenResult, hold
 
 
 @click.command("eval")

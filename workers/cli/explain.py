@@ -4,13 +4,13 @@ from uuid import UUID
 
 import click
 
-from models.connections.database import snapshot
-from models.connections.redis import queue_lengths
-from models.contracts.delay_causes import explain
-from models.errors import NotFound
-from models.ledger import explanation, turns
-from workers.cli.output import json_option, print_json
-from workers.dispatch import ALIVE
+from turnloom.models.connections.database import snapshot
+from turnloom.models.connections.redis import queue_lengths
+from turnloom.models.contracts.delay_causes import explain
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import explanation, turns
+from turnloom.workers.cli.output import json_option, print_json
+from turnloom.workers.dispatch import ALIVE
 
 
 @click.command("explain")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
-from models.connections.database import transaction
-from models.ledger import inventory, tenants
-from tools.packs.hotel.catalogue import read_catalogue
-from workers.cli.output import json_option, print_rows
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import inventory, tenants
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.workers.cli.output import json_option, print_rows
 
 
 @click.group

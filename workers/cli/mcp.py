@@ -6,13 +6,13 @@ from typing import Any
 import click
 import orjson
 
-from models.errors import Invalid, NotFound, TurnloomError
-from models.runtime.settings import settings
-from tools.mcp.lockfile import load_pinned, path_of, save_pinned
-from tools.mcp.servers import McpServer, load_servers
-from tools.mcp.tool_import import Verdict, judge
-from workers.cli.chat import find_key, find_url
-from workers.cli.output import json_option, print_rows
+from turnloom.models.errors import Invalid, NotFound, TurnloomError
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.mcp.lockfile import load_pinned, path_of, save_pinned
+from turnloom.tools.mcp.servers import McpServer, load_servers
+from turnloom.tools.mcp.tool_import import Verdict, judge
+from turnloom.workers.cli.chat import find_key, find_url
+from turnloom.workers.cli.output import json_option, print_rows
 
 _LISTING_S = 30.0
 _COLUMNS = ("server", "tool", "effect", "approval", "verdict")
@@ -36,7 +36,7 @@ def mcp(
     if context.invoked_subcommand:
         return
     # This import takes 2 s, and the other commands do not need it.
-    from workers.cli.mcp_server import ServedAgent, serve_http, serve_stdio  # noqa: PLC0415 - heavy, see above
+    from turnloom.workers.cli.mcp_server import ServedAgent, serve_http, serve_stdio  # noqa: PLC0415 - heavy, see above
 
     terms = ServedAgent(find_url(url), agent or settings().default_agent, user)
     if port is None:
@@ -121,7 +121,7 @@ def _file() -> Path:
 
 def _asked(name: str, server: McpServer) -> list[dict[str, Any]]:
     # This import takes 1.5 s, and is not needed when no server is asked.
-    from tools.mcp.client.tool_list import ask  # noqa: PLC0415 - heavy, see above
+    from turnloom.tools.mcp.client.tool_list import ask  # noqa: PLC0415 - heavy, see above
 
     return ask(name, server, _LISTING_S)
 

@@ -18,8 +18,8 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from starlette.applications import Starlette
 
-from models.errors import Unavailable
-from workers.cli.client import Api
+from turnloom.models.errors import Unavailable
+from turnloom.workers.cli.client import Api
 
 _MOST_CALLS = 200
 """Calls at the same time; each waits in a thread."""

@@ -2,8 +2,8 @@
 
 import click
 
-from models.runtime.settings import settings
-from planner.llm.offline.server import serve
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.llm.offline.server import serve
 
 
 @click.command("offline-llm")

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import click
 
-from models.connections.database import transaction
-from models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Overrides
-from models.errors import NotFound
-from models.ledger import overrides, tenants
-from models.ledger.override_cache import read_overrides
-from models.runtime.settings import settings
-from planner.tenant_texts import Tailored, assemble
-from workers.cli.output import json_option, print_json, print_rows
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.override import LARGEST_TEXT, NO_OVERRIDES, Overrides
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import overrides, tenants
+from turnloom.models.ledger.override_cache import read_overrides
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.tenant_texts import Tailored, assemble
+from turnloom.workers.cli.output import json_option, print_json, print_rows
 
 for_tenant = click.option("--tenant", "tenant_name", default=None, help="Show them as this tenant has them.")
 _of_tenant = click.option("--tenant", "tenant_name", required=True, help="Tenant that the text belongs to.")

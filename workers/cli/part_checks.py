@@ -6,19 +6,19 @@ Each check returns what it found, or raises one of our errors.
 import time
 from collections import Counter
 
-from models.connections import database
-from models.errors import Unavailable
-from models.ledger import integrations, tenants
-from models.ledger.override_cache import read_overrides
-from models.runtime.service_urls import shown_url
-from models.runtime.settings import settings
-from planner.agents import load_agents
-from planner.llm.prices import find_price, load_prices
-from planner.tenant_texts import assemble
-from tools.enabled_tools import enabled_tools
-from tools.hooks import POINTS
-from tools.hooks import hooks as enabled_hooks
-from tools.registry import load_registry
+from turnloom.models.connections import database
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import integrations, tenants
+from turnloom.models.ledger.override_cache import read_overrides
+from turnloom.models.runtime.service_urls import shown_url
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.llm.prices import find_price, load_prices
+from turnloom.planner.tenant_texts import assemble
+from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.tools.hooks import POINTS
+from turnloom.tools.hooks import hooks as enabled_hooks
+from turnloom.tools.registry import load_registry
 
 _LLM_S = 10.0
 
@@ -31,7 +31,7 @@ def language_model() -> str:
             raise Unavailable("no language model is set: workers that plan or answer will not start")
         return "the offline model answers; it is for demos and tests"
     # This is a third of everything that a process imports.
-    from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
+    from turnloom.planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
 
     model = connect(config.model_copy(update={"llm_retries": 0, "llm_max_tokens": 16}))
     began = time.monotonic()

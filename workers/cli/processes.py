@@ -7,11 +7,11 @@ import os
 
 import click
 
-from models.errors import Unavailable
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from workers.broker.commands import beat_command, flower_command, web_command, worker_command
-from workers.upkeep import pulse
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.broker.commands import beat_command, flower_command, web_command, worker_command
+from turnloom.workers.upkeep import pulse
 
 
 @click.command
@@ -20,7 +20,7 @@ from workers.upkeep import pulse
 @click.option("--processes", default=2, show_default=True, help="Worker processes of the web server.")
 def web(host: str, port: int, processes: int) -> None:
     """Serve the API."""
-    from workers.upkeep.preflight import check_parts  # noqa: PLC0415 - heavy: a probe must not pay for it
+    from turnloom.workers.upkeep.preflight import check_parts  # noqa: PLC0415 - heavy: a probe must not pay for it
 
     check_parts()
     if lacking := _lacking():
@@ -49,7 +49,7 @@ def worker(queues: str, pool: str, concurrency: int, name: str | None, check: bo
     if not wanted:
         raise click.BadParameter("name at least one queue", param_hint="--queues")
     # A probe must not load these.
-    from workers.upkeep.preflight import check_language_model, check_parts, check_queues  # noqa: PLC0415 - heavy, see above
+    from turnloom.workers.upkeep.preflight import check_language_model, check_parts, check_queues  # noqa: PLC0415 - heavy, see above
 
     check_queues(wanted)
     check_language_model(wanted)
@@ -81,8 +81,8 @@ def flower(host: str, port: int) -> None:
 def _lacking() -> str | None:
     """Return a sentence if the database must be migrated first. If it does not answer, we wait for it later."""
     # This import is here because a probe of a worker must not load SQLAlchemy.
-    from models.connections.database import close_connections, transaction  # noqa: PLC0415
-    from models.ledger import readiness  # noqa: PLC0415
+    from turnloom.models.connections.database import close_connections, transaction  # noqa: PLC0415
+    from turnloom.models.ledger import readiness  # noqa: PLC0415
 
     try:
         with transaction() as db:

@@ -9,15 +9,15 @@ from uuid import UUID
 import click
 import orjson
 
-from models.connections.database import snapshot, transaction
-from models.connections.redis import announce
-from models.errors import ToolFailed
-from models.ledger import conversations, dead_letters, steps, tenants
-from models.ledger.dead_letters import DeadLetter, Decision
-from models.tables.steps import StepRow
-from planner.plan.references import resolve_args
-from workers.cli.output import json_option, print_json, print_rows
-from workers.running.step_call import idempotency_key
+from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.connections.redis import announce
+from turnloom.models.errors import ToolFailed
+from turnloom.models.ledger import conversations, dead_letters, steps, tenants
+from turnloom.models.ledger.dead_letters import DeadLetter, Decision
+from turnloom.models.tables.steps import StepRow
+from turnloom.planner.plan.references import resolve_args
+from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.workers.running.step_call import idempotency_key
 
 _SHOWN = (
     "tool",

@@ -6,15 +6,15 @@ Each check returns what it found, or raises one of our errors.
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from models.connections import database as postgres
-from models.connections import redis as live
-from models.errors import Unavailable
-from models.ledger import readiness
-from models.runtime.settings import settings
-from models.schema import functions, revisions, roles
+from turnloom.models.connections import database as postgres
+from turnloom.models.connections import redis as live
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import readiness
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions, revisions, roles
 
 if TYPE_CHECKING:
-    from workers.upkeep.presence import Presence
+    from turnloom.workers.upkeep.presence import Presence
 
 _REDIS = (7, 0)
 _SKEW_S = 1.0
@@ -97,6 +97,6 @@ def beat() -> str:
 
 def _presence() -> "Presence":
     # Importing this reads the settings, and the doctor must also run when they are wrong.
-    from workers.upkeep.presence import presence  # noqa: PLC0415 - see above
+    from turnloom.workers.upkeep.presence import presence  # noqa: PLC0415 - see above
 
     return presence()

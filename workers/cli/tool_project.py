@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from models.errors import Conflict
-from tools.pack_index import shipped_packs
+from turnloom.models.errors import Conflict
+from turnloom.tools.pack_index import shipped_packs
 
 _TEMPLATES = Path(__file__).with_name("plug_in")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -2,10 +2,10 @@
 
 import click
 
-from tools.enabled_tools import enabled_tools
-from workers.cli.output import json_anyway, json_option, print_json, print_rows
-from workers.cli.tool_project import new_pack
-from workers.cli.tool_stats import stats
+from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.workers.cli.output import json_anyway, json_option, print_json, print_rows
+from turnloom.workers.cli.tool_project import new_pack
+from turnloom.workers.cli.tool_stats import stats
 
 
 @click.group

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from models.contracts.artifact import Artifact
-from planner.plan.graph import transitive_closure
-from planner.reply.rendering import render
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.planner.plan.graph import transitive_closure
+from turnloom.planner.reply.rendering import render
 
 _ARTIFACT: TypeAdapter[Artifact] = TypeAdapter(Artifact)
 _BAR = 24

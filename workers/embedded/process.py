@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from models.errors import Unavailable
-from models.runtime.daemon import Daemon
-from models.runtime.logging import log
-from workers.embedded.records import record, signal_group
-from workers.embedded.watch import SILENCE_S, Watch
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.logging import log
+from turnloom.workers.embedded.records import record, signal_group
+from turnloom.workers.embedded.watch import SILENCE_S, Watch
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from models.errors import Unavailable
+from turnloom.models.errors import Unavailable
 
 _PATIENCE_S = 5.0
 _BOOT = Path("/proc/sys/kernel/random/boot_id")

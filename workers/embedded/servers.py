@@ -8,12 +8,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from models.connections import database
-from models.connections import redis as live
-from models.errors import Unavailable
-from workers.embedded.binaries import postgres_folder, redis_server
-from workers.embedded.home import Home, write_private
-from workers.embedded.process import Process, Program, launch_command
+from turnloom.models.connections import database
+from turnloom.models.connections import redis as live
+from turnloom.models.errors import Unavailable
+from turnloom.workers.embedded.binaries import postgres_folder, redis_server
+from turnloom.workers.embedded.home import Home, write_private
+from turnloom.workers.embedded.process import Process, Program, launch_command
 
 _LOWEST_PORT, _PORTS = 20_000, 12_000
 """Below 32768, where Linux begins to hand out ports for outgoing connections."""

@@ -15,14 +15,20 @@ from typing import Self, cast
 
 import httpx2
 
-from models.errors import Unavailable
-from models.runtime.settings import Placement, settings
-from models.schema.roles import provision
-from workers.broker.commands import beat_command, flower_command, queues_of_threads, web_command, worker_command
-from workers.embedded.home import ApiAccess, Home, writing
-from workers.embedded.process import Process, Program, launch_command
-from workers.embedded.progress import Told, tell_nobody, timed
-from workers.embedded.servers import EmbeddedServer, free_port, is_free, postgres, redis
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Placement, settings
+from turnloom.models.schema.roles import provision
+from turnloom.workers.broker.commands import (
+    beat_command,
+    flower_command,
+    queues_of_threads,
+    web_command,
+    worker_command,
+)
+from turnloom.workers.embedded.home import ApiAccess, Home, writing
+from turnloom.workers.embedded.process import Process, Program, launch_command
+from turnloom.workers.embedded.progress import Told, tell_nobody, timed
+from turnloom.workers.embedded.servers import EmbeddedServer, free_port, is_free, postgres, redis
 
 DATABASE = "turnloom"
 _HOST = "127.0.0.1"
@@ -232,7 +238,7 @@ class Stack:
     def _migrate(self) -> None:
         """Bring the database up to date, in a process with this stack's settings."""
         done = subprocess.run(  # noqa: S603 - our own command
-            launch_command([sys.executable, "-m", "workers.cli", "migrate", "--with-dev-key"]),
+            launch_command([sys.executable, "-m", "turnloom.workers.cli", "migrate", "--with-dev-key"]),
             env={**os.environ, **self.environment, "TURNLOOM_OWNER_DATABASE_URL": self.servers.owner_url},
             capture_output=True,
             text=True,

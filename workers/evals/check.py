@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from models.errors import ToolFailed
-from planner.plan.graph import transitive_closure
-from planner.plan.references import resolve_args
-from workers.evals.conversations import Expected
-from workers.evals.values import difference
+from turnloom.models.errors import ToolFailed
+from turnloom.planner.plan.graph import transitive_closure
+from turnloom.planner.plan.references import resolve_args
+from turnloom.workers.evals.conversations import Expected
+from turnloom.workers.evals.values import difference
 
 Turn = Mapping[str, Any]
 """A turn as `GET /v1/turns/{id}` shows it."""

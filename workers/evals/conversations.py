@@ -7,9 +7,9 @@ from typing import Annotated, Any, Self
 import yaml
 from pydantic import Field, TypeAdapter, model_validator
 
-from models.contracts.base import Contract
-from models.contracts.turn import Identifier, Mode, TurnStatus
-from models.errors import Invalid
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.turn import Identifier, Mode, TurnStatus
+from turnloom.models.errors import Invalid
 
 TIMEZONE = "Asia/Jerusalem"
 """The time zone of a person without another one."""

@@ -6,12 +6,12 @@ from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from models.errors import Unavailable
-from models.runtime.ids import new_id
-from workers.cli.client import Api
-from workers.evals.check import first_difference
-from workers.evals.conversations import Golden, GoldenMessage
-from workers.evals.values import difference
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.ids import new_id
+from turnloom.workers.cli.client import Api
+from turnloom.workers.evals.check import first_difference
+from turnloom.workers.evals.conversations import Golden, GoldenMessage
+from turnloom.workers.evals.values import difference
 
 _DEADLINE_MS = 120_000
 """The longest wait for a turn."""

@@ -5,7 +5,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from models.runtime.daemon import Daemon
+from turnloom.models.runtime.daemon import Daemon
 
 
 class Callers:

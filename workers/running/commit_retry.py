@@ -7,8 +7,8 @@ from uuid import UUID
 from celery.exceptions import Ignore
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from models.errors import Unavailable
-from models.runtime.logging import log
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.logging import log
 
 Result = TypeVar("Result")
 

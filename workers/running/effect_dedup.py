@@ -7,15 +7,15 @@ other steps that run, were made, or may have been. A step that is the only one w
 from typing import Any
 from uuid import UUID
 
-from models.connections.database import statement
-from models.errors import Unavailable
-from models.ledger import steps
-from models.ledger.steps import ClaimedStep
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from tools.identity import call_hash
-from tools.registry import Tool
-from workers.running.outcomes import Outcome, Parked, failed
+from turnloom.models.connections.database import statement
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import ClaimedStep
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.tools.identity import call_hash
+from turnloom.tools.registry import Tool
+from turnloom.workers.running.outcomes import Outcome, Parked, failed
 
 
 def begin(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> Outcome | None:

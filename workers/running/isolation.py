@@ -16,11 +16,11 @@ from billiard.exceptions import WorkerLostError
 from celery.signals import worker_process_init
 from celery.worker import state
 
-from models.connections.database import forget_connections, statement
-from models.ledger import recovery
-from models.runtime.metrics import hand_on
-from workers.broker.task_request import TaskRequest
-from workers.dispatch import send
+from turnloom.models.connections.database import forget_connections, statement
+from turnloom.models.ledger import recovery
+from turnloom.models.runtime.metrics import hand_on
+from turnloom.workers.broker.task_request import TaskRequest
+from turnloom.workers.dispatch import send
 
 REAPING_S = 3
 """Extra time of a child beyond its call's own, to claim the step and to record its outcome."""

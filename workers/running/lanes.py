@@ -7,19 +7,19 @@ from uuid import UUID
 from celery import Task
 from celery.exceptions import Ignore
 
-from models.connections.redis import announce
-from models.errors import Unavailable
-from models.ledger.shared_steps import Looking
-from models.ledger.steps import StepClaim
-from models.runtime.logging import log
-from workers.broker.app import app
-from workers.execution import Executor
-from workers.running import step_commits
-from workers.running.step_call import only_reads
-from workers.upkeep.heartbeat import current_holder
+from turnloom.models.connections.redis import announce
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger.shared_steps import Looking
+from turnloom.models.ledger.steps import StepClaim
+from turnloom.models.runtime.logging import log
+from turnloom.workers.broker.app import app
+from turnloom.workers.execution import Executor
+from turnloom.workers.running import step_commits
+from turnloom.workers.running.step_call import only_reads
+from turnloom.workers.upkeep.heartbeat import current_holder
 
 
-@app.task(name="run_steps", bind=True, Request="workers.running.isolation:StepRequest")
+@app.task(name="run_steps", bind=True, Request="turnloom.workers.running.isolation:StepRequest")
 def run_steps(self: "Task[Any, Any]", turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
     """Run lanes. A refused copy ends with `Ignore`: returning would count as their end in a chord."""
     queue = str((self.request.delivery_info or {})["routing_key"])

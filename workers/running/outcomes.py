@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from models.contracts.ended_steps import EndedStep
-from models.contracts.envelope import Envelope, ErrorCode, ToolError
-from models.ledger.steps import ClaimedStep, Ended, FinishedStep
-from planner.results import StepOutcome
+from turnloom.models.contracts.ended_steps import EndedStep
+from turnloom.models.contracts.envelope import Envelope, ErrorCode, ToolError
+from turnloom.models.ledger.steps import ClaimedStep, Ended, FinishedStep
+from turnloom.planner.results import StepOutcome
 
 
 @dataclass(frozen=True)

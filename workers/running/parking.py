@@ -13,18 +13,18 @@ from uuid import UUID
 
 import orjson
 
-from models.connections.database import statement
-from models.connections.redis import announce
-from models.errors import Unavailable
-from models.ledger import approvals
-from models.ledger.approvals import ApprovalRequest
-from models.ledger.steps import ClaimedStep, FinishedStep
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from tools.registry import Tool
-from workers.running.outcomes import Outcome, Parked, failed
-from workers.running.tool_metrics import count_end
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import approvals
+from turnloom.models.ledger.approvals import ApprovalRequest
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.registry import Tool
+from turnloom.workers.running.outcomes import Outcome, Parked, failed
+from turnloom.workers.running.tool_metrics import count_end
 
 MOST_PARKED = 3
 """Times that a step is parked. The next failure of its call is final, whatever time it names."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
 
 
 @dataclass

@@ -15,15 +15,15 @@ from zoneinfo import ZoneInfo
 import orjson
 from pydantic import ValidationError
 
-from models.connections.database import statement
-from models.contracts.envelope import Envelope
-from models.errors import Unavailable
-from models.ledger import memory
-from models.ledger.steps import ClaimedStep, FinishedStep
-from models.runtime.logging import log
-from tools.context import ToolContext
-from tools.registry import Tool
-from workers.running.outcomes import ended
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import memory
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.models.runtime.logging import log
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
+from turnloom.workers.running.outcomes import ended
 
 MAX_RESULT_BYTES = 65_536
 """A longer result is fetched again, because every turn reads the memoised ones."""

@@ -14,26 +14,26 @@ from uuid import UUID
 
 import orjson
 
-from models.connections.database import transaction
-from models.errors import NotFound, ToolFailed, Unavailable
-from models.ledger import integrations
-from models.ledger.steps import ClaimedStep, FinishedStep, TurnFacts
-from models.runtime.logging import log
-from planner.plan.references import holds, resolve_args
-from tools import runner
-from tools.context import ToolContext
-from tools.guards import Guards
-from tools.guards.access import account_of
-from tools.identity import call_hash
-from tools.registry import Tool
-from workers.running import parking
-from workers.running.effect_dedup import begin
-from workers.running.outcomes import GRACE_S, Outcome, Parked, ended, failed, unknown
-from workers.running.result_memo import through_memory
-from workers.running.tool_metrics import count_call, count_retry
-from workers.turns.hook_events import noting
-from workers.turns.process_parts import registry
-from workers.turns.turn_events import note
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import NotFound, ToolFailed, Unavailable
+from turnloom.models.ledger import integrations
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, TurnFacts
+from turnloom.models.runtime.logging import log
+from turnloom.planner.plan.references import holds, resolve_args
+from turnloom.tools import runner
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import Guards
+from turnloom.tools.guards.access import account_of
+from turnloom.tools.identity import call_hash
+from turnloom.tools.registry import Tool
+from turnloom.workers.running import parking
+from turnloom.workers.running.effect_dedup import begin
+from turnloom.workers.running.outcomes import GRACE_S, Outcome, Parked, ended, failed, unknown
+from turnloom.workers.running.result_memo import through_memory
+from turnloom.workers.running.tool_metrics import count_call, count_retry
+from turnloom.workers.turns.hook_events import noting
+from turnloom.workers.turns.process_parts import registry
+from turnloom.workers.turns.turn_events import note
 
 
 class Calling:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from uuid import UUID
 
-from models.connections.database import statement
-from models.connections.shared_commits import SharedCommits
-from models.ledger import shared_steps, steps
-from models.ledger.shared_steps import Advancing, Looking
-from models.ledger.steps import Advance, Holder, StepClaim
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.shared_commits import SharedCommits
+from turnloom.models.ledger import shared_steps, steps
+from turnloom.models.ledger.shared_steps import Advancing, Looking
+from turnloom.models.ledger.steps import Advance, Holder, StepClaim
 
 
 def look(asked: Looking) -> StepClaim | None:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
-from models.ledger.steps import ClaimedStep, FinishedStep
-from workers.running.outcomes import given_up
-from workers.running.read_ahead import LedgerTime
-from workers.running.tool_metrics import count_given_up
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.workers.running.outcomes import given_up
+from turnloom.workers.running.read_ahead import LedgerTime
+from turnloom.workers.running.tool_metrics import count_given_up
 
 UNCLAIMED_S = 0.25
 """How long a read may run without a claim."""

@@ -4,12 +4,12 @@ from typing import Any
 
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
 
-from models.ledger.steps import FinishedStep
-from models.runtime.counters import counts
-from models.runtime.daemon import Daemon
-from models.runtime.metrics import HANDED_ON_S, hand_on
-from tools.registry import Tool
-from workers.running.outcomes import Outcome
+from turnloom.models.ledger.steps import FinishedStep
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.metrics import HANDED_ON_S, hand_on
+from turnloom.tools.registry import Tool
+from turnloom.workers.running.outcomes import Outcome
 
 
 def count_call(tool: Tool, outcome: Outcome, took_s: float) -> None:

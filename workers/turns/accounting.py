@@ -4,17 +4,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
-from models.connections.database import statement
-from models.contracts.turn import Usage
-from models.contracts.usage import Allowance
-from models.errors import Unavailable
-from models.ledger import usage
-from planner.agents import AgentProfile
-from planner.llm.hooked_model import with_hooks
-from planner.llm.metering import Meter
-from workers.broker.app import app
-from workers.turns.hook_events import noting
-from workers.turns.process_parts import llm
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.contracts.usage import Allowance
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import usage
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.llm.hooked_model import with_hooks
+from turnloom.planner.llm.metering import Meter
+from turnloom.workers.broker.app import app
+from turnloom.workers.turns.hook_events import noting
+from turnloom.workers.turns.process_parts import llm
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from models.errors import TurnloomError
-from models.ledger.turns import ClaimedTurn, Ending
-from planner.reply.apologies import Trouble, apology
-from workers.responding import finish
-from workers.turns.process_parts import tailored
+from turnloom.models.errors import TurnloomError
+from turnloom.models.ledger.turns import ClaimedTurn, Ending
+from turnloom.planner.reply.apologies import Trouble, apology
+from turnloom.workers.responding import finish
+from turnloom.workers.turns.process_parts import tailored
 
 
 def apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None:

@@ -7,20 +7,20 @@ that a planner that follows a lost one learns nothing twice.
 import time
 from dataclasses import replace
 
-from models.connections.database import transaction
-from models.contracts.knowledge import Lesson
-from models.contracts.plan import Plan
-from models.ledger import knowledge as ledger
-from models.ledger import plans
-from models.ledger.knowledge import Known, Learned
-from models.ledger.turns import ClaimedTurn
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from planner.draft.context import PlanningContext
-from planner.llm.protocol import LanguageModel
-from planner.memory.knowledge import Knowledge, key_of, recalled
-from planner.memory.learning import Observation, Round, learn, shown
-from planner.plan.phases import so_far
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.knowledge import Lesson
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.ledger import knowledge as ledger
+from turnloom.models.ledger import plans
+from turnloom.models.ledger.knowledge import Known, Learned
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.llm.protocol import LanguageModel
+from turnloom.planner.memory.knowledge import Knowledge, key_of, recalled
+from turnloom.planner.memory.learning import Observation, Round, learn, shown
+from turnloom.planner.plan.phases import so_far
 
 
 def know(turn: ClaimedTurn, context: PlanningContext, llm: LanguageModel) -> PlanningContext | None:

@@ -3,15 +3,15 @@
 import time
 from typing import cast
 
-from models.connections.database import statement
-from models.contracts.turn import Mode
-from models.ledger import plans
-from models.ledger.plans import NewPlan
-from models.ledger.replies import HISTORY, Material
-from models.ledger.turns import ClaimedTurn
-from models.runtime.crash_points import reach
-from planner.llm.metering import Meter
-from workers.responding import conclude, ending_at_once
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.turn import Mode
+from turnloom.models.ledger import plans
+from turnloom.models.ledger.plans import NewPlan
+from turnloom.models.ledger.replies import HISTORY, Material
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.planner.llm.metering import Meter
+from turnloom.workers.responding import conclude, ending_at_once
 
 
 def answer_at_once(turn: ClaimedTurn, new: NewPlan, meter: Meter) -> bool:

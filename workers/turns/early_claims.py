@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 
-from models.contracts.plan import Step
-from models.ledger.steps import ClaimedStep, FinishedStep
-from models.ledger.turns import ClaimedTurn
-from planner.results import StepOutcome
-from tools.registry import Registry
-from workers.compiling import Columns
+from turnloom.models.contracts.plan import Step
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import Registry
+from turnloom.workers.compiling import Columns
 
 QUEUE = "tools.io"
 

@@ -16,28 +16,28 @@ from dataclasses import asdict, replace
 from queue import SimpleQueue
 from typing import Any, Self
 
-from models.connections.database import statement
-from models.connections.redis import announce
-from models.contracts.plan import Plan, Step
-from models.errors import Unavailable
-from models.ledger import plans
-from models.ledger.plans import Begun
-from models.ledger.steps import ClaimedStep, FinishedStep, Holder, TurnFacts
-from models.ledger.turns import ClaimedTurn
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from planner.draft.written_steps import WrittenStep
-from planner.results import StepOutcome
-from tools.registry import Registry
-from workers.execution import Executor
-from workers.running import parking
-from workers.running.call_threads import callers
-from workers.running.outcomes import GRACE_S, Outcome, broken
-from workers.running.read_ahead import Ahead, LedgerTime
-from workers.running.step_call import Calling
-from workers.running.tool_call import Call
-from workers.turns.early_claims import EarlyClaims
-from workers.turns.early_steps import HeldSteps, written_event
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce
+from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import plans
+from turnloom.models.ledger.plans import Begun
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, Holder, TurnFacts
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import Registry
+from turnloom.workers.execution import Executor
+from turnloom.workers.running import parking
+from turnloom.workers.running.call_threads import callers
+from turnloom.workers.running.outcomes import GRACE_S, Outcome, broken
+from turnloom.workers.running.read_ahead import Ahead, LedgerTime
+from turnloom.workers.running.step_call import Calling
+from turnloom.workers.running.tool_call import Call
+from turnloom.workers.turns.early_claims import EarlyClaims
+from turnloom.workers.turns.early_steps import HeldSteps, written_event
 
 TELL_S = 0.08
 """How long a start or end may stay unrecorded: with the commit it is a tenth of a second."""

@@ -14,23 +14,23 @@ from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from models.connections.database import statement
-from models.connections.redis import announce
-from models.contracts.plan import Plan, Step
-from models.errors import Unavailable
-from models.ledger import plans
-from models.ledger.plans import Begun, WrittenSteps
-from models.ledger.turns import ClaimedTurn
-from models.runtime.crash_points import reach
-from models.runtime.daemon import Daemon
-from models.runtime.logging import log
-from planner.draft.written_steps import WrittenStep
-from planner.plan.expressions import Lane
-from planner.plan.graph import Fragment
-from tools.registry import Registry
-from workers.broker import canvas
-from workers.compiling import Columns, fragment_rows, limit_ms
-from workers.running.call_threads import callers
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce
+from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import plans
+from turnloom.models.ledger.plans import Begun, WrittenSteps
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.logging import log
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.plan.expressions import Lane
+from turnloom.planner.plan.graph import Fragment
+from turnloom.tools.registry import Registry
+from turnloom.workers.broker import canvas
+from turnloom.workers.compiling import Columns, fragment_rows, limit_ms
+from turnloom.workers.running.call_threads import callers
 
 MOMENT_S = 0.03
 """How long a step waits for others, and for the end of its plan."""

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from tools.hooks import HookRecord, OnNote
-from workers.turns.turn_events import note
+from turnloom.tools.hooks import HookRecord, OnNote
+from turnloom.workers.turns.turn_events import note
 
 
 def noting(turn_id: UUID, step_id: str | None = None) -> OnNote:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from models.ledger.free_llm_slots import LlmRoom
-from models.runtime.settings import settings
+from turnloom.models.ledger.free_llm_slots import LlmRoom
+from turnloom.models.runtime.settings import settings
 
 
 class _Waiting(NamedTuple):

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from models.contracts.plan import Plan
-from models.contracts.usage import LlmCall
-from models.ledger.plans import NewPlan
-from models.ledger.turns import ClaimedTurn
-from models.runtime.settings import Placement, settings
-from planner.agents import AgentProfile
-from planner.memory.slot_state import merged
-from planner.plan.phases import steps_now
-from workers.compiling import compile_plan, fragment_rows
-from workers.turns.early_steps import HeldSteps
-from workers.turns.process_parts import registry
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.usage import LlmCall
+from turnloom.models.ledger.plans import NewPlan
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.settings import Placement, settings
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.memory.slot_state import merged
+from turnloom.planner.plan.phases import steps_now
+from turnloom.workers.compiling import compile_plan, fragment_rows
+from turnloom.workers.turns.early_steps import HeldSteps
+from turnloom.workers.turns.process_parts import registry
 
 
 class PlanOrigin(NamedTuple):

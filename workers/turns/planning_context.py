@@ -4,19 +4,19 @@ from datetime import datetime
 from typing import cast
 from zoneinfo import ZoneInfo
 
-from models.connections.database import statement
-from models.contracts.turn import Mode
-from models.ledger import replies
-from models.ledger.turns import ClaimedTurn
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange, PlanningContext
-from planner.draft.packing import wants_summary
-from planner.plan.playbooks import NO_PLAYBOOKS
-from planner.results import RecalledResult, StepOutcome
-from tools.registry import Registry
-from workers.dispatch import send
-from workers.running.outcomes import step_outcome
-from workers.turns.process_parts import tailored
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.turn import Mode
+from turnloom.models.ledger import replies
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.packing import wants_summary
+from turnloom.planner.plan.playbooks import NO_PLAYBOOKS
+from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.tools.registry import Registry
+from turnloom.workers.dispatch import send
+from turnloom.workers.running.outcomes import step_outcome
+from turnloom.workers.turns.process_parts import tailored
 
 _PLANNING_S = 120.0
 """Time for a draft, its repair and their retries."""

@@ -5,11 +5,11 @@ Meanwhile it holds no planner's slot. The results of its steps stay.
 
 from uuid import UUID
 
-from models.connections.database import statement
-from models.connections.redis import announce
-from models.errors import Unavailable
-from models.ledger import recovery
-from models.runtime.logging import log
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import recovery
+from turnloom.models.runtime.logging import log
 
 PAUSES_MS = (2_000, 5_000, 15_000, 30_000)
 """Pauses before the second attempt, the third and so on; the last one repeats."""

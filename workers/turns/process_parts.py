@@ -3,16 +3,16 @@
 from functools import lru_cache
 from uuid import UUID
 
-from models.contracts.override import NO_OVERRIDES
-from models.ledger.override_cache import overrides_of
-from models.runtime.lean_imports import loading
-from models.runtime.settings import settings
-from planner.llm.protocol import LanguageModel
-from planner.reply.grounding import prepare
-from planner.tenant_texts import Tailored, tailor
-from tools.enabled_tools import enabled_tools
-from tools.hooks import hooks
-from tools.registry import Registry
+from turnloom.models.contracts.override import NO_OVERRIDES
+from turnloom.models.ledger.override_cache import overrides_of
+from turnloom.models.runtime.lean_imports import loading
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.llm.protocol import LanguageModel
+from turnloom.planner.reply.grounding import prepare
+from turnloom.planner.tenant_texts import Tailored, tailor
+from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.tools.hooks import hooks
+from turnloom.tools.registry import Registry
 
 
 def warm_up(*, with_llm: bool) -> None:
@@ -45,6 +45,6 @@ def tailored(tenant_id: UUID) -> Tailored:
 def llm() -> LanguageModel:
     """Return the language model, one client per process."""
     # A third of all that a process imports, and not every process asks a language model.
-    from planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
+    from turnloom.planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
 
     return connect(settings())

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.connections.database import transaction
-from models.ledger import integrations
-from models.ledger.integrations import NO_ACCESS, UserAccess
-from models.ledger.turns import ClaimedTurn
-from tools.guards.breaker import open_circuits
-from tools.registry import Registry, Tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import integrations
+from turnloom.models.ledger.integrations import NO_ACCESS, UserAccess
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.tools.guards.breaker import open_circuits
+from turnloom.tools.registry import Registry, Tool
 
 
 @dataclass(frozen=True, slots=True)

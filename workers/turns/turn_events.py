@@ -3,11 +3,11 @@
 from typing import Any
 from uuid import UUID
 
-from models.connections.database import statement
-from models.connections.redis import announce
-from models.errors import Unavailable
-from models.ledger import events
-from models.runtime.logging import log
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import announce
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import events
+from turnloom.models.runtime.logging import log
 
 
 def note(turn_id: UUID, event: str, data: dict[str, Any]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 from celery.signals import worker_ready, worker_shutdown
 
-from models.connections.database import statement
-from models.ledger import turns
-from models.runtime.crash_points import reach
-from models.runtime.daemon import Daemon
-from workers.dispatch import dispatch_turns
+from turnloom.models.connections.database import statement
+from turnloom.models.ledger import turns
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.workers.dispatch import dispatch_turns
 
 INTERVAL_S = 0.2
 

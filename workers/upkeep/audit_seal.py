@@ -2,11 +2,11 @@
 
 from functools import lru_cache
 
-from models.connections.database import transaction
-from models.ledger.audit_heads import seal
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from workers.broker.app import app
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger.audit_heads import seal
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.broker.app import app
 
 
 @app.task(name="seal_audit", send_events=False)

@@ -1,8 +1,8 @@
 """Cleaning lets tools undo what their lost calls have left half done outside, and nobody asks about."""
 
-from models.runtime.logging import log
-from workers.broker.app import app
-from workers.turns.process_parts import registry
+from turnloom.models.runtime.logging import log
+from turnloom.workers.broker.app import app
+from turnloom.workers.turns.process_parts import registry
 
 
 @app.task(name="clean_up", send_events=False)

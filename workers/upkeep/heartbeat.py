@@ -15,16 +15,16 @@ from uuid import UUID
 from celery import current_task
 from celery.signals import worker_process_init, worker_ready, worker_shutdown
 
-from models.connections.database import statement
-from models.errors import Unavailable
-from models.ledger import workers
-from models.ledger.recovery import LEASE_MS, renew_leases
-from models.ledger.steps import Holder
-from models.runtime.daemon import Daemon, note_failure
-from models.runtime.logging import log
-from workers.running import isolation
-from workers.upkeep import watchdog
-from workers.upkeep.pulse import Pulse
+from turnloom.models.connections.database import statement
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import workers
+from turnloom.models.ledger.recovery import LEASE_MS, renew_leases
+from turnloom.models.ledger.steps import Holder
+from turnloom.models.runtime.daemon import Daemon, note_failure
+from turnloom.models.runtime.logging import log
+from turnloom.workers.running import isolation
+from turnloom.workers.upkeep import watchdog
+from turnloom.workers.upkeep.pulse import Pulse
 
 INTERVAL_S = 2.0
 _LAST_BEAT_S = 10.0

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from models.errors import Misconfigured
-from models.runtime.settings import settings
-from planner.agents import load_agents
-from planner.plan.playbooks import load_playbooks
-from tools.enabled_tools import enabled_tools
-from tools.hooks import hooks
-from workers.broker.app import QUEUES
+from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.plan.playbooks import load_playbooks
+from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.tools.hooks import hooks
+from turnloom.workers.broker.app import QUEUES
 
 _TOOLS_ONLY = frozenset({"tools.cpu"})
 """A worker that serves only these queues neither plans nor answers."""

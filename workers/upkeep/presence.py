@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from models.connections.database import transaction
-from models.connections.redis import beat_lives
-from models.ledger import workers
-from workers.broker.app import QUEUES
-from workers.dispatch import ALIVE
+from turnloom.models.connections.database import transaction
+from turnloom.models.connections.redis import beat_lives
+from turnloom.models.ledger import workers
+from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.dispatch import ALIVE
 
 
 @dataclass(frozen=True, slots=True)

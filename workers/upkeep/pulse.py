@@ -11,10 +11,10 @@ from pathlib import Path
 from socket import gethostname
 from typing import Literal
 
-from models.errors import Unavailable
-from models.runtime.daemon import Daemon
-from models.runtime.logging import log
-from models.runtime.settings import settings
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.daemon import Daemon
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
 
 Kind = Literal["worker", "beat"]
 

@@ -6,19 +6,19 @@ older messages.
 
 from uuid import UUID
 
-from models.connections.database import statement
-from models.ledger import memory
-from models.ledger.memory import Unsummarised
-from models.runtime.logging import log
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange
-from planner.draft.packing import older, wants_summary
-from planner.draft.prompts import Prompts
-from planner.memory.summary import summed_up
-from workers.broker.app import app
-from workers.turns.accounting import metered
-from workers.turns.llm_slots import llm_slots
-from workers.turns.process_parts import tailored
+from turnloom.models.connections.database import statement
+from turnloom.models.ledger import memory
+from turnloom.models.ledger.memory import Unsummarised
+from turnloom.models.runtime.logging import log
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange
+from turnloom.planner.draft.packing import older, wants_summary
+from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.memory.summary import summed_up
+from turnloom.workers.broker.app import app
+from turnloom.workers.turns.accounting import metered
+from turnloom.workers.turns.llm_slots import llm_slots
+from turnloom.workers.turns.process_parts import tailored
 
 _AT_ONCE = 40
 """Most exchanges that are read."""

@@ -7,7 +7,7 @@ import logging
 
 from gunicorn.systemd import sd_notify
 
-from models.runtime.daemon import Daemon
+from turnloom.models.runtime.daemon import Daemon
 
 INTERVAL_S = 2.0
 

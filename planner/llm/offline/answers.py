@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from planner.llm.offline.rules import AnswerRule, Domain
-from planner.llm.offline.values import Facts
+from turnloom.planner.llm.offline.rules import AnswerRule, Domain
+from turnloom.planner.llm.offline.values import Facts
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n{2,}|\n(?=[-*|])")
 _WORD = re.compile(r"[^\W_]{4,}")

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from planner.llm.offline.rules import Domain, Manners, SlotRule
-from planner.llm.offline.values import Facts, substituted
+from turnloom.planner.llm.offline.rules import Domain, Manners, SlotRule
+from turnloom.planner.llm.offline.values import Facts, substituted
 
 
 @dataclass

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
-from planner.llm.offline.answers import answered
-from planner.llm.offline.intent import mentioned, understand
-from planner.llm.offline.prompt import Sent
-from planner.llm.offline.rules import Action, Domain, Manners, Rules, Skeleton
-from planner.llm.offline.values import Facts, value_of
-from planner.llm.schema import JSON_TEXT
+from turnloom.planner.llm.offline.answers import answered
+from turnloom.planner.llm.offline.intent import mentioned, understand
+from turnloom.planner.llm.offline.prompt import Sent
+from turnloom.planner.llm.offline.rules import Action, Domain, Manners, Rules, Skeleton
+from turnloom.planner.llm.offline.values import Facts, value_of
+from turnloom.planner.llm.schema import JSON_TEXT
 
 _REFERENCE = re.compile(r'"\$from\\*": *\\*"([A-Za-z0-9_-]+)')
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from jinja2 import UndefinedError
 
-from planner.draft.prompts import prompts_in
-from planner.llm.offline.conclusions import conclude
-from planner.llm.offline.plans import direct, rest, with_phases, with_slots, write_plan
-from planner.llm.offline.prompt import Sent
-from planner.llm.offline.rules import Domain, load_rules
+from turnloom.planner.draft.prompts import prompts_in
+from turnloom.planner.llm.offline.conclusions import conclude
+from turnloom.planner.llm.offline.plans import direct, rest, with_phases, with_slots, write_plan
+from turnloom.planner.llm.offline.prompt import Sent
+from turnloom.planner.llm.offline.rules import Domain, load_rules
 
 
 def write(sent: Sent, prompts_dir: Path) -> str:

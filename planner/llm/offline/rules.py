@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BeforeValidator, Field
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 
 def _compiled(pattern: Any) -> Any:

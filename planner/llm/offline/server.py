@@ -12,8 +12,8 @@ from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from planner.llm.offline.prompt import read_request
-from planner.llm.offline.responses import write
+from turnloom.planner.llm.offline.prompt import read_request
+from turnloom.planner.llm.offline.responses import write
 
 NAME = "offline"
 """The model's only name."""

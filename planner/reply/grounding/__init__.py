@@ -4,9 +4,9 @@ In: a text and its evidence.  Out: the source of each figure, or the reason why 
 called.
 """
 
-from planner.reply.grounding.check import Grounding, Violation, check, withhold
-from planner.reply.grounding.evidence import Evidence, ResultOrigin
-from planner.reply.grounding.scan import prepare
-from planner.reply.grounding.sources import gather
+from turnloom.planner.reply.grounding.check import Grounding, Violation, check, withhold
+from turnloom.planner.reply.grounding.evidence import Evidence, ResultOrigin
+from turnloom.planner.reply.grounding.scan import prepare
+from turnloom.planner.reply.grounding.sources import gather
 
 __all__ = ["Evidence", "Grounding", "ResultOrigin", "Violation", "check", "gather", "prepare", "withhold"]

@@ -12,8 +12,8 @@ from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 
-from planner.reply.grounding.figures import Figure, Key
-from planner.reply.grounding.lexicon import currencies, either, words
+from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import currencies, either, words
 
 _SPACE = "[ \u00a0\u202f\u2009]"
 _NUMBER = (

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from models.contracts.turn import Source
-from planner.reply.grounding.evidence import Evidence, EvidencePlace
-from planner.reply.grounding.figures import PERSONAL, Figure, folded, visible
-from planner.reply.grounding.scan import figures
+from turnloom.models.contracts.turn import Source
+from turnloom.planner.reply.grounding.evidence import Evidence, EvidencePlace
+from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, folded, visible
+from turnloom.planner.reply.grounding.scan import figures
 
 STALE_S = 600
 """A price is stale after this many seconds."""

@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from planner.reply.grounding.amounts import is_currency
-from planner.reply.grounding.figures import Figure
-from planner.reply.grounding.lexicon import endings, words
+from turnloom.planner.reply.grounding.amounts import is_currency
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.lexicon import endings, words
 
 _SIGN = r"[^\s<>\"'`|\\^\0]"
 """A character that may be in a link."""

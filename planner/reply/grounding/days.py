@@ -10,8 +10,8 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from planner.reply.grounding.figures import Figure, Key
-from planner.reply.grounding.lexicon import either, months, weekdays, words
+from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import either, months, weekdays, words
 
 _ISO = re.compile(
     r"(?<!\d)(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)"

@@ -12,11 +12,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from planner.reply.grounding.contacts import host_of
-from planner.reply.grounding.days import implied
-from planner.reply.grounding.figures import PERSONAL, Key, folded, visible
-from planner.reply.grounding.lexicon import words
-from planner.reply.grounding.scan import figures, figures_of_many
+from turnloom.planner.reply.grounding.contacts import host_of
+from turnloom.planner.reply.grounding.days import implied
+from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
+from turnloom.planner.reply.grounding.lexicon import words
+from turnloom.planner.reply.grounding.scan import figures, figures_of_many
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-from planner.reply.grounding.amounts import find_amounts, find_amounts_in_words
-from planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
-from planner.reply.grounding.days import find_days, find_times
-from planner.reply.grounding.figures import Figure, Scanner, find
+from turnloom.planner.reply.grounding.amounts import find_amounts, find_amounts_in_words
+from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
+from turnloom.planner.reply.grounding.days import find_days, find_times
+from turnloom.planner.reply.grounding.figures import Figure, Scanner, find
 
 _SCANNERS: tuple[Scanner, ...] = (
     find_links,

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from planner.agents import AgentProfile
-from planner.draft.context import Exchange
-from planner.reply.grounding.evidence import Evidence, ResultOrigin
-from planner.results import RecalledResult, StepOutcome
-from tools.registry import Registry
+from turnloom.planner.agents import AgentProfile
+from turnloom.planner.draft.context import Exchange
+from turnloom.planner.reply.grounding.evidence import Evidence, ResultOrigin
+from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.tools.registry import Registry
 
 
 class Told(Protocol):

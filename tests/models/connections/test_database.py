@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
-from models.connections.database import close_connections, engine, snapshot, statement, transaction
-from models.errors import Unavailable
-from models.runtime.settings import Settings, settings
 from tests.facts import wait_for
+from turnloom.models.connections.database import close_connections, engine, snapshot, statement, transaction
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Settings, settings
 
 _WAYS = {"transaction": transaction, "statement": statement, "snapshot": snapshot}
 
@@ -26,7 +26,7 @@ def test_a_connection_that_the_server_closed_is_replaced(
     database: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever takes it from the pool after a rest gets a new one and hears of nothing."""
-    monkeypatch.setattr("models.connections.connection_pool._REST_S", 0.0)
+    monkeypatch.setattr("turnloom.models.connections.connection_pool._REST_S", 0.0)
     old = _ask(how)
     _end(database, [old])
 
@@ -38,7 +38,7 @@ def test_one_closed_connection_has_the_others_looked_at(
     database: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a restart of Postgres one borrower in a busy process gets an error, and nobody after it."""
-    monkeypatch.setattr("models.connections.connection_pool._REST_S", 3_600.0)
+    monkeypatch.setattr("turnloom.models.connections.connection_pool._REST_S", 3_600.0)
     old = _ask_at_once(how, 4)
     _end(database, old)
 
@@ -108,7 +108,7 @@ def test_threads_that_come_first_together_share_the_pool() -> None:
 def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements and transactions share the pool. After too long a wait, the error says what is short."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "4")
-    monkeypatch.setattr("models.connections.database.CONNECT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("turnloom.models.connections.database.CONNECT_TIMEOUT_S", 0.1)
     settings.cache_clear()
     close_connections()
     taken, done = Barrier(5), Barrier(5)
@@ -141,7 +141,7 @@ def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends it, so that others get what it had locked."""
-    monkeypatch.setattr("models.connections.sessions._IDLE_TIMEOUT_MS", 200)
+    monkeypatch.setattr("turnloom.models.connections.sessions._IDLE_TIMEOUT_MS", 200)
     close_connections()
     lock = "SELECT pg_advisory_xact_lock(1)"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from models.connections.database import close_connections, examine, snapshot, statement
-from models.connections.sessions import session_settings
-from models.errors import Unavailable
-from models.ledger import turns
-from models.runtime.settings import ROOT, settings
-from models.schema.migration import set_defaults
 from tests.factories import make_tenant, open_turn
 from tests.pooler import pooled, reconnect
+from turnloom.models.connections.database import close_connections, examine, snapshot, statement
+from turnloom.models.connections.sessions import session_settings
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import turns
+from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.models.schema.migration import set_defaults
 
 IGNORING = "ignore_startup_parameters = options"
 

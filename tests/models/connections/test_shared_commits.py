@@ -9,16 +9,16 @@ from uuid import UUID
 import pytest
 from psycopg.errors import DataError
 
-from models.connections.database import Statement, statement
-from models.connections.shared_commits import SharedCommits
-from models.errors import Unavailable
-from models.ledger import shared_steps, steps
-from models.ledger.shared_steps import Advancing, Looking
-from models.ledger.steps import FinishedStep, Holder, Wanted
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, running_turn, step
 from tests.facts import wait_for
 from tests.models.ledger.stopping import claim, close, end, statuses
-from workers.running import step_commits
+from turnloom.models.connections.database import Statement, statement
+from turnloom.models.connections.shared_commits import SharedCommits
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import shared_steps, steps
+from turnloom.models.ledger.shared_steps import Advancing, Looking
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.workers.running import step_commits
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 
 class Part(Contract):
@@ -61,7 +61,7 @@ def test_a_class_without_a_source_has_what_it_inherits() -> None:
 def test_a_start_reads_no_source() -> None:
     """To import contracts and settings, no class is looked for in its source."""
     program = (
-        "import linecache, models.contracts.plan, models.contracts.turn, models.runtime.settings;"
+        "import linecache; from turnloom.models.contracts import plan, turn; import turnloom.models.runtime.settings;"
         "print(*(name for name in linecache.cache if '/models/' in name))"
     )
 

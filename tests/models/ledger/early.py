@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from models.connections.database import statement, transaction
-from models.contracts.event import Event
-from models.contracts.plan import Plan, Step
-from models.ledger import plans, steps
-from models.ledger.plans import Begun, EarlyStart, NewPlan, RecordedPlan, WrittenSteps
-from models.ledger.turns import ClaimedTurn
-from planner.plan.expressions import Lane
-from planner.plan.graph import Fragment
 from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, make_tenant, open_turn
 from tests.turn_events import recorded_events
-from workers.compiling import Columns, compile_plan, fragment_rows
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.event import Event
+from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.ledger import plans, steps
+from turnloom.models.ledger.plans import Begun, EarlyStart, NewPlan, RecordedPlan, WrittenSteps
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.plan.expressions import Lane
+from turnloom.planner.plan.graph import Fragment
+from turnloom.workers.compiling import Columns, compile_plan, fragment_rows
 
 
 def planning_turn(**request: Any) -> ClaimedTurn:

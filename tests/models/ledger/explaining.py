@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from uuid import UUID
 
-from models.connections.database import snapshot, statement
-from models.contracts.delay_causes import explain
-from models.contracts.explanation import Explanation
-from models.ledger import explanation, steps, turns, workers
-from models.ledger.steps import FinishedStep, Holder, Wanted
 from tests.models.ledger.parking import change
+from turnloom.models.connections.database import snapshot, statement
+from turnloom.models.contracts.delay_causes import explain
+from turnloom.models.contracts.explanation import Explanation
+from turnloom.models.ledger import explanation, steps, turns, workers
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
 
 LEASE = timedelta(seconds=6)
 HOLDER = Holder("worker-io-1@host/7", 6_000)

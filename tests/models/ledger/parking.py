@@ -6,15 +6,15 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.contracts.approval import Decision
-from models.contracts.event import Event
-from models.ledger import approvals, steps
-from models.ledger.approvals import ApprovalAnswer, ApprovalRequest, Decided
-from models.ledger.steps import FinishedStep
-from models.runtime.ids import new_id
-from models.tables.steps import StepRow
 from tests.factories import step
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.approval import Decision
+from turnloom.models.contracts.event import Event
+from turnloom.models.ledger import approvals, steps
+from turnloom.models.ledger.approvals import ApprovalAnswer, ApprovalRequest, Decided
+from turnloom.models.ledger.steps import FinishedStep
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.steps import StepRow
 
 APPROVED = step("w", tool="sim.approve", args={"value": 7})
 DAY = timedelta(days=1)

@@ -5,14 +5,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.contracts.turn import FinalTurnStatus, Reply
-from models.ledger import control, steps, turns
-from models.ledger.control import ClosedTurn
-from models.ledger.steps import FinishedStep, Holder, Wanted
-from models.ledger.turns import Ending
-from models.tables.turns import TurnRow
 from tests.factories import step
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.turn import FinalTurnStatus, Reply
+from turnloom.models.ledger import control, steps, turns
+from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.turns import Ending
+from turnloom.models.tables.turns import TurnRow
 
 HOLDER = Holder("worker/1", 6_000)
 WRITE = step("w", tool="sim.write", args={"value": 7})

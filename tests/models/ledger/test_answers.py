@@ -2,16 +2,16 @@
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.plan import Plan
-from models.contracts.turn import Reply
-from models.contracts.usage import LlmCall
-from models.ledger import plans, replies, turns, usage
-from models.ledger.plans import NewPlan
-from models.ledger.turns import ClaimedTurn, Ending, FinishedTurn
 from tests.factories import claim_turn, make_tenant, open_turn
 from tests.models.ledger.early import told
 from tests.models.ledger.stopping import close
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.contracts.usage import LlmCall
+from turnloom.models.ledger import plans, replies, turns, usage
+from turnloom.models.ledger.plans import NewPlan
+from turnloom.models.ledger.turns import ClaimedTurn, Ending, FinishedTurn
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.errors import Conflict, NotFound
-from models.ledger import audit, backlog, control, conversations, recovery
-from models.runtime.settings import ROOT
 from tests.factories import open_turn, running_turn, step
 from tests.models.ledger.parking import APPROVED, ask, change, decide, find_lapsed, lapse, row
 from tests.models.ledger.stopping import claim, close, record, statuses, view
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger import audit, backlog, control, conversations, recovery
+from turnloom.models.runtime.settings import ROOT
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,11 +6,11 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from models.connections.database import transaction
-from models.errors import Conflict
-from models.ledger import audit, conversations
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import Conflict
+from turnloom.models.ledger import audit, conversations
+from turnloom.models.runtime.settings import settings
 
 
 @pytest.fixture

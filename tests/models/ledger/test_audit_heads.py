@@ -4,13 +4,13 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from models.connections.database import transaction
-from models.ledger import audit, audit_heads, conversations
-from models.ledger.audit import Scope
-from models.ledger.audit_heads import Anchor, Head
-from models.runtime.settings import settings
-from models.schema import functions
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import audit, audit_heads, conversations
+from turnloom.models.ledger.audit import Scope
+from turnloom.models.ledger.audit_heads import Anchor, Head
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions
 
 KEY = b"a key that the database does not have"
 

@@ -8,18 +8,18 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.contracts.plan import Plan
-from models.ledger import approvals, explanation, recovery, steps, turns
-from models.ledger.steps import Advance, FinishedStep, Holder, Wanted
-from models.ledger.turns import ClaimedTurn
-from planner.plan.graph import transitive_closure
 from tests.factories import REGISTRY, running_turn, step
 from tests.journeys.test_plans import random_dag
 from tests.models.ledger.early import lanes, planning_turn, record_over, start_early
 from tests.models.ledger.parking import change, delay
-from workers.compiling import compile_plan
-from workers.recovery import recompile
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.ledger import approvals, explanation, recovery, steps, turns
+from turnloom.models.ledger.steps import Advance, FinishedStep, Holder, Wanted
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.plan.graph import transitive_closure
+from turnloom.workers.compiling import compile_plan
+from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.ledger import control, recovery
-from models.ledger.control import ClosedTurn
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.ledger.stopping import WRITE, claim, close, end, lose, record, statuses, view
 from tests.turn_events import recorded_events
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.ledger import control, recovery
+from turnloom.models.ledger.control import ClosedTurn
 
 pytestmark = pytest.mark.usefixtures("database")
 

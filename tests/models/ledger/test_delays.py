@@ -6,15 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.delay_causes import Facts, OpenStep, explain
-from models.ledger import approvals, recovery, steps
-from models.ledger.steps import FinishedStep
-from models.runtime.ids import new_id
 from tests.factories import running_turn, step
 from tests.models.ledger.explaining import why
 from tests.models.ledger.parking import change, delay, row
 from tests.models.ledger.stopping import HOLDER, WRITE, claim, close, record, statuses, view
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.delay_causes import Facts, OpenStep, explain
+from turnloom.models.ledger import approvals, recovery, steps
+from turnloom.models.ledger.steps import FinishedStep
+from turnloom.models.runtime.ids import new_id
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,13 +6,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.ledger import approvals, recovery, steps
-from models.ledger.steps import Advance, Ended, FinishedStep, StepClaim, Wanted
 from tests.factories import claim_turn, finish_turn, step
 from tests.models.ledger.early import drop_early, lanes, planning_turn, record_over, start_early, told, view
 from tests.models.ledger.stopping import HOLDER, close, end
 from tests.models.ledger.stopping import view as turn_view
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.ledger import approvals, recovery, steps
+from turnloom.models.ledger.steps import Advance, Ended, FinishedStep, StepClaim, Wanted
 
 pytestmark = pytest.mark.usefixtures("database")
 

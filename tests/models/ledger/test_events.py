@@ -6,15 +6,15 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from models.connections.database import statement, transaction
-from models.contracts.event import Event
-from models.ledger import conversations
-from models.ledger.turns import ClaimedTurn
-from models.runtime.settings import settings
-from models.schema.migration import downgrade, upgrade
 from tests.factories import finish_turn, make_tenant, open_turn, running_turn, step, work
 from tests.models.ledger.test_steps import advance, claim
 from tests.turn_events import recorded_events
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.event import Event
+from turnloom.models.ledger import conversations
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema.migration import downgrade, upgrade
 
 _OLD_INSERT = """
     INSERT INTO events (turn_id, seq, tenant_id, type, data, at)

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.explanation import Cause
-from models.ledger import recovery, steps, turns
-from models.runtime.settings import ROOT
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, running_turn, step
 from tests.models.ledger.explaining import EMPTY, HOLDER, beat, claim, lose, succeed, told, why
 from tests.models.ledger.parking import APPROVED, ask, change, delay, row
 from tests.models.ledger.stopping import view
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.explanation import Cause
+from turnloom.models.ledger import recovery, steps, turns
+from turnloom.models.runtime.settings import ROOT
 
 pytestmark = pytest.mark.usefixtures("database")
 

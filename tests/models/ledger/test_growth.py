@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.ledger import recovery, steps
-from models.ledger.steps import FinishedStep, Holder, Wanted
 from tests.factories import running_turn, step
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.ledger import recovery, steps
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
 
 pytestmark = pytest.mark.usefixtures("database")
 

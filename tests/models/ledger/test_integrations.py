@@ -6,15 +6,15 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from models.connections.database import transaction
-from models.contracts.directory import AccountRequest, Profile
-from models.errors import NotFound, ToolFailed, Unavailable
-from models.ledger import integrations, users
-from models.ledger.integrations import NO_ACCESS, Account
-from models.runtime import secrets
-from models.runtime.settings import settings
 from tests.factories import make_tenant
 from tests.facts import wait_for
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.errors import NotFound, ToolFailed, Unavailable
+from turnloom.models.ledger import integrations, users
+from turnloom.models.ledger.integrations import NO_ACCESS, Account
+from turnloom.models.runtime import secrets
+from turnloom.models.runtime.settings import settings
 
 OLD, NEW, OTHER = (secrets.new_key() for _ in range(3))
 SECRET = {"password": "correct horse"}

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement
-from models.ledger import steps
-from models.ledger.steps import Advance, BegunStep, FinishedStep, Holder, StepClaim, Wanted
 from tests.factories import running_turn, step
 from tests.models.ledger.early import drop_early, planning_turn, record_over, start_early, told
 from tests.models.ledger.parking import row
 from tests.models.ledger.stopping import close, statuses
-from workers.recovery import recompile
+from turnloom.models.connections.database import statement
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import Advance, BegunStep, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,16 +6,16 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.plan import Plan
-from models.contracts.turn import Reply
-from models.ledger import conversations, memory, plans, replies, steps, turns
-from models.ledger.plans import NewPlan
-from models.ledger.steps import FinishedStep, Holder, Wanted
-from models.ledger.turns import ClaimedTurn, Ending
 from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, finish_turn, make_tenant, open_turn, recall, step
 from tests.models.ledger.stopping import end
-from workers.compiling import compile_plan, fragment_rows
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.ledger import conversations, memory, plans, replies, steps, turns
+from turnloom.models.ledger.plans import NewPlan
+from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.turns import ClaimedTurn, Ending
+from turnloom.workers.compiling import compile_plan, fragment_rows
 
 pytestmark = pytest.mark.usefixtures("database")
 

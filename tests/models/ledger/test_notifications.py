@@ -6,14 +6,14 @@ from uuid import UUID
 import pytest
 from sqlalchemy import update
 
-from models.connections.database import transaction
-from models.contracts.directory import NotificationStatus
-from models.errors import Conflict, NotFound
-from models.ledger import conversations, notifications
-from models.ledger.notifications import Notice, Notification
-from models.runtime.ids import first_id, new_id
-from models.tables.notifications import NotificationRow
 from tests.factories import make_tenant, open_turn, work
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import NotificationStatus
+from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger import conversations, notifications
+from turnloom.models.ledger.notifications import Notice, Notification
+from turnloom.models.runtime.ids import first_id, new_id
+from turnloom.models.tables.notifications import NotificationRow
 
 pytestmark = pytest.mark.usefixtures("database")
 

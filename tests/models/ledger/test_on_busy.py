@@ -10,14 +10,14 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.contracts.turn import FinalTurnStatus
-from models.ledger import steps
-from models.ledger.control import ClosedTurn
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.ledger.stopping import WRITE, claim, close, end, record, view
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import FinalTurnStatus
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -9,13 +9,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.turn import TurnRequest
-from models.ledger import audit, turns
-from models.ledger.turns import NewTurn, OpenedTurn
-from models.runtime.ids import new_id
-from models.schema.functions import of_this_version
 from tests.factories import make_tenant, open_turn
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.turn import TurnRequest
+from turnloom.models.ledger import audit, turns
+from turnloom.models.ledger.turns import NewTurn, OpenedTurn
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.schema.functions import of_this_version
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,9 +6,6 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.contracts.explanation import Explanation
-from models.ledger.turns import OpenedTurn
 from tests.factories import (
     claim_turn,
     finish_turn,
@@ -23,7 +20,10 @@ from tests.factories import (
 )
 from tests.models.ledger.stopping import close, end, view
 from tests.models.ledger.test_explanation import beat, why
-from workers.upkeep.admission import release
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.explanation import Explanation
+from turnloom.models.ledger.turns import OpenedTurn
+from turnloom.workers.upkeep.admission import release
 
 pytestmark = pytest.mark.usefixtures("database")
 

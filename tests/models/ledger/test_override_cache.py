@@ -6,15 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.override import NO_OVERRIDES
-from models.errors import NotFound
-from models.ledger import override_cache, overrides
-from models.ledger.override_cache import overrides_of, read_overrides
-from models.runtime.settings import settings
-from planner.tenant_texts import tailor
 from tests.factories import make_tenant
 from tests.facts import wait_for
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.override import NO_OVERRIDES
+from turnloom.models.errors import NotFound
+from turnloom.models.ledger import override_cache, overrides
+from turnloom.models.ledger.override_cache import overrides_of, read_overrides
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.tenant_texts import tailor
 
 BRIEF = "---\nname: styles/brief\nversion: 1\ninputs: []\n---\nBe brief."
 

@@ -6,15 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.event import Event
-from models.ledger import recovery, turns
-from models.tables.turns import TurnRow
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.ledger.explaining import beat, succeed, why
 from tests.models.ledger.explaining import claim as claim_step
 from tests.models.ledger.parking import change
 from tests.turn_events import recorded_events
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.event import Event
+from turnloom.models.ledger import recovery, turns
+from turnloom.models.tables.turns import TurnRow
 
 pytestmark = pytest.mark.usefixtures("database")
 

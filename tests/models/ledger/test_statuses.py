@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from models.connections.database import statement
-from models.contracts.plan import FINAL_STEP_STATUSES, StepStatus
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.plan import FINAL_STEP_STATUSES, StepStatus
 
 
 def test_sql_and_python_agree_on_which_steps_are_final(database: str) -> None:

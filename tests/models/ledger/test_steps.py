@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.ledger import recovery, steps, turns
-from models.ledger.steps import Advance, Ended, FinishedStep, Holder, StepClaim, Wanted
 from tests.factories import running_turn, step
 from tests.models.ledger.parking import change
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.ledger import recovery, steps, turns
+from turnloom.models.ledger.steps import Advance, Ended, FinishedStep, Holder, StepClaim, Wanted
 
 pytestmark = pytest.mark.usefixtures("database")
 

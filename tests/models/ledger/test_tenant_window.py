@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.ledger import backlog, recovery
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, released, work
 from tests.models.ledger.parking import APPROVED, ask
 from tests.models.ledger.stopping import claim, view
 from tests.models.ledger.test_explanation import why
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import backlog, recovery
+from turnloom.models.runtime.settings import settings
 
 WINDOW = 2
 

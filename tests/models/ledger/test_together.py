@@ -7,18 +7,18 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.plan import Plan
-from models.ledger import plans, recovery, steps, turns
-from models.ledger.plans import NewPlan, RecordedPlan
-from models.ledger.steps import Advance, BegunStep, ClaimedStep, Ended, FinishedStep, Holder, StepClaim, Wanted
-from models.tables.steps import StepRow
-from planner.plan.expressions import load_expression
 from tests.factories import REGISTRY, claim_turn, make_tenant, open_turn, running_turn, step
 from tests.models.ledger.early import told
 from tests.turn_events import recorded_events
-from workers.compiling import compile_plan, fragment_rows
-from workers.recovery import recompile
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.ledger import plans, recovery, steps, turns
+from turnloom.models.ledger.plans import NewPlan, RecordedPlan
+from turnloom.models.ledger.steps import Advance, BegunStep, ClaimedStep, Ended, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.models.tables.steps import StepRow
+from turnloom.planner.plan.expressions import load_expression
+from turnloom.workers.compiling import compile_plan, fragment_rows
+from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database")
 

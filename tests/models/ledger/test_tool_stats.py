@@ -9,13 +9,13 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import text
 
-from models.connections.database import snapshot, transaction
-from models.contracts.tool_stats import ToolStats
-from models.ledger import tool_stats
-from models.runtime.ids import new_id
-from models.tables.steps import StepRow
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, step
-from workers.cli import main
+from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.contracts.tool_stats import ToolStats
+from turnloom.models.ledger import tool_stats
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.tables.steps import StepRow
+from turnloom.workers.cli import main
 
 pytestmark = pytest.mark.usefixtures("database")
 

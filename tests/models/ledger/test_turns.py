@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.ledger import audit, conversations, events, recovery, turns
-from models.ledger.free_llm_slots import Crowded, LlmRoom
-from models.ledger.turns import ClaimedTurn
 from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, step
 from tests.turn_events import recorded_events
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.ledger import audit, conversations, events, recovery, turns
+from turnloom.models.ledger.free_llm_slots import Crowded, LlmRoom
+from turnloom.models.ledger.turns import ClaimedTurn
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -10,14 +10,14 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.turn import Reply, Usage
-from models.contracts.usage import Allowance, Budget, LlmCall
-from models.ledger import conversations, replies, tenants, turns, usage
-from models.ledger.turns import ClaimedTurn, Ending
-from models.runtime.ids import first_id, new_id
-from models.schema import functions
 from tests.factories import claim_turn, make_tenant, open_turn, record_plan, step
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.turn import Reply, Usage
+from turnloom.models.contracts.usage import Allowance, Budget, LlmCall
+from turnloom.models.ledger import conversations, replies, tenants, turns, usage
+from turnloom.models.ledger.turns import ClaimedTurn, Ending
+from turnloom.models.runtime.ids import first_id, new_id
+from turnloom.models.schema import functions
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -5,12 +5,12 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
-from models.connections.database import transaction
-from models.contracts.directory import Profile
-from models.errors import Invalid, NotFound
-from models.ledger import users
-from models.ledger.users import DirectoryUser
 from tests.factories import make_tenant
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import Profile
+from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.ledger import users
+from turnloom.models.ledger.users import DirectoryUser
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from models.runtime.batching import Gatherer
 from tests.facts import wait_for
+from turnloom.models.runtime.batching import Gatherer
 
 LONG_S = 60.0
 """A moment that does not pass during a test."""

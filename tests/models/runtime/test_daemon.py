@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from models.errors import Unavailable
-from models.runtime.batching import Gatherer
-from models.runtime.counters import Counts, counts
-from models.runtime.daemon import FAILURES, Daemon
-from models.runtime.logging import log
 from tests.facts import wait_for
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.batching import Gatherer
+from turnloom.models.runtime.counters import Counts, counts
+from turnloom.models.runtime.daemon import FAILURES, Daemon
+from turnloom.models.runtime.logging import log
 
 
 @pytest.fixture(autouse=True)

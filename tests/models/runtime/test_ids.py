@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from models.runtime.ids import first_id, new_id
 from tests.facts import wait_for
+from turnloom.models.runtime.ids import first_id, new_id
 
 
 def test_ids_of_a_process_sort_as_they_were_made() -> None:
@@ -64,7 +64,7 @@ def test_a_clock_that_was_far_ahead_is_not_followed(monkeypatch: pytest.MonkeyPa
 
 _FORKING = """
 import os
-from models.runtime.ids import new_id
+from turnloom.models.runtime.ids import new_id
 new_id()
 is_child = os.fork() == 0
 made = [new_id() for _ in range(200)]

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from models.runtime.lean_imports import loading
+from turnloom.models.runtime.lean_imports import loading
 
 
 def test_what_is_loaded_is_passed_over() -> None:

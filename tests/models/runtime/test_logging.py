@@ -7,10 +7,10 @@ import pytest
 from pydantic import BaseModel
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.errors import NotFound
-from models.runtime.logging import format_error
-from models.runtime.settings import settings
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.errors import NotFound
+from turnloom.models.runtime.logging import format_error
+from turnloom.models.runtime.settings import settings
 
 NEEDLE = "correct-horse-battery"
 
@@ -85,4 +85,4 @@ def test_other_errors_say_what_they_say() -> None:
     shown = format_error(missing), format_error(NotFound("there is no turn"))
 
     assert "has no attribute 'x'" in shown[0]
-    assert "models.errors.NotFound: there is no turn" in shown[1]
+    assert "turnloom.models.errors.NotFound: there is no turn" in shown[1]

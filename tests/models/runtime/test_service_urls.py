@@ -5,8 +5,8 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from models.runtime.service_urls import shown_url
-from models.runtime.settings import Settings
+from turnloom.models.runtime.service_urls import shown_url
+from turnloom.models.runtime.settings import Settings
 
 NEEDLE = "hunter2"
 MALFORMED = [

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from models.runtime.ttl_cache import TtlCache
 from tests.facts import wait_for
+from turnloom.models.runtime.ttl_cache import TtlCache
 
 
 class _Clock:
@@ -18,7 +18,7 @@ class _Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> _Clock:
     """The clock that a cache uses."""
     clock = _Clock()
-    monkeypatch.setattr("models.runtime.ttl_cache.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("turnloom.models.runtime.ttl_cache.time.monotonic", lambda: clock.now)
     return clock
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from models.connections.database import statement, transaction
-from models.errors import Conflict, Unavailable
-from models.ledger import readiness
-from models.runtime.settings import settings
-from models.schema import functions
-from models.schema.migration import upgrade
-from models.schema.revisions import pending
 from tests.factories import make_tenant, open_turn
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.errors import Conflict, Unavailable
+from turnloom.models.ledger import readiness
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions
+from turnloom.models.schema.migration import upgrade
+from turnloom.models.schema.revisions import pending
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ import psycopg
 import pytest
 from alembic.script import ScriptDirectory
 
-from models.connections.database import transaction
-from models.ledger import audit
-from models.ledger.audit import Scope
-from models.runtime.settings import ROOT, settings
-from models.schema.functions import installed
-from models.schema.migration import differences, downgrade, upgrade
-from models.schema.revisions import known_revisions, pending
-from models.schema.roles import role_rights
 from tests.factories import make_tenant, open_turn
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import audit
+from turnloom.models.ledger.audit import Scope
+from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.models.schema.functions import installed
+from turnloom.models.schema.migration import differences, downgrade, upgrade
+from turnloom.models.schema.revisions import known_revisions, pending
+from turnloom.models.schema.roles import role_rights
 
 
 @pytest.fixture

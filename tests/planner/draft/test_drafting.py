@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from models.errors import Unavailable
-from planner.draft.context import Exchange, PlanningContext
-from planner.draft.drafting import draft, planning_messages
-from planner.draft.written_steps import WrittenStep
-from planner.llm.openai import OpenAIModel
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.models.errors import Unavailable
+from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.drafting import draft, planning_messages
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.llm.openai import OpenAIModel
 
 Context = Callable[..., PlanningContext]
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from planner.draft.context import Exchange, PlanningContext
-from planner.draft.drafting import planning_messages
-from planner.draft.packing import cut, history_tokens, older, packed, tokens, wants_summary
-from planner.results import RecalledResult, StepOutcome
+from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.drafting import planning_messages
+from turnloom.planner.draft.packing import cut, history_tokens, older, packed, tokens, wants_summary
+from turnloom.planner.results import RecalledResult, StepOutcome
 
 Context = Callable[..., PlanningContext]
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from models.contracts.override import Override, Overrides
-from models.errors import NotFound
-from models.runtime.settings import ROOT
-from planner.draft.prompts import Prompts, Rendered
-from planner.draft.samples import leaked, samples
-from planner.tenant_texts import tailor
+from turnloom.models.contracts.override import Override, Overrides
+from turnloom.models.errors import NotFound
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.draft.prompts import Prompts, Rendered
+from turnloom.planner.draft.samples import leaked, samples
+from turnloom.planner.tenant_texts import tailor
 
 SHIPPED = Prompts(ROOT / "prompts")
 FAMILIES = ("responding/apologies/internal_error", "responding/refused/conflict", "responding/results")

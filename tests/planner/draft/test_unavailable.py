@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft, planning_messages
-from planner.llm.openai import OpenAIModel
-from tools.registry import Registry
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft, planning_messages
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.tools.registry import Registry
 
 Context = Callable[..., PlanningContext]
 

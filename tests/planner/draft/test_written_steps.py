@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from planner.draft.written_steps import PlanReader, WrittenStep
-from planner.plan.expansion import Expansion
-from planner.plan.playbooks import NO_PLAYBOOKS
-from planner.plan.validation import PlanLimits
-from tools.registry import Registry, load_registry
+from turnloom.planner.draft.written_steps import PlanReader, WrittenStep
+from turnloom.planner.plan.expansion import Expansion
+from turnloom.planner.plan.playbooks import NO_PLAYBOOKS
+from turnloom.planner.plan.validation import PlanLimits
+from turnloom.tools.registry import Registry, load_registry
 
 
 @pytest.fixture(scope="module")

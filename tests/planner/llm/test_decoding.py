@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from models.errors import InvalidPlan
-from planner.llm.decoding import decode
-from tools.registry import Registry
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.llm.decoding import decode
+from turnloom.tools.registry import Registry
 
 
 @pytest.mark.parametrize(

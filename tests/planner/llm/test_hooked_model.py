@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft
-from planner.llm.hooked_model import ModelCall, with_hooks
-from planner.llm.openai import OpenAIModel
-from planner.llm.protocol import Generation, PromptMessage
 from tests.planner.llm.scripted import Script, says
-from tools.hooks import Hook, HookRecord, Hooks, Veto
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft
+from turnloom.planner.llm.hooked_model import ModelCall, with_hooks
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.llm.protocol import Generation, PromptMessage
+from turnloom.tools.hooks import Hook, HookRecord, Hooks, Veto
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 Install = Callable[..., None]
@@ -24,7 +24,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def install(**functions: Callable[..., Any]) -> None:
         found: dict[str, Any] = {point: (Hook(each.__name__, each),) for point, each in functions.items()}
-        for place in ("tools.hooks.hooks", "planner.llm.hooked_model.hooks"):
+        for place in ("turnloom.tools.hooks.hooks", "turnloom.planner.llm.hooked_model.hooks"):
             monkeypatch.setattr(place, lambda: Hooks(**found))
 
     return install

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from models.contracts.turn import Usage
-from models.contracts.usage import Allowance, AllowanceUnit, LlmCall
-from models.errors import Unavailable
-from models.runtime.settings import Settings, settings
-from planner.llm.metering import Meter
-from planner.llm.openai import OpenAIModel, connect
-from planner.llm.prices import LlmPrice, cost_of, find_price, load_prices
-from planner.llm.protocol import PromptMessage
 from tests.planner.llm.scripted import Script, fails, raw, says
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.contracts.usage import Allowance, AllowanceUnit, LlmCall
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Settings, settings
+from turnloom.planner.llm.metering import Meter
+from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.planner.llm.prices import LlmPrice, cost_of, find_price, load_prices
+from turnloom.planner.llm.protocol import PromptMessage
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 

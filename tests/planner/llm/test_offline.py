@@ -11,18 +11,18 @@ import jsonschema_rs
 import pytest
 from jinja2.exceptions import SecurityError
 
-from models.contracts.plan import Plan
-from models.contracts.turn import Mode
-from models.runtime.settings import settings
-from planner.draft.context import Exchange, PlanningContext
-from planner.draft.drafting import PlanDraft, draft, planning_messages
-from planner.llm.offline.prompt import read_request
-from planner.llm.offline.responses import write
-from planner.llm.offline.server import create_app
-from planner.llm.openai import OpenAIModel
-from planner.llm.schema import plan_schema
-from planner.memory.slot_state import merged
-from planner.reply.grounding import Evidence, check
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.turn import Mode
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.drafting import PlanDraft, draft, planning_messages
+from turnloom.planner.llm.offline.prompt import read_request
+from turnloom.planner.llm.offline.responses import write
+from turnloom.planner.llm.offline.server import create_app
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.llm.schema import plan_schema
+from turnloom.planner.memory.slot_state import merged
+from turnloom.planner.reply.grounding import Evidence, check
 
 Context = Callable[..., PlanningContext]
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from models.runtime.settings import ROOT
-from planner.llm.offline.answers import answered
-from planner.llm.offline.rules import Domain, load_rules
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.llm.offline.answers import answered
+from turnloom.planner.llm.offline.rules import Domain, load_rules
 
 QUESTION, SUBJECT = "How long does the crossing to Sandholm take?", "crossing to Sandholm"
 

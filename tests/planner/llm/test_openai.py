@@ -8,12 +8,12 @@ from contextlib import closing
 import pytest
 from openai import OpenAI, Stream
 
-from models.errors import Unavailable
-from models.runtime.settings import Settings
-from planner.llm.openai import OpenAIModel, connect
-from planner.llm.protocol import PromptMessage
 from tests.planner.llm.scripted import Script, drips, fails, hangs, raw, says
 from tests.planner.llm.wire import chunked, sends, wire
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import Settings
+from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.planner.llm.protocol import PromptMessage
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from models.errors import Unavailable
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft, planning_messages
-from planner.draft.prompts import shipped
-from planner.draft.written_steps import WrittenStep
-from planner.llm.openai import OpenAIModel
-from planner.llm.protocol import PromptMessage
-from planner.llm.schema import plan_schema
-from planner.memory.extraction import conclusion_schema
-from planner.reply.critic import critic_schema
 from tests.planner.llm.scripted import Behaviour, Script, calls, fails, says
+from turnloom.models.errors import Unavailable
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft, planning_messages
+from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.planner.llm.schema import plan_schema
+from turnloom.planner.memory.extraction import conclusion_schema
+from turnloom.planner.reply.critic import critic_schema
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello, in JSON"}]
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -125,7 +125,7 @@ def test_the_best_form_is_tried_again_after_a_while(
 ) -> None:
     """An endpoint that was upgraded is noticed within ten minutes, without a restart."""
     now = [1000.0]
-    monkeypatch.setattr("planner.llm.response_formats.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("turnloom.planner.llm.response_formats.time", SimpleNamespace(monotonic=lambda: now[0]))
     script.behaviours = [NO_SCHEMA, *[calls(ANSWER)] * 2, says(ANSWER)]
 
     for pause_s in (590, 20, 0):

@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from planner.llm.transport import KeptConnections
 from tests.certificates import certificate
 from tests.facts import wait_for
 from tests.planner.llm.wire import OK, Wire, chunked, echoes, resets, sends, wire
+from turnloom.planner.llm.transport import KeptConnections
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
@@ -244,7 +244,7 @@ def test_a_forked_process_has_connections_of_its_own(server: Wire) -> None:
     """A child leaves its parent's connections alone, and both go on."""
     program = """
         import os, sys, httpx2
-        from planner.llm.transport import KeptConnections
+        from turnloom.planner.llm.transport import KeptConnections
         http = httpx2.Client(transport=KeptConnections())
         ask = lambda: print(http.post(sys.argv[1]).text, flush=True)
         ask()

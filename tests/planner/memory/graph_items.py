@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from models.contracts.knowledge import (
+from turnloom.models.contracts.knowledge import (
     AttributeFact,
     Entity,
     EntityLink,
@@ -14,7 +14,7 @@ from models.contracts.knowledge import (
     Trust,
     Value,
 )
-from planner.memory.knowledge import Knowledge, entity_id, items_of, update_context
+from turnloom.planner.memory.knowledge import Knowledge, entity_id, items_of, update_context
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.contracts.belief import believe, comparable
-from models.contracts.knowledge import AttributeFact, Entity, EntityLink, Finding, Hypothesis, Item, Rule
-from planner.memory.knowledge import Knowledge, entity_id, key_of, recalled, update_context, word
 from tests.planner.memory.graph_items import entity, fact, found, graph, hypothesis, source, told
+from turnloom.models.contracts.belief import believe, comparable
+from turnloom.models.contracts.knowledge import AttributeFact, Entity, EntityLink, Finding, Hypothesis, Item, Rule
+from turnloom.planner.memory.knowledge import Knowledge, entity_id, key_of, recalled, update_context, word
 
 SOURCES = st.builds(
     source,

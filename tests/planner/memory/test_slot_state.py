@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from models.errors import InvalidPlan
-from models.runtime.settings import settings
-from planner.agents import AgentProfile, load_agents
-from planner.memory.slot_state import merged, read_slots, settled, shown, slots_schema
-from planner.memory.slots import Slot, Slots
-from planner.plan.validation import PlanLimits, validate
-from planner.results import StepOutcome
-from tools.registry import Registry
+from turnloom.models.errors import InvalidPlan
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import AgentProfile, load_agents
+from turnloom.planner.memory.slot_state import merged, read_slots, settled, shown, slots_schema
+from turnloom.planner.memory.slots import Slot, Slots
+from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import Registry
 
 SLOTS: Slots = {
     "date_hint": Slot(type="text", description="d", replaces=("check_in", "check_out")),

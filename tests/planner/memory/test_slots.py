@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from planner.memory.slots import Slot, check_slots, read_value
+from turnloom.planner.memory.slots import Slot, check_slots, read_value
 
 ADULTS = Slot(type="integer", description="d", min=1, max=20)
 PRICE = Slot(type="number", description="d", min=0)

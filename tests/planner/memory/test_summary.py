@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from planner.draft.context import Exchange, PlanningContext
-from planner.draft.drafting import planning_messages
-from planner.draft.packing import cut, older, summary_tokens, tokens, wants_summary
-from planner.draft.prompts import shipped
-from planner.llm.openai import OpenAIModel
-from planner.memory.summary import summed_up
-from planner.results import RecalledResult
 from tests.planner.llm.scripted import Script, says
+from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.drafting import planning_messages
+from turnloom.planner.draft.packing import cut, older, summary_tokens, tokens, wants_summary
+from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.memory.summary import summed_up
+from turnloom.planner.results import RecalledResult
 
 Context = Callable[..., PlanningContext]
 _READ = 24

@@ -5,10 +5,10 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.plan.bundles import bundles
-from planner.plan.expressions import Bundle, Lane, dump_expression, load_expression
-from planner.plan.graph import Fragment, Node, transitive_closure
 from tests.planner.plan.test_graph import QUEUES, dags
+from turnloom.planner.plan.bundles import bundles
+from turnloom.planner.plan.expressions import Bundle, Lane, dump_expression, load_expression
+from turnloom.planner.plan.graph import Fragment, Node, transitive_closure
 
 LANES, STEPS = 4, 16
 

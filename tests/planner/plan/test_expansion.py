@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft, planning_messages
-from planner.draft.written_steps import WrittenStep
-from planner.llm.openai import OpenAIModel
-from planner.plan.expansion import Expansion, expand
-from planner.plan.playbooks import Playbooks, read_playbook
-from planner.plan.validation import validate
 from tests.planner.llm.scripted import Script, says
-from tools.registry import Registry
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft, planning_messages
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.plan.expansion import Expansion, expand
+from turnloom.planner.plan.playbooks import Playbooks, read_playbook
+from turnloom.planner.plan.validation import validate
+from turnloom.tools.registry import Registry
 
 Context = Callable[..., PlanningContext]
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from models.errors import InvalidPlan
-from planner.llm.decoding import decode_step
-from planner.llm.schema import plan_schema, takes_json_text
-from planner.plan.validation import validate
 from tests.planner.llm.test_schema import violations
-from tools.mcp.servers import McpServer
-from tools.mcp.tool_import import judge
-from tools.registry import Registry
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.llm.decoding import decode_step
+from turnloom.planner.llm.schema import plan_schema, takes_json_text
+from turnloom.planner.plan.validation import validate
+from turnloom.tools.mcp.servers import McpServer
+from turnloom.tools.mcp.tool_import import judge
+from turnloom.tools.registry import Registry
 
 PLACE = {
     "type": "object",

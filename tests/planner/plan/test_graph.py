@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.plan.expressions import Expression, Lane, Parallel, Series, dump_expression, load_expression
-from planner.plan.graph import (
+from turnloom.planner.plan.expressions import Expression, Lane, Parallel, Series, dump_expression, load_expression
+from turnloom.planner.plan.graph import (
     Fragment,
     Node,
     critical_path,

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.contracts.plan import Assumption, Plan, implied_needs
-from models.errors import InvalidPlan
-from planner.memory.knowledge import Knowledge
-from planner.plan.phases import affected_by, contradicted, is_later, kept, so_far, steps_now, with_kept
-from planner.plan.validation import validate
 from tests.planner.memory.graph_items import entity, fact, graph
-from tools.registry import Registry, load_registry
+from turnloom.models.contracts.plan import Assumption, Plan, implied_needs
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.memory.knowledge import Knowledge
+from turnloom.planner.plan.phases import affected_by, contradicted, is_later, kept, so_far, steps_now, with_kept
+from turnloom.planner.plan.validation import validate
+from turnloom.tools.registry import Registry, load_registry
 
 REGISTRY: Registry = load_registry(["sim"])
 PHASES = [

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from models.runtime.settings import settings
-from planner.agents import load_agents
-from planner.plan.expansion import stand_in
-from planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
-from planner.plan.validation import PlanLimits
-from tools.registry import Registry, load_registry
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.plan.expansion import stand_in
+from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
+from turnloom.planner.plan.validation import PlanLimits
+from turnloom.tools.registry import Registry, load_registry
 
 Read = Callable[..., Playbooks]
 

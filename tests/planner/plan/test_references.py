@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-from models.contracts.plan import parse_reference
-from models.errors import ToolFailed
-from planner.plan.references import MAX_ARGS_BYTES, compatible, resolve, resolve_args, schema_at
+from turnloom.models.contracts.plan import parse_reference
+from turnloom.models.errors import ToolFailed
+from turnloom.planner.plan.references import MAX_ARGS_BYTES, compatible, resolve, resolve_args, schema_at
 
 
 class Place(BaseModel):

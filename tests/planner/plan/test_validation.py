@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from models.errors import InvalidPlan
-from planner.plan.validation import PlanLimits, validate
-from tools.registry import Registry, load_registry
+from turnloom.models.errors import InvalidPlan
+from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.tools.registry import Registry, load_registry
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from planner.reply.aggregation import Aggregation, aggregated, aggregation
-from planner.reply.reply_input import Outcome
-from planner.reply.responder import compose
-from planner.results import StepOutcome
 from tests.planner.reply.test_grounded_replies import HOTELS
-from tools.packs.travel.itinerary import ItineraryRequest, format_itinerary
+from turnloom.planner.reply.aggregation import Aggregation, aggregated, aggregation
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.responder import compose
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.packs.travel.itinerary import ItineraryRequest, format_itinerary
 
 PLACES = [{"name": "Colosseum", "kind": "ruin", "lat": 41.9, "lon": 12.5, "summary": "Old.", "source": "demo"}]
 SIGHTS = StepOutcome(

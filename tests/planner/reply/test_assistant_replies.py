@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from planner.llm.openai import OpenAIModel
-from planner.reply.reply_input import Outcome
-from planner.reply.reply_prompts import fill_template, template_for
-from planner.reply.responder import compose
-from planner.results import StepOutcome
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_prompts import fill_template, template_for
+from turnloom.planner.reply.responder import compose
+from turnloom.planner.results import StepOutcome
 
 MORNING = {"start": "2026-12-01T10:00:00+02:00", "end": "2026-12-01T10:30:00+02:00", "tz": "Asia/Jerusalem"}
 NOON = {"start": "2026-12-02T12:15:00+02:00", "end": "2026-12-02T12:45:00+02:00", "tz": "Asia/Jerusalem"}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from models.runtime.settings import Settings
-from planner.llm.openai import OpenAIModel
-from planner.reply.critic import critic_messages, criticise, is_due
-from planner.reply.reply_input import Outcome
-from planner.reply.responder import compose
-from planner.results import StepOutcome
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.models.runtime.settings import Settings
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.reply.critic import critic_messages, criticise, is_due
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.responder import compose
+from turnloom.planner.results import StepOutcome
 
 MakeOutcome = Callable[..., Outcome]
 
@@ -78,7 +78,7 @@ def test_the_critic_is_asked_where_there_is_reason_to_doubt(
 
 def test_the_setting_switches_it_off(criticised: MakeOutcome, monkeypatch: pytest.MonkeyPatch) -> None:
     """`TURNLOOM_CRITIC=off` counts for every agent, to compare quality and cost with and without it."""
-    monkeypatch.setattr("planner.reply.critic.settings", lambda: Settings(critic="off"))
+    monkeypatch.setattr("turnloom.planner.reply.critic.settings", lambda: Settings(critic="off"))
 
     assert not is_due(criticised(WEATHER, FAILED, critic="always"))
 

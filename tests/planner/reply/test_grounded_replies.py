@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from planner.draft.context import PlanningContext
-from planner.draft.drafting import draft
-from planner.llm.openai import OpenAIModel
-from planner.reply.reply_input import Outcome
-from planner.reply.responder import compose
-from planner.results import RecalledResult, StepOutcome
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.drafting import draft
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.responder import compose
+from turnloom.planner.results import RecalledResult, StepOutcome
 
 HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
 HOTELS = StepOutcome(

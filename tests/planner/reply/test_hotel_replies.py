@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from models.runtime.settings import ROOT
-from planner.agents import load_agents
-from planner.draft.prompts import shipped
-from planner.reply.reply_input import Outcome
-from planner.reply.reply_prompts import fill_template, template_for
-from planner.results import StepOutcome
-from tools.registry import load_registry
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.agents import load_agents
+from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_prompts import fill_template, template_for
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import load_registry
 
 AGENT = load_agents(ROOT / "prompts" / "agents").get("hotel")
 STAY = {"check_in": "2026-12-04", "check_out": "2026-12-05", "nights": 1, "adults": 2, "children": 1, "babies": 0}

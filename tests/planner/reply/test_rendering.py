@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from models.contracts.artifact import Artifact
-from models.contracts.turn import Reply
-from planner.reply.rendering import DIALECTS, Channel, render, render_reply, split
+from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.turn import Reply
+from turnloom.planner.reply.rendering import DIALECTS, Channel, render, render_reply, split
 
 _ADAPTER: TypeAdapter[Artifact] = TypeAdapter(Artifact)
 

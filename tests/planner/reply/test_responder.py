@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from planner.draft.prompts import shipped
-from planner.llm.openai import OpenAIModel
-from planner.reply.apologies import Trouble, apology
-from planner.reply.reply_input import Outcome
-from planner.reply.responder import compose
-from planner.results import StepOutcome
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.llm.openai import OpenAIModel
+from turnloom.planner.reply.apologies import Trouble, apology
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.responder import compose
+from turnloom.planner.results import StepOutcome
 
 HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
 WEATHER = StepOutcome(

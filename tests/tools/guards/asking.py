@@ -16,13 +16,13 @@ from uuid import UUID, uuid4
 
 from pydantic import BaseModel
 
-from models.contracts.envelope import Envelope
-from models.errors import Unavailable
-from models.runtime.ids import new_id
-from tools.context import ToolContext
-from tools.guards import Guards
-from tools.registry import Tool
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.ids import new_id
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import Guards
+from turnloom.tools.registry import Tool
+from turnloom.tools.runner import run
 
 TENANT = UUID("0198c0de-0000-7000-8000-000000000001")
 

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from models.contracts.directory import AccountStatus
-from models.ledger.integrations import Account
 from tests.tools.guards.asking import TENANT, Answer, Question, context, made
-from tools.context import ToolContext
-from tools.runner import refusal
+from turnloom.models.contracts.directory import AccountStatus
+from turnloom.models.ledger.integrations import Account
+from turnloom.tools.context import ToolContext
+from turnloom.tools.runner import refusal
 
 
 def answer(question: Question, context: ToolContext) -> Answer:

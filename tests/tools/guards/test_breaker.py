@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 from pytest_httpserver import HTTPServer
 
-from models.connections.redis import redis
-from models.errors import NeedsInput, ToolFailed, Unavailable
-from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.tools.guards.asking import Answer, Question, ask, made, processes
-from tools.context import ToolContext
-from tools.guards import breaker
-from tools.guards.breaker import open_circuits
-from tools.registry import Tool
+from turnloom.models.connections.redis import redis
+from turnloom.models.errors import NeedsInput, ToolFailed, Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import breaker
+from turnloom.tools.guards.breaker import open_circuits
+from turnloom.tools.registry import Tool
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -120,7 +120,7 @@ def test_what_is_its_failure_opens_the_circuit(tool: Tool, service: Service, fai
 
 def test_a_service_that_does_not_answer_in_time_has_failed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """This counts if it had a second at least; shorter deadlines are the caller's."""
-    monkeypatch.setattr("tools.guards.breaker._PATIENCE_S", 0.0)
+    monkeypatch.setattr("turnloom.tools.guards.breaker._PATIENCE_S", 0.0)
     service.failure = TimeoutError()
     tool = made(service, integration="weather")
     for _ in range(8):
@@ -172,9 +172,9 @@ def test_a_trial_that_nobody_hears_of_again_does_not_block_the_service(
     for _ in range(5):
         ask(tool)
     wait_for(lambda: not open_circuits())
-    monkeypatch.setattr("tools.guards.breaker._LEEWAY_S", 0.0)
+    monkeypatch.setattr("turnloom.tools.guards.breaker._LEEWAY_S", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr("tools.guards.breaker._script", lost_afterwards())
+        patch.setattr("turnloom.tools.guards.breaker._script", lost_afterwards())
         code(tool, time_s=0.3)  # the trial
     service.failure = None
 

@@ -9,15 +9,15 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from models.connections.redis import redis, run_script
-from models.errors import NeedsInput, ToolFailed
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.tools.guards.asking import Answer, Question, ask, context, made, processes
-from tools.context import ToolContext
-from tools.guards import cache
-from tools.registry import Tool
+from turnloom.models.connections.redis import redis, run_script
+from turnloom.models.errors import NeedsInput, ToolFailed
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import cache
+from turnloom.tools.registry import Tool
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -62,7 +62,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> set[int]:
             told.add(threading.get_ident())
         return answer
 
-    monkeypatch.setattr("tools.guards.cache.run_script", run)
+    monkeypatch.setattr("turnloom.tools.guards.cache.run_script", run)
     return told
 
 
@@ -177,7 +177,7 @@ def test_one_caller_refreshes_an_entry_that_is_about_to_end(
 ) -> None:
     """The others get the old result meanwhile: nobody waits, and the service is asked once."""
     said(tool)
-    monkeypatch.setattr("tools.guards.cache._eagerness", lambda: 1e9)
+    monkeypatch.setattr("turnloom.tools.guards.cache._eagerness", lambda: 1e9)
     service.gate.clear()
     with ThreadPoolExecutor(1) as pool:
         refresh = pool.submit(said, tool)
@@ -192,7 +192,7 @@ def test_a_refresh_that_fails_leaves_the_old_result(
     tool: Tool, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said(tool)
-    monkeypatch.setattr("tools.guards.cache._eagerness", lambda: 1e9)
+    monkeypatch.setattr("turnloom.tools.guards.cache._eagerness", lambda: 1e9)
     service.failure = ToolFailed("no", code="UPSTREAM_4XX")
 
     assert (said(tool), service.calls) == ("rain 1", 2)

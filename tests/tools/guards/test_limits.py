@@ -7,15 +7,15 @@ import pytest
 from pytest_httpserver import HTTPServer
 from structlog.testing import capture_logs
 
-from models.connections.redis import redis
-from models.contracts.envelope import ToolError
-from models.errors import Unavailable
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.facts import wait_for
 from tests.tools.guards.asking import Answer, Question, ask, made, processes
-from tools.context import ToolContext
-from tools.registry import Tool
+from turnloom.models.connections.redis import redis
+from turnloom.models.contracts.envelope import ToolError
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 

@@ -6,10 +6,10 @@ from ipaddress import ip_address
 
 import pytest
 
-from models.errors import PolicyDenied
-from models.runtime.settings import settings
-from tools.http import addresses
-from tools.http.addresses import is_public, reachable
+from turnloom.models.errors import PolicyDenied
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.http import addresses
+from turnloom.tools.http.addresses import is_public, reachable
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"]
 PRIVATE = """

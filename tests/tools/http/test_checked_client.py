@@ -12,12 +12,12 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as Received
 from werkzeug import Response
 
-from models.errors import PolicyDenied
-from models.runtime.settings import settings
 from tests.certificates import certificate
 from tests.tools.serving import LocalServer
-from tools.http import addresses
-from tools.http.checked_client import client
+from turnloom.models.errors import PolicyDenied
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.http import addresses
+from turnloom.tools.http.checked_client import client
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request as Received
 from werkzeug import Response
 
-from models.errors import ToolFailed, Unavailable
-from models.runtime.settings import settings
 from tests.tools.serving import LocalServer, answering_once
-from tools.context import ToolContext
-from tools.http.upstream import Refused, Shape, UpstreamRequest, get_json, get_shape, post, send
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.http.upstream import Refused, Shape, UpstreamRequest, get_json, get_shape, post, send
 
 Make = Callable[..., ToolContext]
 

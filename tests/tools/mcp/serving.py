@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from models.contracts.envelope import Envelope
-from models.contracts.plan import Effect
-from tools.mcp.servers import McpServer, ToolTerms
-from tools.mcp.tool_import import Verdict, judge
-from tools.registry import Tool
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.contracts.plan import Effect
+from turnloom.tools.mcp.servers import McpServer, ToolTerms
+from turnloom.tools.mcp.tool_import import Verdict, judge
+from turnloom.tools.registry import Tool
 
 OPEN: dict[str, Any] = {"type": "object"}
 PROGRAM = Path(__file__).with_name("program.py")

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from models.contracts.envelope import Envelope
 from tests.facts import wait_for
 from tests.tools.mcp.serving import Program, code, tools_of, words_of
-from tools.context import ToolContext
-from tools.mcp.client import connections
-from tools.mcp.client.loop import loop
-from tools.mcp.client.tool_list import ask
-from tools.mcp.servers import McpServer
-from tools.registry import Tool
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.context import ToolContext
+from turnloom.tools.mcp.client import connections
+from turnloom.tools.mcp.client.loop import loop
+from turnloom.tools.mcp.client.tool_list import ask
+from turnloom.tools.mcp.servers import McpServer
+from turnloom.tools.registry import Tool
+from turnloom.tools.runner import run
 
 LIBRARY = """
 import sys

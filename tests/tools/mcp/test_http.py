@@ -13,14 +13,14 @@ from mcp_types import ToolAnnotations
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from models.contracts.envelope import Envelope
 from tests.facts import wait_for
 from tests.tools.mcp.serving import code, tools_of
-from tools.context import ToolContext
-from tools.mcp.client.tool_list import ask
-from tools.mcp.client.transports import MAX_ANSWER_BYTES
-from tools.mcp.servers import McpServer
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.context import ToolContext
+from turnloom.tools.mcp.client.tool_list import ask
+from turnloom.tools.mcp.client.transports import MAX_ANSWER_BYTES
+from turnloom.tools.mcp.servers import McpServer
+from turnloom.tools.runner import run
 
 Answers = Callable[[Request], Response]
 Call = Callable[..., Envelope]

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
-from models.errors import Invalid
-from tools.mcp.foreign_models import model_of
-from tools.mcp.schemas import MAX_BYTES, MAX_NODES, translate
+from turnloom.models.errors import Invalid
+from turnloom.tools.mcp.foreign_models import model_of
+from turnloom.tools.mcp.schemas import MAX_BYTES, MAX_NODES, translate
 
 TEXT = {"type": "string"}
 NULL = {"type": "null"}

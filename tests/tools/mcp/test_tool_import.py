@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from models.contracts.plan import Effect
 from tests.tools.mcp.serving import OPEN, only
-from tools.mcp.servers import McpServer, ToolTerms
-from tools.mcp.tool_import import MOST_TOOLS, judge
+from turnloom.models.contracts.plan import Effect
+from turnloom.tools.mcp.servers import McpServer, ToolTerms
+from turnloom.tools.mcp.tool_import import MOST_TOOLS, judge
 
 CASES = os.environ.get("TURNLOOM_CASES")
 with_cases = pytest.mark.skipif(not CASES, reason="TURNLOOM_CASES names no folder of outside cases")

@@ -11,8 +11,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from models.runtime.settings import settings
 from tests.tools.serving import LocalServer
+from turnloom.models.runtime.settings import settings
 
 PLACES, FORECAST, WIKIPEDIA, OVERPASS = "/v1/search", "/v1/forecast", "/w/api.php", "/api/interpreter"
 

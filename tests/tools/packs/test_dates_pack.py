@@ -9,8 +9,8 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.contracts.envelope import Envelope
-from tools.packs.dates.stays import LONGEST_STAY_NIGHTS, read_stays
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.packs.dates.stays import LONGEST_STAY_NIGHTS, read_stays
 
 Call = Callable[..., Envelope]
 

@@ -5,13 +5,13 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import transaction
-from models.ledger import notifications
-from models.ledger.notifications import Notice
 from tests.tools.conftest import TENANT
-from tools.context import ToolContext
-from tools.registry import load_registry
-from tools.runner import reconcile, run
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import notifications
+from turnloom.models.ledger.notifications import Notice
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import reconcile, run
 
 RESOLVE = load_registry(["notifications"]).get("notifications.resolve")
 

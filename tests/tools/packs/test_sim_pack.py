@@ -6,10 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from models.contracts.envelope import Envelope, ErrorCode
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.registry import load_registry
+from turnloom.models.contracts.envelope import Envelope, ErrorCode
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import load_registry
 
 Call = Callable[..., Envelope]
 MakeContext = Callable[..., ToolContext]

@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.contracts.artifact import TableArtifact
-from models.contracts.envelope import Envelope
-from models.runtime.settings import settings
-from tools.packs.travel import flights
-from tools.packs.travel.contracts import Flight, Flights, FlightSearch
-from tools.packs.travel.routes import network
-from tools.registry import load_registry
+from turnloom.models.contracts.artifact import TableArtifact
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.travel import flights
+from turnloom.tools.packs.travel.contracts import Flight, Flights, FlightSearch
+from turnloom.tools.packs.travel.routes import network
+from turnloom.tools.registry import load_registry
 
 Call = Callable[..., Envelope]
 

@@ -10,7 +10,6 @@ import pytest
 import time_machine
 from werkzeug import Request, Response
 
-from models.contracts.envelope import Envelope
 from tests.tools.packs.providers import (
     FORECAST,
     OVERPASS,
@@ -22,6 +21,7 @@ from tests.tools.packs.providers import (
     live_providers,
     says,
 )
+from turnloom.models.contracts.envelope import Envelope
 
 Call = Callable[..., Envelope]
 

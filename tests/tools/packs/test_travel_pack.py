@@ -8,11 +8,11 @@ from zoneinfo import ZoneInfo
 import pytest
 import time_machine
 
-from models.contracts.artifact import ItineraryArtifact, TableArtifact
-from models.contracts.envelope import Envelope
-from tools.packs import travel
-from tools.packs.travel.cities import City, find_city
-from tools.registry import load_registry
+from turnloom.models.contracts.artifact import ItineraryArtifact, TableArtifact
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.packs import travel
+from turnloom.tools.packs.travel.cities import City, find_city
+from turnloom.tools.registry import load_registry
 
 Call = Callable[..., Envelope]
 

@@ -8,10 +8,10 @@ from celery import chord, group
 from celery.canvas import Signature, _chain
 from hypothesis import given, settings
 
-from planner.plan.expressions import Expression, load_expression
-from planner.plan.graph import fragments
 from tests.planner.plan.test_graph import QUEUES, dags, nodes
-from workers.broker.canvas import build
+from turnloom.planner.plan.expressions import Expression, load_expression
+from turnloom.planner.plan.graph import fragments
+from turnloom.workers.broker.canvas import build
 
 
 def canvas_of(turn_id: UUID, generation: int, expression: Expression) -> Signature:

@@ -14,17 +14,17 @@ from celery.states import FAILURE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.connections.redis import _outage, redis
-from models.runtime.settings import settings as ours
-from planner.plan.graph import fragments, transitive_closure
 from tests.planner.plan.test_graph import QUEUES, dags, nodes
-from workers import dispatch
-from workers.broker import chords
-from workers.broker.app import app
-from workers.broker.canvas import build
-from workers.broker.chords import Fork, beginning
-from workers.broker.messages import TaskMessage
-from workers.running import lanes
+from turnloom.models.connections.redis import _outage, redis
+from turnloom.models.runtime.settings import settings as ours
+from turnloom.planner.plan.graph import fragments, transitive_closure
+from turnloom.workers import dispatch
+from turnloom.workers.broker import chords
+from turnloom.workers.broker.app import app
+from turnloom.workers.broker.canvas import build
+from turnloom.workers.broker.chords import Fork, beginning
+from turnloom.workers.broker.messages import TaskMessage
+from turnloom.workers.running import lanes
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_sent_ends_no_task_badly(
     begin(_chain(lane("a"), Fork([lane("b"), lane("c")])))
     begin(Fork([lane("d")], lane("end")))
     waiting = [take("tools.io"), take("tools.io")]
-    monkeypatch.setattr("workers.dispatch.push", refuse)
+    monkeypatch.setattr("turnloom.workers.dispatch.push", refuse)
 
     for message in waiting:
         assert message

@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 from kombu import Connection, Consumer, Exchange, Queue
 
-from models.connections.redis import redis
-from workers import dispatch
-from workers.broker.app import app
-from workers.broker.messages import TaskMessage
-from workers.broker.transport import Transport
+from turnloom.models.connections.redis import redis
+from turnloom.workers import dispatch
+from turnloom.workers.broker.app import app
+from turnloom.workers.broker.messages import TaskMessage
+from turnloom.workers.broker.transport import Transport
 
 pytestmark = pytest.mark.usefixtures("redis_url")
 

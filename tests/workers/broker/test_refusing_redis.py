@@ -12,16 +12,16 @@ from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES
 from redis import Redis, RedisError, ResponseError
 
-from models.connections.redis import beat_lives, deltas, note_beat, push, queue_lengths, redis, run_script
-from models.errors import Unavailable
-from models.runtime import metrics
-from models.runtime.counters import Counts
-from models.runtime.settings import settings
 from tests.facts import wait_for
-from workers.dispatch import PUBLISH_ERRORS
-from workers.embedded.home import Home
-from workers.embedded.servers import EmbeddedServer
-from workers.embedded.servers import redis as valkey
+from turnloom.models.connections.redis import beat_lives, deltas, note_beat, push, queue_lengths, redis, run_script
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime import metrics
+from turnloom.models.runtime.counters import Counts
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.dispatch import PUBLISH_ERRORS
+from turnloom.workers.embedded.home import Home
+from turnloom.workers.embedded.servers import EmbeddedServer
+from turnloom.workers.embedded.servers import redis as valkey
 
 Refuse = Callable[[Redis, Path], object]
 
@@ -83,7 +83,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Em
 @pytest.fixture
 def broker(server: tuple[EmbeddedServer, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     """A connection of a worker's kind."""
-    monkeypatch.setitem(TRANSPORT_ALIASES, "redis", "workers.broker.transport:Transport")
+    monkeypatch.setitem(TRANSPORT_ALIASES, "redis", "turnloom.workers.broker.transport:Transport")
     options = {"ack_emulation": False, "priority_steps": [0], "socket_timeout": 5}
     with Connection(server[0].url, transport_options=options) as connection:
         yield connection

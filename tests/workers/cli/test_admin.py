@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner, Result
 
-from models.connections.database import transaction
-from models.ledger import keys
-from workers.cli import COMMANDS, main
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import keys
+from turnloom.workers.cli import COMMANDS, main
 
 
 def run(*arguments: str) -> Result:

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn
-from workers.cli import main
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
 
 
 def verify(*options: str) -> Result:
@@ -137,8 +137,8 @@ def test_without_the_key_it_says_so(sealed: str, monkeypatch: pytest.MonkeyPatch
 
 def test_all_pages_are_verified(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of conversations and of records, each once."""
-    monkeypatch.setattr("workers.cli.audit._AT_ONCE", 1)
-    monkeypatch.setattr("models.ledger.audit._AT_ONCE", 1)
+    monkeypatch.setattr("turnloom.workers.cli.audit._AT_ONCE", 1)
+    monkeypatch.setattr("turnloom.models.ledger.audit._AT_ONCE", 1)
     tamper("UPDATE audit SET kind = 'x' WHERE seq = 2")
 
     told = json.loads(verify("--json").stdout)

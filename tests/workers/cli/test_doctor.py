@@ -8,16 +8,16 @@ import pytest
 from click.testing import CliRunner
 from redis import Redis
 
-from models.connections.database import close_connections, transaction
-from models.contracts.directory import AccountRequest, Profile
-from models.ledger import integrations, users
-from models.runtime.secrets import new_key
-from models.runtime.settings import settings
-from models.schema import functions
 from tests.factories import make_tenant
 from tests.pooler import pooled
-from tools.hooks import hooks
-from workers.cli import main
+from turnloom.models.connections.database import close_connections, transaction
+from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.ledger import integrations, users
+from turnloom.models.runtime.secrets import new_key
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions
+from turnloom.tools.hooks import hooks
+from turnloom.workers.cli import main
 
 ABOUT_SERVERS = {"database", "connections", "schema", "role", "clock", "redis", "redis eviction"}
 

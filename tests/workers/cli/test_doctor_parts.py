@@ -5,13 +5,13 @@ import shutil
 
 import pytest
 
-from models.connections.redis import note_beat
-from models.runtime.settings import settings
 from tests.models.ledger.explaining import beat
 from tests.planner.llm.scripted import fails, says, scripted_server
 from tests.workers.cli.test_doctor import examine
-from workers.broker.app import QUEUES
-from workers.cli.doctor import CHECKS
+from turnloom.models.connections.redis import note_beat
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.cli.doctor import CHECKS
 
 
 @pytest.mark.parametrize(

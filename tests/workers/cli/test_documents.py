@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.runtime.settings import settings
-from workers.cli import main
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
 
 
 def run(*arguments: str) -> Result:

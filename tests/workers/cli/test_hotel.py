@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.runtime.settings import settings
-from tools.packs.hotel.catalogue import DEMO
-from workers.cli import main
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.hotel.catalogue import DEMO
+from turnloom.workers.cli import main
 
 
 def run(*arguments: str) -> Result:

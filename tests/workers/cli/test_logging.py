@@ -6,9 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from models.runtime.logging import log
-from models.runtime.settings import settings
-from workers.cli import COMMANDS, main
+from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import COMMANDS, main
 
 
 @click.command

@@ -8,12 +8,12 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from models.errors import Invalid, NotFound
-from models.runtime.settings import settings
 from tests.tools.mcp.serving import OPEN, Program
-from tools.enabled_tools import enabled_tools
-from tools.mcp.lockfile import load_pinned, path_of
-from workers.cli import main
+from turnloom.models.errors import Invalid, NotFound
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.enabled_tools import enabled_tools
+from turnloom.tools.mcp.lockfile import load_pinned, path_of
+from turnloom.workers.cli import main
 
 LOOK = {"name": "look", "description": "Look.", "inputSchema": OPEN}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.runtime.settings import ROOT, settings
-from workers.cli import main
+from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.workers.cli import main
 
 SHIPPED = (ROOT / "prompts" / "styles" / "brief.j2").read_text("utf-8")
 OWN = SHIPPED.replace("Be as short", "Be twice as short")

@@ -8,15 +8,15 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.contracts.turn import Reply
-from models.ledger import audit, conversations, turns
-from models.ledger.turns import Ending
 from tests.factories import claim_turn, make_tenant, open_turn, running_turn, step
 from tests.models.ledger.stopping import WRITE, claim, end, record, statuses, view
 from tests.turn_events import recorded_events
-from workers.cli import main
-from workers.running.step_call import idempotency_key
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.ledger import audit, conversations, turns
+from turnloom.models.ledger.turns import Ending
+from turnloom.workers.cli import main
+from turnloom.workers.running.step_call import idempotency_key
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.runtime.settings import settings
 from tests.installing import declare, install
-from workers.cli import main
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
 BROKEN = "the tool pack 'acme' (acme_pack of acme-tools) cannot be loaded: ZeroDivisionError"
@@ -57,7 +57,7 @@ def test_pip_installs_a_new_pack(tmp_path: Path) -> None:
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--target", str(site))
 
     built = run("-m", "pip", "install", *options, str(tmp_path / "turnloom-words"), site=site)
-    listed = run("-m", "workers.cli", "tools", "list", "--json", site=site, packs=["words"])
+    listed = run("-m", "turnloom.workers.cli", "tools", "list", "--json", site=site, packs=["words"])
 
     assert built.returncode == 0, built.stderr
     assert [row["name"] for row in json.loads(listed.stdout)] == ["words.count_words"]
@@ -109,6 +109,6 @@ def test_a_broken_pack_is_told_before_anything_starts(command: list[str], broken
 
 def test_a_worker_does_not_start_without_its_tools(broken: Path) -> None:
     """Celery goes on where what it calls at the start fails: every plan with such a tool would fail on this worker."""
-    done = run("-m", "workers.cli", "worker", "--queues", "tools.io", site=broken, packs=["acme"])
+    done = run("-m", "turnloom.workers.cli", "worker", "--queues", "tools.io", site=broken, packs=["acme"])
 
     assert (done.returncode, BROKEN in done.stderr) == (1, True), done.stderr

@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 from click.testing import CliRunner, Result
 
-from models.connections.database import statement
-from models.contracts.usage import LlmCall
-from models.ledger import usage
 from tests.factories import make_tenant, open_turn
-from workers.cli import main
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.usage import LlmCall
+from turnloom.models.ledger import usage
+from turnloom.workers.cli import main
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from models.connections.database import transaction
-from models.ledger import integrations, notifications, tenants
-from models.runtime.secrets import new_key
-from models.runtime.settings import settings
-from workers.cli import main
-from workers.cli.directory import put_demo_directory
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import integrations, notifications, tenants
+from turnloom.models.runtime.secrets import new_key
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.cli import main
+from turnloom.workers.cli.directory import put_demo_directory
 
 NEEDLE = "correct horse"
 

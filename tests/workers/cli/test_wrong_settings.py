@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from models.runtime.settings import ROOT, Settings, misspelt
+from turnloom.models.runtime.settings import ROOT, Settings, misspelt
 
 PASSWORD = "geheim-9f3a"
 NOBODY = f"postgresql://turnloom:{PASSWORD}@127.0.0.1:1/turnloom"
@@ -16,7 +16,7 @@ NOBODY = f"postgresql://turnloom:{PASSWORD}@127.0.0.1:1/turnloom"
 
 def run(*arguments: str, **variables: str) -> tuple[int, list[str]]:
     """Run `turnloom` with these variables; return its exit code and the lines on standard error."""
-    command = [sys.executable, "-m", "workers.cli", *arguments]
+    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
     environment = {**os.environ, "DATABASE_URL": NOBODY, **variables}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=50)
     return done.returncode, done.stderr.strip().splitlines()

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
-from workers.embedded import Stack
+from turnloom.workers.embedded import Stack
 
 WORD = "Zanzibar"
 PLAN = {

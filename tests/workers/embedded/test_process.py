@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import Unavailable
-from models.runtime.counters import counts
-from models.runtime.daemon import FAILURES
 from tests.facts import is_alive, wait_for
-from workers.embedded.process import Process, Program
-from workers.embedded.records import record, sweep
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.daemon import FAILURES
+from turnloom.workers.embedded.process import Process, Program
+from turnloom.workers.embedded.records import record, sweep
 
 SLEEP = [sys.executable, "-c", "import signal; signal.pause()"]
 STUBBORN = [
@@ -54,7 +54,7 @@ time.sleep(60)
 KEEPER = f"""
 import signal, sys
 from pathlib import Path
-from workers.embedded.process import Process, Program
+from turnloom.workers.embedded.process import Process, Program
 here = Path(sys.argv[1])
 process = Process(Program(name="p", command={SLEEP!r}), records=here, logs=here)
 process.start()

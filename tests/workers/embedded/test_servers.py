@@ -10,18 +10,18 @@ import psycopg
 import pytest
 from redis import AuthenticationError, Redis
 
-from models.connections.database import ping
-from models.errors import Conflict
 from tests.facts import is_alive, wait_for
-from workers.embedded import EmbeddedServers
-from workers.embedded.home import Home
+from turnloom.models.connections.database import ping
+from turnloom.models.errors import Conflict
+from turnloom.workers.embedded import EmbeddedServers
+from turnloom.workers.embedded.home import Home
 
 CRASHING = """
 import signal, sys
 from pathlib import Path
 import psycopg
 from redis import Redis
-from workers.embedded import EmbeddedServers
+from turnloom.workers.embedded import EmbeddedServers
 servers = EmbeddedServers(Path(sys.argv[1]))
 with psycopg.connect(servers.owner_url) as connection:
     connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -155,7 +155,7 @@ def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
 def test_a_killed_ephemeral_stack_is_cleared_away(tmp_path, monkeypatch):
     """The next ephemeral stack removes the directory of one that was killed, and spares one that runs."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    script = "import os; from workers.embedded.home import Home; Home(None); os.kill(os.getpid(), 9)"
+    script = "import os; from turnloom.workers.embedded.home import Home; Home(None); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
     [abandoned] = tmp_path.iterdir()
     running = Home(None)

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from tests.facts import is_alive, wait_for
-from workers.cli.up import banner
-from workers.embedded import EmbeddedServers, Stack
-from workers.embedded.records import signal_group
+from turnloom.workers.cli.up import banner
+from turnloom.workers.embedded import EmbeddedServers, Stack
+from turnloom.workers.embedded.records import signal_group
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def up(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     def run(*arguments: str) -> subprocess.Popen[str]:
         few = ["--webs", "1", "--planners", "1", "--workers", "1"]
-        command = [sys.executable, "-m", "workers.cli", "up", "--port", "0", *few, *arguments]
+        command = [sys.executable, "-m", "turnloom.workers.cli", "up", "--port", "0", *few, *arguments]
         environment = {**os.environ, "TMPDIR": str(tmp_path)}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
         started.append(process)
@@ -60,7 +60,7 @@ def test_a_frozen_worker_is_named_by_all_who_ask(stack: Stack):
 
     def probe(*command: str) -> int:
         environment = {**os.environ, **stack.environment}
-        line = [sys.executable, "-m", "workers.cli", *command, "--check"]
+        line = [sys.executable, "-m", "turnloom.workers.cli", *command, "--check"]
         return subprocess.run(line, env=environment, check=False).returncode
 
     def healthy() -> httpx2.Response:
@@ -123,7 +123,7 @@ def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path
         done = subprocess.run(command, cwd=cwd, input="hi\n", capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
-    here = said(sys.executable, "-m", "workers.cli", "chat", cwd=tmp_path)
+    here = said(sys.executable, "-m", "turnloom.workers.cli", "chat", cwd=tmp_path)
     there = said("sh", "-c", line, cwd=tmp_path / "elsewhere")
 
     assert ["succeeded" in here, "succeeded" in there] == [True, True], here + there

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from models.errors import Invalid
-from workers.evals.check import first_difference
-from workers.evals.conversations import Expected, load_golden
-from workers.evals.values import difference, read_date
+from turnloom.models.errors import Invalid
+from turnloom.workers.evals.check import first_difference
+from turnloom.workers.evals.conversations import Expected, load_golden
+from turnloom.workers.evals.values import difference, read_date
 
 SUNDAY = date(2026, 11, 22)
 

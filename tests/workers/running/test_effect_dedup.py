@@ -11,21 +11,21 @@ import pytest
 from celery.exceptions import Ignore
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.contracts.plan import Plan
-from models.errors import ToolFailed, Unavailable
-from models.ledger import steps
-from models.ledger.steps import Holder
-from planner.plan.revision import effects_again
-from planner.results import StepOutcome
 from tests.factories import REGISTRY, running_turn, step
 from tests.models.ledger.parking import change, decide, row
 from tests.models.ledger.stopping import statuses
-from tools.context import ToolContext
-from tools.identity import call_hash
-from tools.registry import Tool
-from workers.execution import Executor
-from workers.recovery import recompile
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import Holder
+from turnloom.planner.plan.revision import effects_again
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.context import ToolContext
+from turnloom.tools.identity import call_hash
+from turnloom.tools.registry import Tool
+from turnloom.workers.execution import Executor
+from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
@@ -166,7 +166,7 @@ def test_who_cannot_look_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """With Postgres out the call is not made."""
     turn = running_turn(write("w"), write("x"))
     with monkeypatch.context() as out:
-        out.setattr("workers.running.effect_dedup.statement", _out)
+        out.setattr("turnloom.workers.running.effect_dedup.statement", _out)
         run(turn.id, "w")
 
     assert (writes(), statuses(turn.id)) == (0, {"w": "running", "x": "pending"})

@@ -14,18 +14,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 from pydantic import BaseModel
 
-from models.connections.database import statement
-from models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
-from models.ledger import steps
-from models.ledger.steps import Holder
 from tests.factories import running_turn, step
 from tests.models.ledger.parking import change, row
 from tests.models.ledger.stopping import lose
-from tools.context import ToolContext
-from tools.packs.sim.effects import Write, Written
-from tools.registry import Tool
-from workers.execution import Executor
-from workers.recovery import recompile
+from turnloom.models.connections.database import statement
+from turnloom.models.errors import NeedsInput, OutcomeUnknown, ToolFailed, Unavailable
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import Holder
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.sim.effects import Write, Written
+from turnloom.tools.registry import Tool
+from turnloom.workers.execution import Executor
+from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 

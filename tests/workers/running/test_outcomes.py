@@ -2,9 +2,9 @@
 
 import pytest
 
-from models.contracts.envelope import Envelope, ToolError
-from models.ledger.steps import ClaimedStep
-from workers.running.outcomes import ended
+from turnloom.models.contracts.envelope import Envelope, ToolError
+from turnloom.models.ledger.steps import ClaimedStep
+from turnloom.workers.running.outcomes import ended
 
 
 @pytest.mark.parametrize(

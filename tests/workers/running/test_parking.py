@@ -9,21 +9,21 @@ import pytest
 from celery.exceptions import Ignore
 from sqlalchemy import text
 
-from models.connections.database import statement, transaction
-from models.errors import Unavailable
-from models.ledger import steps
-from models.ledger.steps import Holder
-from models.runtime.settings import settings
 from tests.factories import queue_length, running_turn, step
 from tests.models.ledger.parking import APPROVED, change, decide, row
 from tests.models.ledger.stopping import statuses, view
 from tests.turn_events import recorded_events
-from tools.context import ToolContext
-from tools.registry import Tool
-from workers.execution import Executor
-from workers.recovery import recompile, resume, sweep
-from workers.running.parking import args_hash, masked
-from workers.upkeep.heartbeat import leases
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import Holder
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
+from turnloom.workers.execution import Executor
+from turnloom.workers.recovery import recompile, resume, sweep
+from turnloom.workers.running.parking import args_hash, masked
+from turnloom.workers.upkeep.heartbeat import leases
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
@@ -127,7 +127,7 @@ def test_who_cannot_ask_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """With Postgres out the call is not made; the lease runs out, and the next worker asks."""
     turn = running_turn(APPROVED)
     with monkeypatch.context() as out:
-        out.setattr("workers.running.parking.statement", _out)
+        out.setattr("turnloom.workers.running.parking.statement", _out)
         counted = run(turn.id, ["w"])
     held = set(leases._steps)
     change("UPDATE steps SET lease_until = '-infinity'")

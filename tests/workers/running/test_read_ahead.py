@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.ledger.steps import ClaimedStep, FinishedStep
-from workers.running.read_ahead import Ahead, LedgerTime
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.workers.running.read_ahead import Ahead, LedgerTime
 
 STEP = ClaimedStep(
     "s",

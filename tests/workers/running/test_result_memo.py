@@ -9,15 +9,15 @@ import pytest
 import time_machine
 from pydantic import BaseModel
 
-from models.connections.database import statement
-from models.contracts.envelope import Envelope, ToolError
-from models.ledger import memory, steps
-from models.ledger.steps import ClaimedStep, FinishedStep, Holder, Wanted
-from models.ledger.turns import ClaimedTurn
 from tests.factories import running_turn, step
-from tools.context import ToolContext
-from tools.registry import Tool
-from workers.running.result_memo import MAX_RESULT_BYTES, input_hash, through_memory
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.envelope import Envelope, ToolError
+from turnloom.models.ledger import memory, steps
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, Holder, Wanted
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Tool
+from turnloom.workers.running.result_memo import MAX_RESULT_BYTES, input_hash, through_memory
 
 
 class _Query(BaseModel):

@@ -10,24 +10,24 @@ import pytest
 from celery.exceptions import Ignore
 from sqlalchemy import text
 
-from models.connections.database import snapshot, statement, transaction
-from models.connections.redis import redis
-from models.contracts.delay_causes import explain
-from models.contracts.directory import AccountRequest, Profile
-from models.errors import ToolFailed, Unavailable
-from models.ledger import explanation, integrations, steps, turns, users
-from models.ledger.steps import Holder
-from models.tables.steps import StepRow
 from tests.factories import make_tenant, running_turn, step
 from tests.facts import wait_for
 from tests.models.ledger.parking import APPROVED, change, decide, row
 from tests.models.ledger.stopping import lose, statuses
-from tools.context import ToolContext
-from tools.guards import breaker
-from tools.guards.breaker import open_circuits
-from tools.registry import Tool
-from workers.execution import Executor
-from workers.recovery import recompile
+from turnloom.models.connections.database import snapshot, statement, transaction
+from turnloom.models.connections.redis import redis
+from turnloom.models.contracts.delay_causes import explain
+from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.ledger import explanation, integrations, steps, turns, users
+from turnloom.models.ledger.steps import Holder
+from turnloom.models.tables.steps import StepRow
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import breaker
+from turnloom.tools.guards.breaker import open_circuits
+from turnloom.tools.registry import Tool
+from turnloom.workers.execution import Executor
+from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
@@ -164,8 +164,8 @@ def lost_write(tools: dict[str, Tool], **request: Any) -> UUID:
         claimed = steps.claim(db, turn.id, [["w"]], 1, HOLDER)
     assert claimed.turn is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("workers.running.step_commits.advance", _out)
-        patch.setattr("workers.running.commit_retry._until_answered", lambda function: function())
+        patch.setattr("turnloom.workers.running.step_commits.advance", _out)
+        patch.setattr("turnloom.workers.running.commit_retry._until_answered", lambda function: function())
         with pytest.raises(Ignore):
             Executor(turn.id, claimed.turn, 1, "tools.cpu", HOLDER).run(claimed.lanes, 1, claimed.at)
     lose(turn.id)

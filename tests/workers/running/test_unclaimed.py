@@ -9,17 +9,17 @@ from uuid import UUID
 import pytest
 from celery.exceptions import Ignore
 
-from models.connections.database import statement
-from models.ledger import steps
-from models.ledger.steps import Holder
 from tests.factories import queue_length, running_turn, step
 from tests.facts import wait_for
 from tests.journeys.following import wait_step
 from tests.models.ledger.early import told
 from tests.models.ledger.parking import row
 from tests.models.ledger.stopping import statuses
-from workers.execution import Executor
-from workers.running.step_call import only_reads
+from turnloom.models.connections.database import statement
+from turnloom.models.ledger import steps
+from turnloom.models.ledger.steps import Holder
+from turnloom.workers.execution import Executor
+from turnloom.workers.running.step_call import only_reads
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
@@ -52,7 +52,7 @@ def commits(turn_id: UUID) -> int:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No read lasts, however busy the machine is."""
-    monkeypatch.setattr("workers.running.tool_call.UNCLAIMED_S", 60.0)
+    monkeypatch.setattr("turnloom.workers.running.tool_call.UNCLAIMED_S", 60.0)
 
 
 @pytest.mark.usefixtures("patient")

@@ -7,21 +7,21 @@ from typing import Any, Self
 
 from celery.exceptions import Ignore
 
-from models.connections.database import statement
-from models.contracts.plan import Plan, Step
-from models.ledger import plans
-from models.ledger.plans import NewPlan, RecordedPlan
-from models.ledger.steps import Holder, TurnFacts, Wanted
-from models.ledger.turns import ClaimedTurn
-from planner.draft.written_steps import WrittenStep
-from planner.results import StepOutcome
 from tests.factories import step
 from tests.models.ledger.early import planning_turn, told
-from tools.packs.sim.load import Wait, Waited
-from tools.registry import Registry, Tool
-from workers.compiling import compile_plan, fragment_rows
-from workers.execution import Executor
-from workers.turns.early_reads import EarlyReads
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.ledger import plans
+from turnloom.models.ledger.plans import NewPlan, RecordedPlan
+from turnloom.models.ledger.steps import Holder, TurnFacts, Wanted
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.packs.sim.load import Wait, Waited
+from turnloom.tools.registry import Registry, Tool
+from turnloom.workers.compiling import compile_plan, fragment_rows
+from turnloom.workers.execution import Executor
+from turnloom.workers.turns.early_reads import EarlyReads
 
 HOLDER = Holder("planner/1", 6_000)
 SLOW = {"tool": "sim.gated"}

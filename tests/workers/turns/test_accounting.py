@@ -2,19 +2,19 @@
 
 import pytest
 
-from models.connections.database import transaction
-from models.contracts.turn import Usage
-from models.contracts.usage import Allowance
-from models.errors import Unavailable
-from models.ledger import turns
-from models.ledger.turns import ClaimedTurn
-from models.ledger.usage import read_usage
-from models.runtime.settings import settings
-from planner.agents import load_agents
-from planner.llm.metering import Meter
-from planner.llm.protocol import PromptMessage
 from tests.factories import claim_turn, make_tenant, open_turn
-from workers.turns.accounting import allowances_of, metered
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.turn import Usage
+from turnloom.models.contracts.usage import Allowance
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import turns
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.ledger.usage import read_usage
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.llm.metering import Meter
+from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.workers.turns.accounting import allowances_of, metered
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 

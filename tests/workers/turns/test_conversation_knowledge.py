@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.plan import Assumption, Plan
-from models.ledger import knowledge
-from models.ledger.turns import ClaimedTurn
-from models.runtime.settings import Settings, settings
-from planner.agents import load_agents
-from planner.draft.context import PlanningContext
-from planner.llm.openai import OpenAIModel, connect
-from planner.results import StepOutcome
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, record_plan, step
 from tests.planner.llm.scripted import Script, says, scripted_server
-from tools.registry import load_registry
-from workers.turns.conversation_knowledge import know
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import Assumption, Plan
+from turnloom.models.ledger import knowledge
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.settings import Settings, settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import load_registry
+from turnloom.workers.turns.conversation_knowledge import know
 
 pytestmark = pytest.mark.usefixtures("database")
 

@@ -6,20 +6,20 @@ from typing import Any
 import psycopg
 import pytest
 
-from models.connections.database import statement, transaction
-from models.contracts.event import Event
-from models.errors import Unavailable
-from models.ledger import plans, replies, turns
-from models.ledger.plans import Begun
-from models.runtime.settings import settings
 from tests.factories import claim_turn, finish_turn, step
 from tests.facts import wait_for
 from tests.models.ledger.early import view
 from tests.models.ledger.stopping import close, lose
 from tests.models.ledger.stopping import view as turn_view
 from tests.workers.turns.early_planner import HOLDER, Planner, kinds, slow
-from workers.recovery import recompile
-from workers.turns.early_reads import EarlyReads
+from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.event import Event
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import plans, replies, turns
+from turnloom.models.ledger.plans import Begun
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.recovery import recompile
+from turnloom.workers.turns.early_reads import EarlyReads
 
 
 @pytest.mark.parametrize("why", ["cancelled", "late"])

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from models.connections.database import snapshot, transaction
-from models.contracts.delay_causes import explain
-from models.contracts.plan import Plan
-from models.ledger import explanation, memory, turns
-from models.ledger.plans import Begun
-from planner.results import StepOutcome
 from tests.factories import step
 from tests.facts import wait_for
 from tests.models.ledger.early import view
 from tests.models.ledger.parking import row
 from tests.models.ledger.stopping import view as turn_view
 from tests.workers.turns.early_planner import Planner, kinds, slow
+from turnloom.models.connections.database import snapshot, transaction
+from turnloom.models.contracts.delay_causes import explain
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.ledger import explanation, memory, turns
+from turnloom.models.ledger.plans import Begun
+from turnloom.planner.results import StepOutcome
 
 LATER = {"tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 30}, "timeout_ms": 5_000}
 

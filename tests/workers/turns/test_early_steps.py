@@ -6,20 +6,20 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from models.connections.database import statement
-from models.contracts.plan import Plan
-from models.errors import Unavailable
-from models.ledger import plans
-from models.ledger.plans import EarlyStart, WrittenSteps
-from models.ledger.turns import ClaimedTurn
-from planner.draft.written_steps import WrittenStep
 from tests.factories import REGISTRY, queue_length, step
 from tests.facts import wait_for
 from tests.models.ledger.early import drop_early, planning_turn, record_over, view
 from tests.models.ledger.early import told as events_told
 from tests.models.ledger.stopping import close
-from workers.planning import drop_refused
-from workers.turns.early_steps import EarlySteps
+from turnloom.models.connections.database import statement
+from turnloom.models.contracts.plan import Plan
+from turnloom.models.errors import Unavailable
+from turnloom.models.ledger import plans
+from turnloom.models.ledger.plans import EarlyStart, WrittenSteps
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.workers.planning import drop_refused
+from turnloom.workers.turns.early_steps import EarlySteps
 
 pytestmark = pytest.mark.usefixtures("database")
 

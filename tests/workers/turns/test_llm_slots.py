@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
-from models.ledger.free_llm_slots import LlmRoom
-from models.runtime.ids import new_id
-from workers.turns.llm_slots import LlmSlots
+from turnloom.models.ledger.free_llm_slots import LlmRoom
+from turnloom.models.runtime.ids import new_id
+from turnloom.workers.turns.llm_slots import LlmSlots
 
 ONE, OTHER = new_id(), new_id()
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from models.connections.database import transaction
-from models.contracts.directory import AccountRequest, Profile
-from models.ledger import integrations, users
-from models.ledger.turns import ClaimedTurn
 from tests.factories import claim_turn, make_tenant, open_turn
-from tools.guards import breaker
-from tools.registry import Registry, Tool, load_registry
-from workers.turns.tool_availability import offer
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.ledger import integrations, users
+from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.tools.guards import breaker
+from turnloom.tools.registry import Registry, Tool, load_registry
+from turnloom.workers.turns.tool_availability import offer
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -48,8 +48,8 @@ def open_circuit(circuit: str) -> None:
 
 def test_tools_that_declare_nothing_are_offered_and_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither Postgres nor Redis."""
-    monkeypatch.setattr("workers.turns.tool_availability.transaction", None)
-    monkeypatch.setattr("workers.turns.tool_availability.open_circuits", None)
+    monkeypatch.setattr("turnloom.workers.turns.tool_availability.transaction", None)
+    monkeypatch.setattr("turnloom.workers.turns.tool_availability.open_circuits", None)
 
     offered = offer(turn(**NOA), tools())
 

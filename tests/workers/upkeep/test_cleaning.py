@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tools.registry import Registry, load_registry
-from workers.broker.app import app
-from workers.upkeep.cleaning import clean_up
+from turnloom.tools.registry import Registry, load_registry
+from turnloom.workers.broker.app import app
+from turnloom.workers.upkeep.cleaning import clean_up
 
 
 def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +23,7 @@ def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.Monk
         "b": echo,
         "c": replace(echo, clean_up=lambda: cleaned.append("c")),
     }
-    monkeypatch.setattr("workers.upkeep.cleaning.registry", lambda: Registry(tools))
+    monkeypatch.setattr("turnloom.workers.upkeep.cleaning.registry", lambda: Registry(tools))
 
     clean_up()
 

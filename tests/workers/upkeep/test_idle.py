@@ -3,10 +3,10 @@
 import pytest
 from sqlalchemy.event import listen
 
-from models.connections.database import engine
 from tests.factories import running_turn, step
-from workers.recovery import sweep
-from workers.upkeep.heartbeat import Heartbeat
+from turnloom.models.connections.database import engine
+from turnloom.workers.recovery import sweep
+from turnloom.workers.upkeep.heartbeat import Heartbeat
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
 

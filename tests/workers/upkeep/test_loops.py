@@ -7,18 +7,18 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from models.connections.database import transaction
-from models.ledger import workers
-from models.runtime.counters import counts
-from models.runtime.daemon import FAILURES
-from models.runtime.settings import settings
-from models.schema import functions
 from tests.facts import wait_for
-from workers.dispatch import ALIVE
-from workers.running import tool_metrics
-from workers.running.call_threads import Callers
-from workers.upkeep import admission
-from workers.upkeep.heartbeat import Heartbeat, leases
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import workers
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.daemon import FAILURES
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema import functions
+from turnloom.workers.dispatch import ALIVE
+from turnloom.workers.running import tool_metrics
+from turnloom.workers.running.call_threads import Callers
+from turnloom.workers.upkeep import admission
+from turnloom.workers.upkeep.heartbeat import Heartbeat, leases
 
 
 @pytest.fixture(autouse=True)

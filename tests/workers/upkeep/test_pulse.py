@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from models.errors import Unavailable
-from models.runtime.settings import settings
 from tests.facts import wait_for
-from workers.upkeep.pulse import Pulse, check
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.upkeep.pulse import Pulse, check
 
 HOST = socket.gethostname()
 
@@ -80,7 +80,7 @@ def test_a_folder_of_somebody_else_is_not_used(folder: Path, monkeypatch: pytest
 def test_the_probe_is_cheap(folder: Path) -> None:
     """It loads neither Celery nor the ledger, and takes less processor time than a start of the worker's program."""
     Pulse("worker", f"plan@{HOST}").start()
-    probe = "import sys; from workers.cli import main; main(['worker', '--check'], standalone_mode=False);"
+    probe = "import sys; from turnloom.workers.cli import main; main(['worker', '--check'], standalone_mode=False);"
     loaded = "print(*(name in sys.modules for name in ('celery', 'kombu', 'sqlalchemy', 'psycopg', 'redis')))"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
 

@@ -5,21 +5,21 @@ from dataclasses import replace
 
 import pytest
 
-from models.connections.database import statement
-from models.connections.redis import queue_lengths
-from models.contracts.turn import Reply
-from models.ledger import memory, turns
-from models.ledger.turns import ClaimedTurn, Ending
-from models.runtime.settings import Settings, settings
-from planner.agents import load_agents
-from planner.draft.packing import packed
-from planner.llm.openai import OpenAIModel, connect
 from tests import factories
 from tests.factories import claim_turn, make_tenant, open_turn
 from tests.planner.llm.scripted import Script, fails, says, scripted_server
-from tools.registry import Registry
-from workers.turns.planning_context import recall
-from workers.upkeep.summaries import summarise
+from turnloom.models.connections.database import statement
+from turnloom.models.connections.redis import queue_lengths
+from turnloom.models.contracts.turn import Reply
+from turnloom.models.ledger import memory, turns
+from turnloom.models.ledger.turns import ClaimedTurn, Ending
+from turnloom.models.runtime.settings import Settings, settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.draft.packing import packed
+from turnloom.planner.llm.openai import OpenAIModel, connect
+from turnloom.tools.registry import Registry
+from turnloom.workers.turns.planning_context import recall
+from turnloom.workers.upkeep.summaries import summarise
 
 pytestmark = pytest.mark.usefixtures("database", "redis_url")
 
@@ -32,7 +32,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[Script]:
     with scripted_server() as script:
         model = connect(Settings(openai_base_url=script.url, llm_retries=0, llm_timeout_s=5))
         assert isinstance(model, OpenAIModel)
-        monkeypatch.setattr("workers.turns.accounting.llm", lambda: model)
+        monkeypatch.setattr("turnloom.workers.turns.accounting.llm", lambda: model)
         yield script
         model.close()
 

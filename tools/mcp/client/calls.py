@@ -11,15 +11,15 @@ from typing import Any
 import mcp_types as types
 from pydantic import TypeAdapter
 
-from models.errors import ToolFailed, Unavailable
-from tools.context import ToolContext
-from tools.mcp.call_function import Target, TextResult
-from tools.mcp.client import faults
-from tools.mcp.client.connections import ServerConnection
-from tools.mcp.client.loop import Loop, loop
-from tools.mcp.client.results import read_result
-from tools.mcp.foreign_models import Foreign
-from tools.mcp.servers import McpServer
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.mcp.call_function import Target, TextResult
+from turnloom.tools.mcp.client import faults
+from turnloom.tools.mcp.client.connections import ServerConnection
+from turnloom.tools.mcp.client.loop import Loop, loop
+from turnloom.tools.mcp.client.results import read_result
+from turnloom.tools.mcp.foreign_models import Foreign
+from turnloom.tools.mcp.servers import McpServer
 
 _RESULT: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult

@@ -12,14 +12,14 @@ import mcp_types as types
 from anyio.abc import TaskStatus
 from mcp import Client
 
-from models.errors import Invalid, ToolFailed
-from models.runtime.logging import log
-from tools.mcp.client.faults import unreachable
-from tools.mcp.client.loop import loop
-from tools.mcp.client.transports import LastRefusal, way_to
-from tools.mcp.definitions import Definition, read_definition
-from tools.mcp.servers import McpServer
-from tools.mcp.tool_import import MOST_TOOLS
+from turnloom.models.errors import Invalid, ToolFailed
+from turnloom.models.runtime.logging import log
+from turnloom.tools.mcp.client.faults import unreachable
+from turnloom.tools.mcp.client.loop import loop
+from turnloom.tools.mcp.client.transports import LastRefusal, way_to
+from turnloom.tools.mcp.definitions import Definition, read_definition
+from turnloom.tools.mcp.servers import McpServer
+from turnloom.tools.mcp.tool_import import MOST_TOOLS
 
 # The library logs messages that it cannot read, and these may contain personal data.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)

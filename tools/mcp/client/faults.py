@@ -4,9 +4,9 @@ import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
-from models.errors import NotFound, OutcomeUnknown, ToolFailed, TurnloomError, Unavailable
-from tools.mcp.client.transports import LastRefusal
-from tools.mcp.foreign_texts import clean
+from turnloom.models.errors import NotFound, OutcomeUnknown, ToolFailed, TurnloomError, Unavailable
+from turnloom.tools.mcp.client.transports import LastRefusal
+from turnloom.tools.mcp.foreign_texts import clean
 
 _SAID_NO = frozenset({types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.URL_ELICITATION_REQUIRED})
 _BROKEN = frozenset({types.CONNECTION_CLOSED, types.PARSE_ERROR})

@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.from_thread import BlockingPortal
 
-from models.runtime.daemon import Daemon
+from turnloom.models.runtime.daemon import Daemon
 
 Value = TypeVar("Value")
 

@@ -5,10 +5,10 @@ from typing import Any
 import mcp_types as types
 from pydantic_core import from_json
 
-from models.errors import ToolFailed
-from tools.mcp.call_function import TextResult
-from tools.mcp.foreign_models import Foreign
-from tools.mcp.foreign_texts import clean
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.mcp.call_function import TextResult
+from turnloom.tools.mcp.foreign_models import Foreign
+from turnloom.tools.mcp.foreign_texts import clean
 
 _LONGEST_REASON = 500
 

@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Any
 
-from models.errors import Unavailable
-from tools.mcp.client.connections import connected, list_tools
-from tools.mcp.client.faults import unreachable
-from tools.mcp.client.loop import loop
-from tools.mcp.client.transports import LastRefusal
-from tools.mcp.servers import McpServer
+from turnloom.models.errors import Unavailable
+from turnloom.tools.mcp.client.connections import connected, list_tools
+from turnloom.tools.mcp.client.faults import unreachable
+from turnloom.tools.mcp.client.loop import loop
+from turnloom.tools.mcp.client.transports import LastRefusal
+from turnloom.tools.mcp.servers import McpServer
 
 
 def ask(name: str, server: McpServer, timeout_s: float) -> list[dict[str, Any]]:

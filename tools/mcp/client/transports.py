@@ -16,8 +16,8 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from models.runtime.settings import fill_in
-from tools.mcp.servers import McpServer
+from turnloom.models.runtime.settings import fill_in
+from turnloom.tools.mcp.servers import McpServer
 
 MAX_ANSWER_BYTES = 4_194_304
 """Largest answer over HTTP. It is four times the largest result of a step, because it is JSON inside JSON."""

@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
 
-from models.contracts.base import Contract
-from models.errors import NeedsInput
-from tools.context import ToolContext
-from tools.packs.dates.stays import Stay, coming_weekend, read_stays
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import NeedsInput
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.dates.stays import Stay, coming_weekend, read_stays
+from turnloom.tools.registry import tool
 
 DEFAULT_TIMEZONE = "Asia/Jerusalem"
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 
-from models.contracts.base import Contract
-from tools.packs.dates.days import NUMBER, read_day, read_number
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.packs.dates.days import NUMBER, read_day, read_number
 
 
 class Stay(Contract):

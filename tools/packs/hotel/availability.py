@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from models.contracts.artifact import Table, TableArtifact
-from models.contracts.base import Contract
-from models.errors import NeedsInput, ToolFailed
-from models.ledger.inventory import RoomType, TenantHotel
-from tools.context import ToolContext
-from tools.packs.hotel.stays import (
+from turnloom.models.contracts.artifact import Table, TableArtifact
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import NeedsInput, ToolFailed
+from turnloom.models.ledger.inventory import RoomType, TenantHotel
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.hotel.stays import (
     QUOTE_GOOD_S,
     Amount,
     Option,
@@ -22,9 +22,9 @@ from tools.packs.hotel.stays import (
     party_of,
     read_stay,
 )
-from tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
-from tools.packs.hotel.terms import find_terms, known_terms, name_of
-from tools.registry import tool
+from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
+from turnloom.tools.packs.hotel.terms import find_terms, known_terms, name_of
+from turnloom.tools.registry import tool
 
 ALL = "*ALL*"
 BEST = 2

@@ -16,10 +16,10 @@ from zoneinfo import available_timezones
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from models.contracts.base import Contract
-from models.errors import Invalid
-from models.ledger.inventory import HotelCatalogue
-from tools.packs.hotel.offers import NOT_REFUNDABLE
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import Invalid
+from turnloom.models.ledger.inventory import HotelCatalogue
+from turnloom.tools.packs.hotel.offers import NOT_REFUNDABLE
 
 DEMO = Path(__file__).parent / "data" / "demo.yaml"
 """The hotel of tenants that have none of their own."""

@@ -4,16 +4,16 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from models.contracts.artifact import Comparison, ComparisonArtifact
-from models.contracts.field_descriptions import Described
-from models.errors import ToolFailed
-from models.ledger.inventory import Quote
-from tools.context import ToolContext
-from tools.packs.hotel.catalogue import Bed
-from tools.packs.hotel.stays import QUOTE_GOOD_S, Option, Party, StayQuery, option_of, party_of, read_stay
-from tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
-from tools.packs.hotel.terms import name_of
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Comparison, ComparisonArtifact
+from turnloom.models.contracts.field_descriptions import Described
+from turnloom.models.errors import ToolFailed
+from turnloom.models.ledger.inventory import Quote
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.hotel.catalogue import Bed
+from turnloom.tools.packs.hotel.stays import QUOTE_GOOD_S, Option, Party, StayQuery, option_of, party_of, read_stay
+from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
+from turnloom.tools.packs.hotel.terms import name_of
+from turnloom.tools.registry import tool
 
 Criterion = Literal["price", "board", "beds", "amenities", "cancellation", "guests"]
 

@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.packs.hotel.stays import HotelId
-from tools.packs.hotel.systems import open_hotel
-from tools.packs.hotel.terms import find_terms, name_of
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.hotel.stays import HotelId
+from turnloom.tools.packs.hotel.systems import open_hotel
+from turnloom.tools.packs.hotel.terms import find_terms, name_of
+from turnloom.tools.registry import tool
 
 
 class FaqQuery(Contract):

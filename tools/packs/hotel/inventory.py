@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 from uuid import UUID
 
-from models.connections.database import transaction
-from models.contracts.base import rfc3339
-from models.errors import ToolFailed
-from models.ledger import holds, inventory
-from models.ledger.holds import Hold
-from models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
-from models.runtime.settings import settings
-from tools.packs.hotel.offers import BookingOffer
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import rfc3339
+from turnloom.models.errors import ToolFailed
+from turnloom.models.ledger import holds, inventory
+from turnloom.models.ledger.holds import Hold
+from turnloom.models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.hotel.offers import BookingOffer
 
 
 @dataclass(frozen=True, slots=True)

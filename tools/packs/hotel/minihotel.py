@@ -10,14 +10,21 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
-from models.errors import ToolFailed
-from models.ledger.holds import VALID_MINUTES
-from models.ledger.inventory import Quote, RoomType, StayRequest, TenantHotel
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.http import upstream
-from tools.packs.hotel.minihotel_xml import ALL, CHEAPEST, Credentials, Room, availability_request, read_availability
-from tools.packs.hotel.offers import NOT_REFUNDABLE, BookingOffer
+from turnloom.models.errors import ToolFailed
+from turnloom.models.ledger.holds import VALID_MINUTES
+from turnloom.models.ledger.inventory import Quote, RoomType, StayRequest, TenantHotel
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.http import upstream
+from turnloom.tools.packs.hotel.minihotel_xml import (
+    ALL,
+    CHEAPEST,
+    Credentials,
+    Room,
+    availability_request,
+    read_availability,
+)
+from turnloom.tools.packs.hotel.offers import NOT_REFUNDABLE, BookingOffer
 
 _LANGUAGES = {"en": "en-US", "he": "he-IL", "es": "es-ES"}
 """Languages that the booking page is known to support."""

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from models.contracts.envelope import ErrorCode
-from models.errors import ToolFailed, Unavailable
-from models.ledger.inventory import StayRequest
+from turnloom.models.contracts.envelope import ErrorCode
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.ledger.inventory import StayRequest
 
 ALL, CHEAPEST = "*ALL*", "*MIN*"
 """Placeholders for any code, and for the code with the lowest price."""

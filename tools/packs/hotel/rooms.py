@@ -1,13 +1,13 @@
 """`pms.get_room_types`: list a hotel's room types."""
 
-from models.contracts.artifact import Table, TableArtifact
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.packs.hotel.catalogue import Bed
-from tools.packs.hotel.stays import HotelId
-from tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
-from tools.packs.hotel.terms import name_of
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Table, TableArtifact
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.hotel.catalogue import Bed
+from turnloom.tools.packs.hotel.stays import HotelId
+from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
+from turnloom.tools.packs.hotel.terms import name_of
+from turnloom.tools.registry import tool
 
 
 class HotelQuery(Contract):

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from models.connections.database import transaction
-from models.errors import NeedsInput, ToolFailed
-from models.ledger import inventory
-from models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
-from tools.context import ToolContext
-from tools.packs.hotel.inventory import Inventory
-from tools.packs.hotel.minihotel import MiniHotel
-from tools.packs.hotel.offers import BookingOffer
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import NeedsInput, ToolFailed
+from turnloom.models.ledger import inventory
+from turnloom.models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.hotel.inventory import Inventory
+from turnloom.tools.packs.hotel.minihotel import MiniHotel
+from turnloom.tools.packs.hotel.offers import BookingOffer
 
 SYSTEM_ERRORS = ("CONNECTION_INACTIVE", "UNAUTHORIZED", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
 """Error codes of calls to a system that is not ours."""

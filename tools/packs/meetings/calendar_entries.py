@@ -4,16 +4,16 @@ import time
 from collections.abc import Collection
 from datetime import timedelta
 
-from models.connections.database import transaction
-from models.errors import ToolFailed, Unavailable
-from models.ledger import meetings
-from models.ledger.users import DirectoryUser
-from models.runtime.crash_points import reach
-from models.runtime.logging import log
-from tools.packs.meetings.calendars import Calendar
-from tools.packs.meetings.dav import open_calendar
-from tools.packs.meetings.invites import Meeting, calendar_object
-from tools.packs.meetings.records import ledger, meeting_of
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.ledger import meetings
+from turnloom.models.ledger.users import DirectoryUser
+from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.logging import log
+from turnloom.tools.packs.meetings.calendars import Calendar
+from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.invites import Meeting, calendar_object
+from turnloom.tools.packs.meetings.records import ledger, meeting_of
 
 _CLEANING_S = 20.0
 """Time to clean up one meeting in both calendars."""

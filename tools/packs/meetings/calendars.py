@@ -7,10 +7,10 @@ Every user has a calendar of ours in the database. Times held for a meeting are 
 from dataclasses import dataclass
 from uuid import UUID
 
-from models.connections.database import transaction
-from models.ledger import calendars
-from models.ledger.calendars import Interval
-from models.ledger.users import DirectoryUser
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import calendars
+from turnloom.models.ledger.calendars import Interval
+from turnloom.models.ledger.users import DirectoryUser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,21 +17,21 @@ from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field
 
-from models.connections.database import Transaction
-from models.contracts.artifact import Card, CardArtifact, Fact
-from models.contracts.base import Contract
-from models.errors import NeedsInput, ToolFailed, Unavailable
-from models.ledger import meetings, users
-from models.ledger.calendars import Interval
-from models.ledger.meetings import MeetingSession
-from models.ledger.notifications import Notice, notify
-from models.runtime.crash_points import reach
-from tools.context import ToolContext
-from tools.packs.meetings.calendar_entries import clean_up, undo, write
-from tools.packs.meetings.invites import Meeting, invitation
-from tools.packs.meetings.records import ledger, meeting_of
-from tools.packs.meetings.times import When, in_words, read_time, told
-from tools.registry import tool
+from turnloom.models.connections.database import Transaction
+from turnloom.models.contracts.artifact import Card, CardArtifact, Fact
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import NeedsInput, ToolFailed, Unavailable
+from turnloom.models.ledger import meetings, users
+from turnloom.models.ledger.calendars import Interval
+from turnloom.models.ledger.meetings import MeetingSession
+from turnloom.models.ledger.notifications import Notice, notify
+from turnloom.models.runtime.crash_points import reach
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.meetings.calendar_entries import clean_up, undo, write
+from turnloom.tools.packs.meetings.invites import Meeting, invitation
+from turnloom.tools.packs.meetings.records import ledger, meeting_of
+from turnloom.tools.packs.meetings.times import When, in_words, read_time, told
+from turnloom.tools.registry import tool
 
 _LOST_AFTER = timedelta(seconds=30)
 """A call that is still confirming this long after its deadline counts as lost."""

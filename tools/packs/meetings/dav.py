@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from models.connections.database import transaction
-from models.errors import PolicyDenied, ToolFailed, TurnloomError, Unavailable
-from models.ledger.calendars import Interval
-from models.ledger.integrations import Account, access_of, needs_reauth
-from models.ledger.users import DirectoryUser
-from tools.guards.breaker import Circuit, guarded
-from tools.packs.meetings.calendars import Calendar
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import PolicyDenied, ToolFailed, TurnloomError, Unavailable
+from turnloom.models.ledger.calendars import Interval
+from turnloom.models.ledger.integrations import Account, access_of, needs_reauth
+from turnloom.models.ledger.users import DirectoryUser
+from turnloom.tools.guards.breaker import Circuit, guarded
+from turnloom.tools.packs.meetings.calendars import Calendar
 
 if TYPE_CHECKING:
     from caldav.davclient import DAVClient
@@ -149,7 +149,7 @@ class DavCalendar(Calendar):
     def _client(self) -> "DAVClient":
         from caldav.davclient import DAVClient  # noqa: PLC0415 - see above
 
-        from tools.http.checked_session import CheckedSession  # noqa: PLC0415 - see above
+        from turnloom.tools.http.checked_session import CheckedSession  # noqa: PLC0415 - see above
 
         secret = self.account.secret or {}
         client = DAVClient(

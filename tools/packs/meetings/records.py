@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from models.connections.database import Transaction, transaction
-from models.errors import Conflict, NotFound, ToolFailed
-from models.ledger import users
-from models.ledger.meetings import MeetingSession
-from tools.packs.meetings.invites import Meeting
+from turnloom.models.connections.database import Transaction, transaction
+from turnloom.models.errors import Conflict, NotFound, ToolFailed
+from turnloom.models.ledger import users
+from turnloom.models.ledger.meetings import MeetingSession
+from turnloom.tools.packs.meetings.invites import Meeting
 
 
 @contextmanager

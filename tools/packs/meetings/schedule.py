@@ -7,20 +7,20 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from models.contracts.artifact import Table, TableArtifact
-from models.contracts.base import Contract, Moment
-from models.contracts.turn import Timezone
-from models.errors import NeedsInput, ToolFailed
-from models.ledger import meetings, users
-from models.ledger.calendars import Interval
-from models.ledger.meetings import MeetingSession, Wish
-from models.ledger.users import Contact, DirectoryUser
-from tools.context import ToolContext
-from tools.packs.meetings.dav import open_calendar
-from tools.packs.meetings.proposals import NOTICE, Person, propose
-from tools.packs.meetings.records import ledger
-from tools.packs.meetings.times import When, read_time, told
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Table, TableArtifact
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.turn import Timezone
+from turnloom.models.errors import NeedsInput, ToolFailed
+from turnloom.models.ledger import meetings, users
+from turnloom.models.ledger.calendars import Interval
+from turnloom.models.ledger.meetings import MeetingSession, Wish
+from turnloom.models.ledger.users import Contact, DirectoryUser
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.proposals import NOTICE, Person, propose
+from turnloom.tools.packs.meetings.records import ledger
+from turnloom.tools.packs.meetings.times import When, read_time, told
+from turnloom.tools.registry import tool
 
 LOOKS_AHEAD = timedelta(days=14)
 """Length of the window if the user does not name its end."""

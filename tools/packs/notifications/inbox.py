@@ -5,14 +5,14 @@ from uuid import UUID
 
 from pydantic import Field
 
-from models.connections.database import transaction
-from models.contracts.artifact import Table, TableArtifact
-from models.contracts.base import Contract, Moment
-from models.contracts.directory import NotificationStatus
-from models.ledger import notifications
-from models.ledger.notifications import Notification
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.artifact import Table, TableArtifact
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.directory import NotificationStatus
+from turnloom.models.ledger import notifications
+from turnloom.models.ledger.notifications import Notification
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 REMEMBERED_S = 3_600
 

@@ -4,15 +4,21 @@ from uuid import UUID
 
 from pydantic import Field
 
-from models.connections.database import transaction
-from models.contracts.artifact import TableArtifact
-from models.contracts.base import Contract
-from models.errors import Conflict, NotFound, ToolFailed
-from models.ledger import notifications
-from models.ledger.notifications import Notification
-from tools.context import ToolContext
-from tools.packs.notifications.inbox import ListedNotification, NotificationQuery, Notifications, list_for, table
-from tools.registry import tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.artifact import TableArtifact
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import Conflict, NotFound, ToolFailed
+from turnloom.models.ledger import notifications
+from turnloom.models.ledger.notifications import Notification
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.notifications.inbox import (
+    ListedNotification,
+    NotificationQuery,
+    Notifications,
+    list_for,
+    table,
+)
+from turnloom.tools.registry import tool
 
 
 class Resolve(Contract):

@@ -9,13 +9,13 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from models.contracts.artifact import Comparison, ComparisonArtifact
-from models.contracts.base import Contract
-from models.contracts.belief import believe
-from models.contracts.field_descriptions import Described
-from models.contracts.knowledge import AttributeFact, Finding, Name, Provenance, Rule, Value, Word
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Comparison, ComparisonArtifact
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.belief import believe
+from turnloom.models.contracts.field_descriptions import Described
+from turnloom.models.contracts.knowledge import AttributeFact, Finding, Name, Provenance, Rule, Value, Word
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 _GOES_ON = re.compile(r"\w|[.,]\d")
 """Matches if the word or number before it continues here."""

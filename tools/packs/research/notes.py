@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from models.connections.database import transaction
-from models.contracts.base import Contract
-from models.contracts.knowledge import EntityLink, Finding
-from models.ledger import notes
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.knowledge import EntityLink, Finding
+from turnloom.models.ledger import notes
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 
 class NewNote(Contract):

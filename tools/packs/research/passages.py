@@ -5,13 +5,13 @@ from datetime import UTC, date, datetime, time
 
 from pydantic import Field
 
-from models.connections.database import transaction
-from models.contracts.base import Contract
-from models.contracts.knowledge import Finding
-from models.errors import ToolFailed
-from models.ledger import documents
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.knowledge import Finding
+from turnloom.models.errors import ToolFailed
+from turnloom.models.ledger import documents
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 REMEMBER_S = 600
 """How long results are remembered in a conversation, in seconds, even if a document is loaded again meanwhile."""

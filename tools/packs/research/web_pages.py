@@ -12,13 +12,13 @@ from urllib.parse import urljoin
 
 from pydantic import Field
 
-from models.contracts.base import Contract, Moment
-from models.contracts.knowledge import Finding
-from models.errors import ToolFailed
-from tools.context import ToolContext
-from tools.http.upstream import UpstreamRequest, UpstreamResponse, send
-from tools.packs.research.main_text import Page, read_html
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.knowledge import Finding
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.context import ToolContext
+from turnloom.tools.http.upstream import UpstreamRequest, UpstreamResponse, send
+from turnloom.tools.packs.research.main_text import Page, read_html
+from turnloom.tools.registry import tool
 
 _MAX_PAGE_BYTES = 2_097_152
 _MAX_REDIRECTS = 5

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.errors import ToolFailed
-from models.runtime.settings import settings
-from tools.context import ToolContext
+from turnloom.models.errors import ToolFailed
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
 
 Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
 

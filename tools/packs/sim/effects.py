@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from models.connections.database import transaction
-from models.contracts.base import Contract
-from models.ledger.sim import find_write, write_once
-from tools.context import ToolContext
-from tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
-from tools.registry import tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import Contract
+from turnloom.models.ledger.sim import find_write, write_once
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
+from turnloom.tools.registry import tool
 
 
 class Write(Contract):

@@ -4,14 +4,14 @@ from typing import get_args
 
 from pydantic import Field
 
-from models.connections.database import transaction
-from models.contracts.base import Contract
-from models.contracts.envelope import ErrorCode
-from models.errors import ToolFailed, Unavailable
-from models.ledger.sim import count_call
-from tools.context import ToolContext
-from tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
-from tools.registry import tool
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.envelope import ErrorCode
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.ledger.sim import count_call
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
+from turnloom.tools.registry import tool
 
 
 class Flaky(Contract):

@@ -3,10 +3,10 @@
 import time
 from typing import Any
 
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause, timed_out
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause, timed_out
+from turnloom.tools.registry import tool
 
 
 class Wait(Contract):

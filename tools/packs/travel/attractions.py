@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from models.contracts.base import Contract
-from models.contracts.knowledge import EntityLink, Finding
-from models.errors import ToolFailed, Unavailable
-from tools.context import ToolContext
-from tools.packs.travel import overpass, wikipedia
-from tools.packs.travel.cities import look_up_city
-from tools.packs.travel.contracts import OWN_DATA, Attraction, CityName
-from tools.packs.travel.open_meteo import Place, find_place
-from tools.packs.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.knowledge import EntityLink, Finding
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel import overpass, wikipedia
+from turnloom.tools.packs.travel.cities import look_up_city
+from turnloom.tools.packs.travel.contracts import OWN_DATA, Attraction, CityName
+from turnloom.tools.packs.travel.open_meteo import Place, find_place
+from turnloom.tools.packs.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
+from turnloom.tools.registry import tool
 
 
 class AttractionSearch(Contract):

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import Field
 
-from models.contracts.base import Contract
-from models.errors import ToolFailed
-from models.runtime.settings import settings
-from tools.context import ToolContext
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import ToolFailed
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
 
 _DATA = Path(__file__).parent / "data"
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from models.contracts.base import Contract
+from turnloom.models.contracts.base import Contract
 
 OWN_DATA = "Turnloom's own data set"
 DEMO_DATA = "demo data"

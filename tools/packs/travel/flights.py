@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from models.contracts.artifact import Table, TableArtifact
-from models.contracts.knowledge import Finding
-from tools.context import ToolContext
-from tools.packs.travel.contracts import DEMO_DATA, Flights, FlightSearch
-from tools.packs.travel.providers import said_by
-from tools.packs.travel.routes import ShippedRoutes
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Table, TableArtifact
+from turnloom.models.contracts.knowledge import Finding
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel.contracts import DEMO_DATA, Flights, FlightSearch
+from turnloom.tools.packs.travel.providers import said_by
+from turnloom.tools.packs.travel.routes import ShippedRoutes
+from turnloom.tools.registry import tool
 
 
 class FlightSource(Protocol):

@@ -5,16 +5,16 @@ from datetime import date
 
 from pydantic import Field
 
-from models.contracts.artifact import Table, TableArtifact
-from models.contracts.base import Contract
-from models.contracts.knowledge import Finding
-from tools.context import ToolContext
-from tools.packs.travel import overpass
-from tools.packs.travel.cities import look_up_city
-from tools.packs.travel.contracts import DEMO_DATA, CityName, Hotel
-from tools.packs.travel.open_meteo import find_place
-from tools.packs.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Table, TableArtifact
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.knowledge import Finding
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel import overpass
+from turnloom.tools.packs.travel.cities import look_up_city
+from turnloom.tools.packs.travel.contracts import DEMO_DATA, CityName, Hotel
+from turnloom.tools.packs.travel.open_meteo import find_place
+from turnloom.tools.packs.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
+from turnloom.tools.registry import tool
 
 _INVENTED = f"{DEMO_DATA}, an invented hotel at an invented price"
 _NO_PRICES = "Prices and free rooms are unknown here: whether a hotel fits a budget is to be asked there."

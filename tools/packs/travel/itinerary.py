@@ -6,14 +6,14 @@ from itertools import pairwise
 
 from pydantic import Field
 
-from models.contracts.artifact import Itinerary, ItineraryArtifact, ItineraryDay
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.packs.travel.attractions import Attractions
-from tools.packs.travel.contracts import Attraction, CityName, Hotel, WeatherDay
-from tools.packs.travel.hotels import Hotels
-from tools.packs.travel.weather import Weather
-from tools.registry import tool
+from turnloom.models.contracts.artifact import Itinerary, ItineraryArtifact, ItineraryDay
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel.attractions import Attractions
+from turnloom.tools.packs.travel.contracts import Attraction, CityName, Hotel, WeatherDay
+from turnloom.tools.packs.travel.hotels import Hotels
+from turnloom.tools.packs.travel.weather import Weather
+from turnloom.tools.registry import tool
 
 
 class ItineraryRequest(Contract):

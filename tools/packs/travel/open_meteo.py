@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from models.errors import ToolFailed, Unavailable
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.http.upstream import AnyShape, Params, Refused, Shape, get_shape
-from tools.packs.travel.contracts import WeatherDay
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.http.upstream import AnyShape, Params, Refused, Shape, get_shape
+from turnloom.tools.packs.travel.contracts import WeatherDay
 
 SOURCE = "Open-Meteo.com"
 DAYS_AHEAD = 16

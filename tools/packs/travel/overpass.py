@@ -5,12 +5,12 @@ It has no prices. The licence of the data, ODbL, requires naming its contributor
 
 from pydantic import Field
 
-from models.errors import Unavailable
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.http.upstream import Shape, UpstreamRequest, post
-from tools.packs.travel.contracts import Attraction, Hotel
-from tools.packs.travel.open_meteo import Place
+from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.http.upstream import Shape, UpstreamRequest, post
+from turnloom.tools.packs.travel.contracts import Attraction, Hotel
+from turnloom.tools.packs.travel.open_meteo import Place
 
 SOURCE = "© OpenStreetMap contributors"
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from models.runtime.settings import settings
-from tools.packs.travel.contracts import DEMO_DATA, OWN_DATA
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.travel.contracts import DEMO_DATA, OWN_DATA
 
 OUTSIDE_ERRORS = ("NOT_FOUND", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
 

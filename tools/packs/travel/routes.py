@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import ConfigDict, Field
 
-from models.contracts.base import Contract
-from models.errors import ToolFailed
-from tools.context import ToolContext
-from tools.packs.travel.cities import find_city, pause
-from tools.packs.travel.contracts import DEMO_DATA, Flight, Flights, FlightSearch
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel.cities import find_city, pause
+from turnloom.tools.packs.travel.contracts import DEMO_DATA, Flight, Flights, FlightSearch
 
 _FILE = Path(__file__).parent / "data" / "flights" / "routes.json"
 _INVENTED = f"{DEMO_DATA}, an invented flight at an invented price"

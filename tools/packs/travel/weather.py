@@ -7,15 +7,15 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from models.contracts.base import Contract
-from models.contracts.knowledge import EntityLink, Finding
-from models.errors import ToolFailed
-from tools.context import ToolContext
-from tools.packs.travel.cities import City, find_city, look_up_city
-from tools.packs.travel.contracts import LAST_DAY, OWN_DATA, CityName, WeatherDay
-from tools.packs.travel.open_meteo import DAYS_AHEAD, SOURCE, Place, find_place, forecast
-from tools.packs.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.knowledge import EntityLink, Finding
+from turnloom.models.errors import ToolFailed
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel.cities import City, find_city, look_up_city
+from turnloom.tools.packs.travel.contracts import LAST_DAY, OWN_DATA, CityName, WeatherDay
+from turnloom.tools.packs.travel.open_meteo import DAYS_AHEAD, SOURCE, Place, find_place, forecast
+from turnloom.tools.packs.travel.providers import OUTSIDE_ERRORS, is_live, outside, said_by
+from turnloom.tools.registry import tool
 
 _MONTH_DAYS = 365.25 / 12
 _SKIES = ((15, "mostly dry"), (30, "some rain possible"), (45, "rain fairly likely"), (101, "rain likely"))

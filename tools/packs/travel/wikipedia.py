@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from models.errors import ToolFailed, Unavailable
-from models.runtime.settings import settings
-from tools.context import ToolContext
-from tools.http.upstream import Params, Shape, get_shape
-from tools.packs.travel.contracts import Attraction
-from tools.packs.travel.open_meteo import Place
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.http.upstream import Params, Shape, get_shape
+from turnloom.tools.packs.travel.contracts import Attraction
+from turnloom.tools.packs.travel.open_meteo import Place
 
 _RADIUS_M = 10_000
 _CANDIDATES = 50

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Literal
 
-from models.contracts.base import Contract
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 EXITS = {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "GeneratorExit": GeneratorExit}
 

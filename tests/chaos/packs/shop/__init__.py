@@ -5,10 +5,10 @@ While the folder has a file `closed`, the shop does not answer.
 
 from pathlib import Path
 
-from models.contracts.base import Contract
-from models.errors import Unavailable
-from tools.context import ToolContext
-from tools.registry import tool
+from turnloom.models.contracts.base import Contract
+from turnloom.models.errors import Unavailable
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import tool
 
 
 class Order(Contract):

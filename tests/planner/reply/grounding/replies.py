@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from planner.reply.grounding import Evidence, ResultOrigin
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin
 
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 CHECK_IN, CHECK_OUT = date(2026, 12, 4), date(2026, 12, 6)

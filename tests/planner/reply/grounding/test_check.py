@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.reply.grounding import Evidence, ResultOrigin, check, withhold
 from tests.planner.reply.grounding.replies import LINK, NOW, altered_reply, evidence, reply
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check, withhold
 
 EVIDENCE = evidence()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.reply.grounding.scan import figures
+from turnloom.planner.reply.grounding.scan import figures
 
 
 def _read(text: str) -> list[tuple[str, Any]]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from planner.reply.grounding import check, withhold
 from tests.planner.reply.grounding.replies import evidence
+from turnloom.planner.reply.grounding import check, withhold
 
 EVIDENCE = evidence()
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from planner.reply.grounding import Evidence, ResultOrigin, check
 from tests.planner.reply.grounding.replies import LINK, NOW, evidence
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
 EVIDENCE = evidence()
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from planner.reply.grounding import check, gather
-from planner.reply.reply_input import Outcome
-from planner.results import StepOutcome
-from tools.registry import load_registry
+from turnloom.planner.reply.grounding import check, gather
+from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.results import StepOutcome
+from turnloom.tools.registry import load_registry
 
 NOTED = StepOutcome(id="n", tool="research.note", args={}, status="succeeded", result={"text": "It costs 900 EUR."})
 FOUND = StepOutcome(

@@ -38,7 +38,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from models.contracts.envelope import ErrorCode
+from turnloom.models.contracts.envelope import ErrorCode
 
 World = Callable[[], AbstractContextManager[Any]]
 

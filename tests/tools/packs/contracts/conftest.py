@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from redis import Redis
 
-from models.tables.base import Row
 from tests.conftest import new_database
-from workers.embedded import EmbeddedServers
+from turnloom.models.tables.base import Row
+from turnloom.workers.embedded import EmbeddedServers
 
 
 @pytest.fixture(scope="module")

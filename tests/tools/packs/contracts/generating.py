@@ -6,7 +6,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from tests.tools.packs.contracts.cases import Refused, Valid
-from tools.registry import Tool
+from turnloom.tools.registry import Tool
 
 _OTHER_TYPES = ({"not": "this"}, "text", [[]])
 """Values that pydantic turns into no other type."""

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import time_machine
 
-from models.connections.database import transaction
-from models.ledger import inventory
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Valid, World
 from tests.tools.packs.hotel.conftest import take_the_suite
 from tests.tools.packs.hotel.minihotel_server import gordon_house
-from tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import inventory
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
 
 STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}
 PAST = {"check_in": "2026-11-19", "check_out": "2026-11-21"}

@@ -8,18 +8,18 @@ import pytest
 import time_machine
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.contracts.directory import Profile
-from models.ledger import meetings, users
-from models.ledger.calendars import Interval
-from models.ledger.meetings import Wish
-from models.runtime import secrets
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Given, Refused, Valid
 from tests.tools.packs.meetings.arranging import FRIDAY, at, connect_calendar, make_busy, settle_people
 from tests.tools.serving import LocalServer
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import Profile
+from turnloom.models.ledger import meetings, users
+from turnloom.models.ledger.calendars import Interval
+from turnloom.models.ledger.meetings import Wish
+from turnloom.models.runtime import secrets
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
 
 ASKED = {"counterpart": "David", "duration_mins": 30}
 WANTED = {"duration_mins": 30, "start_window": None, "end_window": None, "tz_hint": None}

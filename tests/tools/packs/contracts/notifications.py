@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from models.connections.database import transaction
-from models.ledger import notifications
-from models.ledger.notifications import Notice
-from models.runtime.ids import new_id
 from tests.tools.conftest import TENANT
 from tests.tools.packs.contracts.cases import Contract, Fails, Refused, Valid
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import notifications
+from turnloom.models.ledger.notifications import Notice
+from turnloom.models.runtime.ids import new_id
 
 NOA = {"user": {"id": "noa"}}
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from werkzeug import Response
 
-from models.runtime.settings import settings
-from models.tables.base import EVERYONE
 from tests.tools.packs.contracts.cases import Case, Contract, Fails, Refused, Valid, World
 from tests.tools.serving import LocalServer
-from tools.packs.research.collections import SAMPLES, Collection, files_in, load
+from turnloom.models.runtime.settings import settings
+from turnloom.models.tables.base import EVERYONE
+from turnloom.tools.packs.research.collections import SAMPLES, Collection, files_in, load
 
 GUIDE = "samples/harbour-guide.md"
 CROSSING = "How long does the crossing to Sandholm take?"

@@ -2,8 +2,8 @@
 
 from typing import get_args
 
-from models.contracts.envelope import ErrorCode
 from tests.tools.packs.contracts.cases import Contract, Fails, Valid
+from turnloom.models.contracts.envelope import ErrorCode
 
 SOON = {"time_s": 0.05}
 WITHOUT_DATABASE = {"sim.wait", "sim.echo", "sim.burn", "sim.fail"}

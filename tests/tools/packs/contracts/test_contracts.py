@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from models.contracts.envelope import Envelope
 from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Given, Refused, Valid, World
 from tests.tools.packs.contracts.generating import refused
-from tools.context import ToolContext
-from tools.pack_index import shipped_packs
-from tools.registry import Tool, load_registry
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.context import ToolContext
+from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.registry import Tool, load_registry
+from turnloom.tools.runner import run
 
 RUNNERS_CODES = {"BAD_ARGS", "TOOL_TIMEOUT"}
 """Any call may end in these, and no tool declares them."""

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from werkzeug import Request, Response
 
-from models.connections.database import transaction
-from models.ledger import inventory
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.serving import LocalServer
-from tools.packs.hotel.catalogue import read_catalogue
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import inventory
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
 
 CATALOGUE = """
 id: gordon

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 from uuid import UUID
 
-from models.connections.database import transaction
-from models.ledger import inventory
-from models.ledger.inventory import Guest, StayRequest
 from tests.tools.packs.hotel.conftest import take
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import inventory
+from turnloom.models.ledger.inventory import Guest, StayRequest
 
 
 def race(tenant_id: UUID, number: int, threads: int, start: float) -> None:

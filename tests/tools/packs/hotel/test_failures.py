@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from models.connections.database import transaction
-from models.contracts.envelope import Envelope
-from models.ledger import inventory
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.conftest import CHOICES, STAY, SUITE, data, take_the_suite
-from tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.ledger import inventory
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")
 

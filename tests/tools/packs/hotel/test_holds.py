@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.connections.database import transaction
-from models.contracts.envelope import Envelope
-from models.ledger import inventory
-from models.ledger.inventory import Guest, StayRequest, TenantHotel
-from models.runtime.ids import new_id
-from models.runtime.settings import ROOT
-from models.runtime.settings import settings as our_settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.conftest import STAY, SUITE, data, take
-from tools.registry import load_registry
-from tools.runner import reconcile
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.ledger import inventory
+from turnloom.models.ledger.inventory import Guest, StayRequest, TenantHotel
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import ROOT
+from turnloom.models.runtime.settings import settings as our_settings
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import reconcile
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")
 

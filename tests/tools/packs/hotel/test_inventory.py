@@ -13,13 +13,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from models.connections.database import engine, transaction
-from models.errors import Invalid
-from models.ledger import inventory
-from models.ledger.inventory import Guest, StayRequest, TenantHotel
-from models.runtime.ids import new_id
 from tests.tools.packs.hotel.conftest import take
-from tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.models.connections.database import engine, transaction
+from turnloom.models.errors import Invalid
+from turnloom.models.ledger import inventory
+from turnloom.models.ledger.inventory import Guest, StayRequest, TenantHotel
+from turnloom.models.runtime.ids import new_id
+from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
 
 TENANT, OTHER = new_id(), new_id()
 GUEST = Guest(TENANT, "c1")

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from models.contracts.envelope import Envelope
-from models.errors import Invalid
 from tests.tools.packs.hotel.conftest import STAY, data
 from tests.tools.packs.hotel.minihotel_server import CATALOGUE, MiniHotelServer
-from tools.packs.hotel.catalogue import read_catalogue
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.errors import Invalid
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
 
 Call = Callable[..., Envelope]
 

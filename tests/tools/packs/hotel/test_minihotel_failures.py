@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from werkzeug import Response
 
-from models.contracts.envelope import Envelope
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.tools.packs.hotel.conftest import STAY, data
 from tests.tools.packs.hotel.minihotel_server import MiniHotelServer
-from tools.context import ToolContext
-from tools.guards import Guards
-from tools.registry import load_registry
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.guards import Guards
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import run
 
 pytestmark = pytest.mark.usefixtures("minihotel")
 

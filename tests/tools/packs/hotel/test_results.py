@@ -8,10 +8,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from models.contracts.envelope import Envelope
 from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.conftest import CHOICES, FAMILY, STAY, SUITE, data, take_the_suite
-from tools.registry import load_registry
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.tools.registry import load_registry
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")
 

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.contracts.directory import AccountRequest, Profile
-from models.contracts.envelope import Envelope
-from models.ledger import calendars, integrations, users
-from models.ledger.calendars import CalendarEvent, Interval
-from models.tables.tenants import TenantRow
 from tests.tools.conftest import TENANT
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.ledger import calendars, integrations, users
+from turnloom.models.ledger.calendars import CalendarEvent, Interval
+from turnloom.models.tables.tenants import TenantRow
 
 SCOPES = ["calendar.availability.read", "calendar.events.propose", "calendar.events.write"]
 ALWAYS = {day: ["00:00", "23:59"] for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")}

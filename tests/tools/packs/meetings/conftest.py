@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 import time_machine
 
-from models.contracts.envelope import Envelope
-from models.runtime import secrets
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.tools.packs.meetings.arranging import FRIDAY, settle_people
 from tests.tools.packs.meetings.servers import CalendarServer, radicale
-from tools.context import ToolContext
-from tools.registry import load_registry
-from tools.runner import run
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.runtime import secrets
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import run
 
 REGISTRY = load_registry(["meetings"])
 

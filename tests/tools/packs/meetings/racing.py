@@ -12,18 +12,18 @@ import icalendar  # noqa: F401 - the same
 import niquests  # noqa: F401 - the same
 import pytest
 
-from models.connections.database import forget_connections, transaction
-from models.contracts.directory import Profile
-from models.ledger import meetings, users
-from models.ledger.calendars import Interval
-from models.ledger.meetings import Wish
-from models.runtime.ids import new_id
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import ALWAYS, SCOPES, at
-from tools.context import ToolContext
-from tools.registry import load_registry
-from tools.runner import run
+from turnloom.models.connections.database import forget_connections, transaction
+from turnloom.models.contracts.directory import Profile
+from turnloom.models.ledger import meetings, users
+from turnloom.models.ledger.calendars import Interval
+from turnloom.models.ledger.meetings import Wish
+from turnloom.models.runtime.ids import new_id
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import run
 
 _fork = multiprocessing.get_context("fork")
 

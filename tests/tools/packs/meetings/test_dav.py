@@ -10,9 +10,6 @@ from pytest_httpserver import HTTPServer
 from sqlalchemy import text
 from werkzeug import Request, Response
 
-from models.connections.database import transaction
-from models.ledger import users
-from models.ledger.calendars import Interval
 from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import (
     at,
@@ -26,8 +23,11 @@ from tests.tools.packs.meetings.arranging import (
 )
 from tests.tools.packs.meetings.conftest import Ask
 from tests.tools.packs.meetings.servers import CalendarServer
-from tools.packs.meetings.calendars import Calendar
-from tools.packs.meetings.dav import open_calendar
+from turnloom.models.connections.database import transaction
+from turnloom.models.ledger import users
+from turnloom.models.ledger.calendars import Interval
+from turnloom.tools.packs.meetings.calendars import Calendar
+from turnloom.tools.packs.meetings.dav import open_calendar
 
 pytestmark = pytest.mark.usefixtures("people")
 
@@ -255,7 +255,7 @@ def test_a_server_that_does_not_answer_costs_no_more_than_the_deadline(ask: Ask,
 
 def test_an_answer_without_end_is_not_taken_in(ask: Ask, broken: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is larger than the limit is refused."""
-    monkeypatch.setattr("tools.packs.meetings.dav.MAX_ANSWER_BYTES", 1_000)
+    monkeypatch.setattr("turnloom.tools.packs.meetings.dav.MAX_ANSWER_BYTES", 1_000)
     broken.expect_request("/noa/work/").respond_with_data(b" " * 1_001, status=207)
 
     assert code(ask("schedule", **WITH_DAVID)) == "UPSTREAM_5XX"

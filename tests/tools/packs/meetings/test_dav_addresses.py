@@ -6,10 +6,10 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from models.runtime.settings import settings
 from tests.tools.packs.meetings.arranging import code, connect_calendar
 from tests.tools.packs.meetings.conftest import Ask
 from tests.tools.serving import LocalServer
+from turnloom.models.runtime.settings import settings
 
 pytestmark = pytest.mark.usefixtures("people")
 

@@ -4,13 +4,13 @@ import icalendar
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
-from models.contracts.directory import Profile
-from models.ledger import conversations, notifications, users
 from tests.factories import open_turn, work
 from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import PEOPLE, at, code, data, events, make_busy, session_status, starts
 from tests.tools.packs.meetings.conftest import REGISTRY, Ask
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.directory import Profile
+from turnloom.models.ledger import conversations, notifications, users
 
 pytestmark = pytest.mark.usefixtures("people")
 

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from models.ledger.calendars import Interval
 from tests.tools.packs.meetings.arranging import ALWAYS, at
-from tools.packs.meetings.proposals import GRID, MOST, Person, propose, working
+from turnloom.models.ledger.calendars import Interval
+from turnloom.tools.packs.meetings.proposals import GRID, MOST, Person, propose, working
 
 ZONES = [
     ZoneInfo(name)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from models.connections.database import transaction
 from tests.tools.packs.meetings.arranging import connect_calendar, events
 from tests.tools.packs.meetings.racing import put_racers, race
 from tests.tools.packs.meetings.servers import CalendarServer
-from tools.context import ToolContext
+from turnloom.models.connections.database import transaction
+from turnloom.tools.context import ToolContext
 
 pytestmark = pytest.mark.usefixtures("people")
 

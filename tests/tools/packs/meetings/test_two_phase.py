@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from models.connections.database import transaction
-from models.errors import ToolFailed, Unavailable
-from models.ledger import notifications
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import code, connect_calendar, data, events, lose_holders, session_status
 from tests.tools.packs.meetings.conftest import Ask
 from tests.tools.packs.meetings.racing import in_process
 from tests.tools.packs.meetings.servers import CalendarServer
-from tools.packs import meetings as pack
-from tools.packs.meetings.calendar_entries import clean_up
-from tools.packs.meetings.dav import DavCalendar
+from turnloom.models.connections.database import transaction
+from turnloom.models.errors import ToolFailed, Unavailable
+from turnloom.models.ledger import notifications
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs import meetings as pack
+from turnloom.tools.packs.meetings.calendar_entries import clean_up
+from turnloom.tools.packs.meetings.dav import DavCalendar
 
 pytestmark = pytest.mark.usefixtures("people")
 

@@ -9,16 +9,16 @@ from uuid import UUID
 
 import pytest
 
-from models.connections.database import transaction
-from models.contracts.envelope import Envelope
-from models.errors import Invalid
-from models.ledger import documents
-from models.tables.base import EVERYONE
 from tests.tools.conftest import TENANT
-from tools.context import ToolContext
-from tools.packs.research.collections import MAX_FILE_BYTES, SAMPLES, Collection, Loaded, files_in, load
-from tools.registry import load_registry
-from tools.runner import run
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.errors import Invalid
+from turnloom.models.ledger import documents
+from turnloom.models.tables.base import EVERYONE
+from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.research.collections import MAX_FILE_BYTES, SAMPLES, Collection, Loaded, files_in, load
+from turnloom.tools.registry import load_registry
+from turnloom.tools.runner import run
 
 OTHER = UUID("0198c0de-0000-7000-8000-000000000002")
 Call = Callable[..., Envelope]

@@ -10,15 +10,15 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from models.connections.database import transaction
-from models.contracts.envelope import Envelope
-from models.ledger import notes
-from models.runtime.settings import settings
 from tests.tools.conftest import TENANT
 from tests.tools.serving import LocalServer
-from tools.context import ToolContext
-from tools.registry import Registry, load_registry
-from tools.runner import reconcile, run
+from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.ledger import notes
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.context import ToolContext
+from turnloom.tools.registry import Registry, load_registry
+from turnloom.tools.runner import reconcile, run
 
 PAGE = """<html lang="en"><head><title>News | The Ferry</title>
 <meta property="article:published_time" content="2026-02-10T08:00:00Z"></head><body>

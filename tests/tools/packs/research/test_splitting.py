@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.packs.research.markdown import LONGEST_PASSAGE, first_heading, split
+from turnloom.tools.packs.research.markdown import LONGEST_PASSAGE, first_heading, split
 
 GUIDE = """Before.
 # Guide

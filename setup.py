@@ -1,0 +1,13 @@
+"""The packages of the distribution: each folder here is imported as `turnloom.FOLDER`."""
+
+from setuptools import find_namespace_packages, setup
+
+FOLDERS = ["models", "tools", "planner", "workers", "web", "migrations", "prompts"]
+
+setup(
+    packages=[
+        f"turnloom.{name}"
+        for name in find_namespace_packages(include=[*FOLDERS, *(f"{folder}.*" for folder in FOLDERS)])
+    ],
+    package_dir={f"turnloom.{folder}": folder for folder in FOLDERS},
+)
