@@ -31,7 +31,7 @@ up: $(READY) ## start everything and serve until Ctrl-C
 check: $(READY) ## lint, format, types, imports, spelling, limits, generated documents
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	MYPYPATH=$(VENV)/links $(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/python -m pytest tests/test_limits.py

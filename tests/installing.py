@@ -29,5 +29,11 @@ def declare(target: Path, name: str, entry_points: dict[str, dict[str, str]]) ->
     (folder / "entry_points.txt").write_text("\n".join(groups), "utf-8")
 
 
+def ship_packs(site: Path, packs: Path) -> None:
+    """Let processes that have `site` on their path find the packs of a folder among the shipped ones."""
+    extend = f"packs.__path__.append({str(packs)!r})"
+    (site / "sitecustomize.py").write_text(f"from turnloom.tools import packs\n{extend}\n", "utf-8")
+
+
 if __name__ == "__main__":
     install(Path(sys.argv[1].partition("[")[0]), Path(sys.argv[2]))

@@ -15,9 +15,6 @@ from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.ledger.replies import Material, read_material
 from turnloom.models.tables.steps import StepRow
 
-Ended = FinalStepStatus
-"""The final statuses of a claimed step."""
-
 Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
 
 
@@ -90,7 +87,7 @@ class FinishedStep:
 
     id: str
     attempt: int
-    status: Ended
+    status: FinalStepStatus
     result: Any = None
     error: dict[str, Any] | None = None
     cache: str | None = None

@@ -10,6 +10,7 @@ import pytest
 from tests.chaos.disturbances import kill_worker, stop_postgres
 from tests.chaos.drills import Ground, drilled_stack, look, post_until_accepted
 from tests.facts import wait_for
+from tests.installing import ship_packs
 from tests.journeys.following import FINAL, kinds, sim_lines, wait_step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,9 +23,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     folder = tmp_path_factory.mktemp("outages")
-    (folder / "sitecustomize.py").write_text(
-        f"from turnloom.tools import packs\npacks.__path__.append({str(PACKS)!r})\n"
-    )
+    ship_packs(folder, PACKS)
     environment = {"PYTHONPATH": f"{folder}:{ROOT}", "TURNLOOM_PACKS": '["sim", "shop"]'}
     with drilled_stack(folder, **environment) as ground:
         yield ground

@@ -10,6 +10,7 @@ import pytest
 
 from tests.chaos.drills import LONG, PLAN, Ground, drill, drilled_stack
 from tests.chaos.packs.hostile import EXITS
+from tests.installing import ship_packs
 from tests.journeys.following import wait_step
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,9 +59,7 @@ def test_tools_of_every_bad_kind(tmp_path: Path) -> None:
     """Each step ends as it should, the others are not harmed, and calls given up leave no thread behind."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    (tmp_path / "sitecustomize.py").write_text(
-        f"from turnloom.tools import packs\npacks.__path__.append({str(PACKS)!r})\n"
-    )
+    ship_packs(tmp_path, PACKS)
     environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "TURNLOOM_PACKS": '["sim", "hostile"]'}
     load = [{"plan": {"steps": [*PLAN, *hostile_steps(fifo)]}}] * EACH
     sizes = []

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
+from tests.installing import ship_packs
 from tests.journeys.following import finished, post, run
 from tests.journeys.stacks import client_of_stack
 from turnloom.models.runtime.settings import ROOT
@@ -85,8 +86,7 @@ def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> It
     pack.mkdir(parents=True)
     (pack / "__init__.py").write_text("")
     (pack / "harm.py").write_text(PACK)
-    extended = f"turnloom.tools.packs.__path__.append({str(home / 'packs')!r})"
-    (home / "sitecustomize.py").write_text(f"import turnloom.tools.packs\n{extended}\n")
+    ship_packs(home, home / "packs")
     settings = {
         "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
         "TURNLOOM_PACKS": json.dumps(["sim", "hostile"]),

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from turnloom.models.contracts.ended_steps import EndedStep
 from turnloom.models.contracts.envelope import Envelope, ErrorCode, ToolError
-from turnloom.models.ledger.steps import ClaimedStep, Ended, FinishedStep
+from turnloom.models.contracts.plan import FinalStepStatus
+from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
 from turnloom.planner.results import StepOutcome
 
 
@@ -32,7 +33,7 @@ def ended(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
     assert envelope.error is not None
     if envelope.unsure and step.effect != "read":
         return unknown(step, envelope)
-    status: Ended = "cancelled" if envelope.error.code == "CANCELLED" else "failed"
+    status: FinalStepStatus = "cancelled" if envelope.error.code == "CANCELLED" else "failed"
     error = envelope.error.model_dump(mode="json", exclude_none=True)
     return FinishedStep(step.id, step.attempt, status, error=error, cache=envelope.cache)
 
@@ -50,7 +51,7 @@ def broken(step: ClaimedStep) -> FinishedStep:
 
 def _untold(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
     """Return the outcome of a step whose call gave none. Whether a write took effect is not known."""
-    status: Ended = "failed" if step.effect == "read" else "unknown"
+    status: FinalStepStatus = "failed" if step.effect == "read" else "unknown"
     return FinishedStep(step.id, step.attempt, status, error={"code": code, "message": message})
 
 

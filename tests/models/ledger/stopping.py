@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from tests.factories import step
 from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus, Reply
 from turnloom.models.ledger import control, steps, turns
 from turnloom.models.ledger.control import ClosedTurn
@@ -29,7 +30,7 @@ def claim(turn_id: UUID, name: str) -> steps.StepClaim:
         return steps.claim(db, turn_id, [[name]], 1, HOLDER)
 
 
-def record(turn_id: UUID, name: str, status: steps.Ended = "succeeded") -> steps.Advance:
+def record(turn_id: UUID, name: str, status: FinalStepStatus = "succeeded") -> steps.Advance:
     done = FinishedStep(name, 1, status, result={}, error=None if status == "succeeded" else {"code": "NOT_FOUND"})
     with statement() as db:
         return steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 4, mixed=True), HOLDER)

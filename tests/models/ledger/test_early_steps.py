@@ -12,7 +12,7 @@ from tests.models.ledger.stopping import HOLDER, close, end
 from tests.models.ledger.stopping import view as turn_view
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.ledger import approvals, recovery, steps
-from turnloom.models.ledger.steps import Advance, Ended, FinishedStep, StepClaim, Wanted
+from turnloom.models.ledger.steps import Advance, FinishedStep, StepClaim, Wanted
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -22,9 +22,9 @@ def claim(turn_id: UUID, name: str, generation: int = 1) -> StepClaim:
         return steps.claim(db, turn_id, [[name]], generation, HOLDER)
 
 
-def advance(turn_id: UUID, name: str, attempt: int = 1, status: Ended = "succeeded", generation: int = 1) -> Advance:
-    error = None if status == "succeeded" else {"code": "INTERNAL_ERROR", "message": "broke"}
-    finished = [FinishedStep(name, attempt, status, result={"ms": 1}, error=error)]
+def advance(turn_id: UUID, name: str, attempt: int = 1, *, failed: bool = False, generation: int = 1) -> Advance:
+    error = {"code": "INTERNAL_ERROR", "message": "broke"} if failed else None
+    finished = [FinishedStep(name, attempt, "failed" if failed else "succeeded", result={"ms": 1}, error=error)]
     with statement() as db:
         return steps.advance(db, turn_id, generation, finished, Wanted([], "tools.io", 0, mixed=True), HOLDER)
 
@@ -98,7 +98,7 @@ def test_steps_that_start_together_follow_each_other() -> None:
     turn = planning_turn()
     start_early(turn, step("x"))
     claim(turn.id, "x")
-    advance(turn.id, "x", status="failed")
+    advance(turn.id, "x", failed=True)
 
     started = start_early(turn, step("a"), step("b", "a"), step("y", "x"), first=1)
 
@@ -142,7 +142,7 @@ def test_what_failed_early_fails_what_needs_it(on_error: str, expected: dict[str
     turn = planning_turn(on_error=on_error)
     start_early(turn, step("a"))
     claim(turn.id, "a")
-    advance(turn.id, "a", status="failed")
+    advance(turn.id, "a", failed=True)
     skipped = start_early(turn, step("b", "a"), first=1)
 
     recorded = record_over(turn, {"a", "b"}, step("a"), step("b", "a"), step("c", "b"), step("d"))
@@ -200,7 +200,7 @@ def test_what_a_refused_plan_had_failed_does_not_stop_the_next() -> None:
     turn = planning_turn(on_error="fail_fast")
     start_early(turn, step("a"))
     claim(turn.id, "a")
-    advance(turn.id, "a", status="failed")
+    advance(turn.id, "a", failed=True)
     drop_early(turn)
 
     recorded = record_over(turn, set(), step("b"), step("c", "b"))

@@ -13,8 +13,8 @@ from sqlalchemy import text
 from tests.factories import claim_turn, finish_turn, heard, make_tenant, open_turn, record_plan, running_turn, step
 from tests.models.ledger.stopping import WRITE, claim, close, end, record, view
 from turnloom.models.connections.database import transaction
+from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus
-from turnloom.models.ledger import steps
 from turnloom.models.ledger.control import ClosedTurn
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
@@ -39,7 +39,9 @@ def _another_waits(tenant: UUID) -> UUID | None:
     return active
 
 
-def _running(*plan: dict[str, Any], claimed: str | None = None, ended: steps.Ended | None = None, unsure: bool = False):
+def _running(
+    *plan: dict[str, Any], claimed: str | None = None, ended: FinalStepStatus | None = None, unsure: bool = False
+):
     def make(_: UUID) -> UUID | None:
         turn = running_turn(*plan)
         if claimed:

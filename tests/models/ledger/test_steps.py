@@ -9,8 +9,9 @@ import pytest
 from tests.factories import running_turn, step
 from tests.models.ledger.parking import change
 from turnloom.models.connections.database import statement, transaction
+from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.ledger import recovery, steps, turns
-from turnloom.models.ledger.steps import Advance, Ended, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.models.ledger.steps import Advance, FinishedStep, Holder, StepClaim, Wanted
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -27,7 +28,7 @@ def advance(
     name: str,
     attempt: int = 1,
     *,
-    status: Ended = "succeeded",
+    status: FinalStepStatus = "succeeded",
     lane: tuple[str, ...] = (),
     take: int = 0,
 ) -> Advance:
@@ -262,7 +263,7 @@ def test_times_are_the_databases() -> None:
     ("status", "on_need_error", "ended"),
     [("failed", "skip", "failed"), ("failed", "run", "failed"), ("needs_input", "run", "needs_input")],
 )
-def test_a_copy_ends_as_the_step_whose_call_it_repeats(status: Ended, on_need_error: str, ended: str) -> None:
+def test_a_copy_ends_as_the_step_whose_call_it_repeats(status: FinalStepStatus, on_need_error: str, ended: str) -> None:
     """With the same error in the same commit, whatever it says about failed needs: nobody makes the call again."""
     twice = [step(name, tool="sim.echo", args={"value": 1}, on_need_error=on_need_error) for name in "ab"]
     turn = running_turn(*twice, step("c", "b"))

@@ -11,10 +11,10 @@ from tests.factories import REGISTRY, claim_turn, make_tenant, open_turn, runnin
 from tests.models.ledger.early import told
 from tests.turn_events import recorded_events
 from turnloom.models.connections.database import statement, transaction
-from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.plan import FinalStepStatus, Plan
 from turnloom.models.ledger import plans, recovery, steps, turns
 from turnloom.models.ledger.plans import NewPlan, RecordedPlan
-from turnloom.models.ledger.steps import Advance, BegunStep, ClaimedStep, Ended, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.models.ledger.steps import Advance, BegunStep, ClaimedStep, FinishedStep, Holder, StepClaim, Wanted
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.expressions import load_expression
 from turnloom.workers.compiling import compile_plan, fragment_rows
@@ -37,7 +37,12 @@ def advance(turn_id: UUID, *finished: FinishedStep, **wanted: Any) -> Advance:
 
 
 def done(
-    name: str, at: float = 0, *, began: float | None = None, ended: float | None = None, status: Ended = "succeeded"
+    name: str,
+    at: float = 0,
+    *,
+    began: float | None = None,
+    ended: float | None = None,
+    status: FinalStepStatus = "succeeded",
 ) -> FinishedStep:
     """`began`, `ended`: milliseconds after `at`."""
     times = [None if ms is None else at + ms / 1000 for ms in (began, ended)]

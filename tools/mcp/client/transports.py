@@ -22,7 +22,7 @@ from turnloom.tools.mcp.servers import McpServer
 MAX_ANSWER_BYTES = 4_194_304
 """Largest answer over HTTP. It is four times the largest result of a step, because it is JSON inside JSON."""
 
-_TIED = Path(__file__).with_name("parent_death.py")
+_PARENT_DEATH = Path(__file__).with_name("parent_death.py")
 _CONNECT_S = 5.0
 _SILENCE_S = 600.0
 """How long a stream may be silent. A call has a deadline of its own."""
@@ -64,7 +64,7 @@ def _program(server: McpServer) -> StdioServerParameters:
     command = [fill_in(part) for part in (server.command, *server.args)]
     return StdioServerParameters(
         command=sys.executable,
-        args=["-I", "-S", str(_TIED), str(os.getpid()), *command],
+        args=["-I", "-S", str(_PARENT_DEATH), str(os.getpid()), *command],
         env={name: fill_in(text) for name, text in server.env.items()},
         encoding_error_handler="replace",
     )
