@@ -28,10 +28,10 @@ PEERS_PYTHON = "TURNLOOM_BENCH_PEERS"
 _PLANS = {"chat": [], "fan 4 + join": fan_out(4, [0]).plan["steps"], "mixed 12": mixed().plan["steps"]}
 _OURS = (DENSE, SPREAD)
 _LIBRARIES = {FUNCTIONAL: ["langgraph_turns", "functional"], SEND: ["langgraph_turns", "send"], DBOS: ["dbos_turns"]}
-_SECONDS = {1: 5.0, 32: 8.0, 256: 10.0}
+_SECONDS = {1: 3.0, 32: 6.0, 256: 8.0}
 """Turns at a time -> seconds to measure."""
 _SECONDS_SHORT = {1: 1.0, 32: 1.5}
-_WARM_UP_S = 4.0
+_WARM_UP_S = 3.0
 _MANY = 32
 _POLLS_PER_S = 256
 """Polls per second of all clients together."""
