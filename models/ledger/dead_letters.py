@@ -123,7 +123,7 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
 
 
 def _lock(db: Session, turn: TurnRow) -> None:
-    """Lock the conversation, then the turn: the order of hot/0_schema.sql."""
+    """Lock the conversation, then the turn: the order of transitions/0_schema.sql."""
     key = (ConversationRow.tenant_id == turn.tenant_id, ConversationRow.id == turn.conversation_id)
     db.execute(select(ConversationRow.id).where(*key).with_for_update(key_share=True))
     db.execute(select(TurnRow.id).where(TurnRow.id == turn.id).with_for_update(key_share=True))

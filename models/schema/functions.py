@@ -1,7 +1,7 @@
 """The functions of the hot path; each version of them has its own schema.
 
-Their SQL in ledger/hot/, and the statements that call them, name the schema `hot`. In the database its name is `hot_`
-and a digest of that SQL, because processes of two versions run side by side during an upgrade, each with its own
+Their SQL in ledger/transitions/, and the statements that call them, name the schema `hot`. In the database its name is
+`hot_` and a digest of that SQL, because processes of two versions run side by side during an upgrade, each with its own
 functions.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-FOLDER = Path(__file__).parents[1] / "ledger" / "hot"
+FOLDER = Path(__file__).parents[1] / "ledger" / "transitions"
 KEPT = 2
 """Versions that a database keeps: the one it was last migrated to, and the one before."""
 
