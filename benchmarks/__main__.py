@@ -19,14 +19,15 @@ from benchmarks import (
     growth,
     makespan,
     message,
-    recording,
+    recorded_tables,
     recovery,
     road,
     size,
     start,
     streaming,
 )
-from benchmarks.measuring import Table, refuse_failures, stack
+from benchmarks.figures import Table
+from benchmarks.stack import refuse_failures, stack
 from turnloom.models.runtime.logging import configure_logging
 from turnloom.workers.embedded import Stack
 
@@ -64,11 +65,11 @@ def main(names: tuple[str, ...], short: bool, as_json: bool, record: bool) -> No
         for name, benchmark in {**PROFILES, **BENCHMARKS}.items():
             if name not in (names or BENCHMARKS):
                 continue
-            table = recording.dated(benchmark(ours, short), short=short)
+            table = recorded_tables.dated(benchmark(ours, short), short=short)
             refuse_failures(ours)
             tables.append(dataclasses.asdict(table))
             if record and name in BENCHMARKS:
-                recording.record(name, table)
+                recorded_tables.record(name, table)
             if not as_json:
                 click.echo(f"\n{table.markdown()}")
     if as_json:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import orjson
 
+from benchmarks.cpu_times import CpuMeter, stack_groups
+from benchmarks.figures import Row, Spread, Table, at_least, at_most, percentile
 from benchmarks.load import Load, drive, during
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_least, at_most, percentile, progress, stack_groups
 from benchmarks.processes import bare_route, stop
+from benchmarks.progress import progress
 from turnloom.workers.embedded import Stack
 from turnloom.workers.embedded.process import Process
 

@@ -15,8 +15,8 @@ import psycopg
 from psycopg import sql
 from redis import Redis
 
+from benchmarks.cpu_times import HasPid
 from benchmarks.llm_endpoint import Plans
-from benchmarks.measuring import HasPid
 from benchmarks.processes import running, superuser_url
 from benchmarks.systems import default_worker, our_workers
 from turnloom.models.runtime.settings import Placement

@@ -12,8 +12,10 @@ from statistics import fmean
 import orjson
 import psycopg
 
+from benchmarks.cpu_times import CpuMeter, stack_groups
+from benchmarks.figures import Row, Spread, Table, at_most, percentile
 from benchmarks.load import drive
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, percentile, progress, stack_groups
+from benchmarks.progress import progress
 from turnloom.models.runtime.ids import new_id
 from turnloom.workers.embedded import Stack
 

@@ -15,19 +15,11 @@ from functools import partial
 from multiprocessing import get_context
 
 from benchmarks.clients import Client
-from benchmarks.measuring import (
-    CpuMeter,
-    Row,
-    Spread,
-    Table,
-    at_least,
-    at_most,
-    percentile,
-    progress,
-    refuse_failures,
-    stack,
-)
+from benchmarks.cpu_times import CpuMeter
+from benchmarks.figures import Row, Spread, Table, at_least, at_most, percentile
 from benchmarks.processes import running, stop
+from benchmarks.progress import progress
+from benchmarks.stack import refuse_failures, stack
 from benchmarks.ways import Refused, Way, accepted, by_stream, by_wait, polling
 from turnloom.models.runtime.ids import new_id
 from turnloom.workers.embedded import Stack

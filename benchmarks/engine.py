@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks import systems
+from benchmarks.cpu_times import CpuMeter
 from benchmarks.drivers.orders import Order, Report
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, percentile, progress
+from benchmarks.figures import Row, Spread, Table, percentile
 from benchmarks.processes import without_workers
+from benchmarks.progress import progress
 from benchmarks.shapes import Shape, fan_out, mixed
 from benchmarks.systems import System
 from turnloom.workers.embedded import Stack

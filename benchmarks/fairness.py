@@ -19,9 +19,11 @@ import httpx2
 import orjson
 import psycopg
 
+from benchmarks.figures import Row, Spread, Table, at_most, percentile
 from benchmarks.load import drive
-from benchmarks.measuring import Row, Spread, Table, at_most, finished_turns, paused, percentile, progress
+from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
+from benchmarks.stack import finished_turns, paused
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded import Stack, StackOptions
 

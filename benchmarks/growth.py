@@ -12,22 +12,14 @@ from typing import Any
 
 import orjson
 
-from benchmarks.filling import fill
+from benchmarks.cpu_times import CpuMeter, stack_groups
+from benchmarks.figures import Row, Spread, Table, at_most, percentile
+from benchmarks.full_ledger import fill
 from benchmarks.load import drive
-from benchmarks.measuring import (
-    CpuMeter,
-    Row,
-    Spread,
-    Table,
-    at_most,
-    percentile,
-    progress,
-    refuse_failures,
-    stack,
-    stack_groups,
-)
 from benchmarks.processes import superuser_url
+from benchmarks.progress import progress
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
+from benchmarks.stack import refuse_failures, stack
 from turnloom.models.runtime.ids import new_id
 from turnloom.workers.embedded import Stack
 

@@ -23,8 +23,9 @@ import psycopg
 
 from benchmarks.bare_route import INSERT, TABLE
 from benchmarks.contenders import llm_endpoint, turnloom
-from benchmarks.measuring import Row, Spread, Table, at_most, progress
+from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.processes import without_workers
+from benchmarks.progress import progress
 from benchmarks.shapes import Shape, chain, fan_out, n_shape, random_plan, scaled, trip
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import Placement

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from benchmarks import systems
+from benchmarks.cpu_times import CpuMeter
 from benchmarks.drivers.orders import Order
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_most, progress
+from benchmarks.figures import Row, Spread, Table, at_most
+from benchmarks.progress import progress
 from benchmarks.systems import System
 from turnloom.workers.broker.commands import worker_command
 from turnloom.workers.embedded import Stack

@@ -9,9 +9,11 @@ from collections.abc import Callable
 import orjson
 import psycopg
 
+from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.load import drive
-from benchmarks.measuring import Row, Spread, Table, at_most, finished_turns, progress
+from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
+from benchmarks.stack import finished_turns
 from turnloom.workers.embedded import Stack
 
 _VICTIM = "worker-io-1"

@@ -12,11 +12,14 @@ from typing import NamedTuple
 
 from benchmarks import contenders
 from benchmarks.contenders import Contender
+from benchmarks.cpu_times import CpuMeter
 from benchmarks.crowd import Crowd, Meter, Window, Wish
-from benchmarks.measuring import CpuMeter, Row, Spread, Table, at_least, at_most, percentile, progress, refuse_failures
+from benchmarks.figures import Row, Spread, Table, at_least, at_most, percentile
 from benchmarks.processes import analyze, without_workers
+from benchmarks.progress import progress
 from benchmarks.server_counters import ServerCounters
 from benchmarks.shapes import fan_out, mixed
+from benchmarks.stack import refuse_failures
 from benchmarks.ways import Way, by_stream, by_wait, polling
 from turnloom.workers.embedded import Stack
 

@@ -12,8 +12,9 @@ from redis import Redis
 
 from benchmarks import systems
 from benchmarks.drivers.orders import Order
-from benchmarks.measuring import Row, Spread, Table, at_most, progress
+from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.processes import without_workers
+from benchmarks.progress import progress
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
 from turnloom.workers.broker.app import QUEUES
 from turnloom.workers.embedded import Stack

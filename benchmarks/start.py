@@ -7,7 +7,10 @@ import resource
 import time
 from collections.abc import Mapping
 
-from benchmarks.measuring import CpuMeter, HasPid, Row, Spread, Table, at_most, progress, stack, stack_groups
+from benchmarks.cpu_times import CpuMeter, HasPid, stack_groups
+from benchmarks.figures import Row, Spread, Table, at_most
+from benchmarks.progress import progress
+from benchmarks.stack import stack
 from turnloom.workers.embedded import Stack
 
 _READY_S = 6

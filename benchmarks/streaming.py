@@ -20,7 +20,8 @@ import httpx2
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
-from benchmarks.measuring import Row, Spread, Table, at_most, progress
+from benchmarks.figures import Row, Spread, Table, at_most
+from benchmarks.progress import progress
 from benchmarks.shapes import Shape
 from turnloom.workers.embedded import Stack, StackOptions
 

@@ -12,8 +12,8 @@ from typing import cast
 
 import psycopg
 
+from benchmarks.cpu_times import HasPid
 from benchmarks.drivers.orders import READY, Order, Report
-from benchmarks.measuring import HasPid
 from benchmarks.processes import running
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Placement

@@ -13,12 +13,13 @@ import pytest
 import benchmarks
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks.clients import Answer, Client
+from benchmarks.cpu_times import _tree_s
 from benchmarks.drivers.orders import Order, one_by_one
-from benchmarks.filling import fill
+from benchmarks.figures import Spread, Table, at_least, at_most, percentile
+from benchmarks.full_ledger import fill
 from benchmarks.load import drive
 from benchmarks.makespan import recorded_workflows, wall
-from benchmarks.measuring import Spread, Table, _tree_s, at_least, at_most, percentile
-from benchmarks.recording import record
+from benchmarks.recorded_tables import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
 from benchmarks.waves import waves
 from tests.factories import running_turn, step

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.measuring import Table
+from benchmarks.figures import Table
 
 _README = Path(__file__).with_name("README.md")
 
