@@ -2,5 +2,5 @@
 
 Functions take an open session and never commit.
 The functions of the hot path take the driver's connection instead, which `models.connections.database.statement` lends.
-Each is one prepared call of a function in transitions/, and its own transaction.
+Each is one prepared call of a function in transitions/, by its name, and its own transaction.
 """

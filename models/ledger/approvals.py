@@ -16,6 +16,7 @@ from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.steps import FinishedStep
+from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.steps import IS_WAITING, StepRow
 
 
@@ -55,20 +56,18 @@ class Decided:
 
 def ask(db: psycopg.Connection, turn_id: UUID, request: ApprovalRequest, timeout: timedelta) -> ApprovalAnswer:
     """Ask whether a call is approved with these arguments; if it is not, park its step under its fence."""
-    row = db.execute(
-        "SELECT hot.ask_approval(%s, %s, %s, %s, %s, %s, %s)",
-        (
-            turn_id,
-            request.step_id,
-            request.attempt,
-            Jsonb(request.args),
-            Jsonb(request.masked),
-            request.args_hash,
-            round(timeout.total_seconds() * 1000),
-        ),
-    ).fetchone()
-    assert row is not None
-    return ApprovalAnswer(row[0]["verdict"], read_events(row[0]["events"]))
+    found = call(
+        db,
+        "ask_approval",
+        turn=turn_id,
+        step=request.step_id,
+        attempt=request.attempt,
+        args=Jsonb(request.args),
+        masked=Jsonb(request.masked),
+        args_hash=request.args_hash,
+        timeout_ms=round(timeout.total_seconds() * 1000),
+    )
+    return ApprovalAnswer(found["verdict"], read_events(found["events"]))
 
 
 def delay(
@@ -80,12 +79,18 @@ def delay(
     that the step is parked; the last one serves all further times. The step is not parked if the pause ends after the
     turn's deadline, or if its outcome is known and it was parked `at_most` times before.
     """
-    pauses_ms = [round(pause.total_seconds() * 1000) for pause in pauses]
-    row = db.execute(
-        "SELECT hot.delay_step(%s, %s, %s, %s, %s, %s, %s)",
-        (turn_id, failed.id, failed.attempt, pauses_ms, Jsonb(failed.error), at_most, failed.status == "unknown"),
-    ).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else None
+    found = call(
+        db,
+        "delay_step",
+        turn=turn_id,
+        step=failed.id,
+        attempt=failed.attempt,
+        pauses_ms=[round(pause.total_seconds() * 1000) for pause in pauses],
+        error=Jsonb(failed.error),
+        most=at_most,
+        unsure=failed.status == "unknown",
+    )
+    return read_events(found) if found is not None else None
 
 
 def decide(
@@ -133,9 +138,17 @@ def _decide(
     db: psycopg.Connection, turn_id: UUID, step_id: str, given: tuple[Decision, str | None, UUID | None]
 ) -> tuple[Decided | None, str] | None:
     """Return the decision as recorded, and the step's status; None if there is no such step."""
-    query = "SELECT hot.decide_approval(%s, %s, %s, %s, %s, %s)"
-    row = db.execute(query, (turn_id, step_id, *given, LEASE_MS)).fetchone()
-    found = row[0] if row else None
+    decision, reason, key_id = given
+    found = call(
+        db,
+        "decide_approval",
+        turn=turn_id,
+        step=step_id,
+        decision=decision,
+        reason=reason,
+        key=key_id,
+        lease_ms=LEASE_MS,
+    )
     if found is None:
         return None
     approval = read_approval(found["approval"])

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.ledger.recovery import LEASE_MS
+from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.turns import IS_DUE, TurnRow
 
 
@@ -26,8 +27,7 @@ class ClosedTurn:
 
 def close(db: psycopg.Connection, turn_id: UUID, why: Literal["cancelled", "late"]) -> ClosedTurn | None:
     """Stop the work on a turn. Reads end now; a running call with an effect ends by itself. None: the turn is final."""
-    row = db.execute("SELECT hot.close_turn(%s, %s, NULL, %s)", (turn_id, why, LEASE_MS)).fetchone()
-    return read_closed(row[0] if row else None)
+    return read_closed(call(db, "close_turn", turn=turn_id, ending=why, superseded_by=None, lease_ms=LEASE_MS))
 
 
 def read_closed(found: dict[str, Any] | None) -> ClosedTurn | None:

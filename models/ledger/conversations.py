@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
 from turnloom.models.tables.documents import NoteRow
 from turnloom.models.tables.events import TurnEventsRow
@@ -113,10 +114,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         .values(proposals=[], wanted=_EMPTY),
     ):
         db.execute(statement, execution_options={"synchronize_session": False})
-    db.execute(
-        text("SELECT hot.erase_audit(:tenant_id, :conversation_id)"),
-        {"tenant_id": tenant_id, "conversation_id": conversation_id},
-    )
+    call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id)
     row.person, row.slots, row.summary = {}, {}, None
     row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns
     row.erased_at = db.scalar(select(func.clock_timestamp()))

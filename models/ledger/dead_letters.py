@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
 from turnloom.models.tables.tenants import TenantRow
@@ -109,14 +110,14 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
         "by": decision.by,
         "note": decision.note,
     }
-    db.execute(
-        text("SELECT hot.append_audit(:tenant, :conversation, :turn, 'step.decided', :content)"),
-        {
-            "tenant": turn.tenant_id,
-            "conversation": turn.conversation_id,
-            "turn": turn.id,
-            "content": Jsonb(content),
-        },
+    call(
+        db,
+        "append_audit",
+        tenant=turn.tenant_id,
+        conversation=turn.conversation_id,
+        turn=turn.id,
+        kind="step.decided",
+        content=Jsonb(content),
     )
     noted = db.scalar(text(_TELL), {"turn": turn.id, "step": step.id})
     return read_events(noted)

@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
+from turnloom.models.ledger.transitions import call
 
 
 class Stand(NamedTuple):
@@ -44,8 +45,8 @@ _STANDS = "SELECT id, tenant_id, last_event, status FROM turns WHERE id = ANY(%s
 
 def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any]) -> list[Event]:
     """Append an event that no other change comes with."""
-    row = db.execute("SELECT hot.note(%s, %s, %s)", (turn_id, kind, Jsonb(data)), prepare=True).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else []
+    found = call(db, "note", turn=turn_id, type=kind, data=Jsonb(data))
+    return read_events(found) if found is not None else []
 
 
 def look(db: psycopg.Connection, places: Sequence[Place]) -> Mapping[Place, Look]:

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.usage import Allowance
+from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.usage import read_allowances
 from turnloom.models.tables.memory import MemoryRow
 
@@ -67,10 +68,9 @@ def of_conversation(db: Session, tenant_id: UUID, conversation_id: str) -> list[
 
 def unsummarised(db: psycopg.Connection, turn_id: UUID, most: int) -> Unsummarised | None:
     """Return the exchanges that a conversation's summary lacks, up to its first turn that is not final."""
-    row = db.execute("SELECT hot.unsummarised(%s, %s)", (turn_id, most)).fetchone()
-    if row is None or row[0] is None:
+    found = call(db, "unsummarised", turn=turn_id, most=most)
+    if found is None:
         return None
-    found = row[0]
     read = {"tenant_id": UUID(found["tenant_id"]), "allowances": read_allowances(found["allowances"])}
     return Unsummarised(**{**found, **read})
 

@@ -15,6 +15,7 @@ from turnloom.models.contracts.plan import PLAN_FORMAT, Plan
 from turnloom.models.contracts.usage import LlmCall
 from turnloom.models.ledger.replies import Material, read_material
 from turnloom.models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
+from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
 from turnloom.models.ledger.usage import write_calls
 from turnloom.models.runtime.settings import settings
@@ -108,23 +109,32 @@ class EarlyStart:
 
 def start_early(db: psycopg.Connection, turn_id: UUID, attempt: int, written: WrittenSteps) -> EarlyStart | None:
     """Record steps of a plan that is still being written, each as its own fragment. None: the fence is old."""
-    row = db.execute(
-        "SELECT hot.start_early(%s, %s, %s, %s, %s, %s)",
-        (turn_id, attempt, Jsonb(written.steps), Jsonb(written.fragments), written.max_parallel, Jsonb(written.told)),
-        prepare=True,
-    ).fetchone()
-    found = row[0] if row else None
+    found = call(
+        db,
+        "start_early",
+        turn=turn_id,
+        attempt=attempt,
+        steps=Jsonb(written.steps),
+        fragments=Jsonb(written.fragments),
+        max_parallel=written.max_parallel,
+        told=Jsonb(written.told),
+    )
     return EarlyStart(found["ready"], read_events(found["events"])) if found else None
 
 
 def keep_begun(db: psycopg.Connection, turn_id: UUID, attempt: int, begun: Begun, holder: Holder) -> list[Event] | None:
     """Record the steps that a planner has begun before its plan is complete. None: the fence is old."""
-    row = db.execute(
-        "SELECT hot.keep_begun(%s, %s, %s, %s, %s, %s)",
-        (turn_id, attempt, Jsonb(begun.steps), Jsonb(begun.told), holder.worker, holder.lease_ms),
-        prepare=True,
-    ).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else None
+    found = call(
+        db,
+        "keep_begun",
+        turn=turn_id,
+        attempt=attempt,
+        begun=Jsonb(begun.steps),
+        told=Jsonb(begun.told),
+        worker=holder.worker,
+        lease_ms=holder.lease_ms,
+    )
+    return read_events(found) if found is not None else None
 
 
 def doubted(told: Sequence[dict[str, Any]], after: int) -> list[dict[str, Any]]:
@@ -137,8 +147,8 @@ def doubted(told: Sequence[dict[str, Any]], after: int) -> list[dict[str, Any]]:
 
 def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Event] | None:
     """Cancel the steps that were started early: no plan will hold them. None: the fence is old."""
-    row = db.execute("SELECT hot.drop_early(%s, %s)", (turn_id, attempt), prepare=True).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else None
+    found = call(db, "drop_early", turn=turn_id, attempt=attempt)
+    return read_events(found) if found is not None else None
 
 
 def record(
@@ -148,27 +158,24 @@ def record(
 
     None: the fence is old.
     """
-    row = db.execute(
-        "SELECT hot.record_plan(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            turn_id,
-            attempt,
-            _write_plan(new),
-            new.placement,
-            new.max_parallel,
-            Jsonb(new.steps),
-            Jsonb(new.fragments),
-            write_calls(new.calls),
-            wanted.queue,
-            wanted.take,
-            holder.worker,
-            holder.lease_ms,
-            Jsonb(new.begun.steps),
-            list(new.begun.known),
-        ),
-        prepare=True,
-    ).fetchone()
-    found = row[0] if row else None
+    found = call(
+        db,
+        "record_plan",
+        turn=turn_id,
+        attempt=attempt,
+        plan=_write_plan(new),
+        placement=new.placement,
+        max_parallel=new.max_parallel,
+        steps=Jsonb(new.steps),
+        fragments=Jsonb(new.fragments),
+        calls=write_calls(new.calls),
+        queue=wanted.queue,
+        take=wanted.take,
+        worker=holder.worker,
+        lease_ms=holder.lease_ms,
+        begun=Jsonb(new.begun.steps),
+        known=list(new.begun.known),
+    )
     if found is None:
         return None
     return RecordedPlan(
@@ -186,20 +193,17 @@ def answer(
     db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan, ending: Ending, calls: Sequence[LlmCall]
 ) -> FinishedTurn | None:
     """Record a plan without steps and end its turn, with the calls for both. None: the fence is old."""
-    row = db.execute(
-        "SELECT hot.answer_turn(%s, %s, %s, %s, %s, %s, %s)",
-        (
-            turn_id,
-            attempt,
-            _write_plan(new),
-            new.placement,
-            write_ending(ending),
-            write_calls(calls),
-            settings().tenant_window,
-        ),
-        prepare=True,
-    ).fetchone()
-    found = row[0] if row else None
+    found = call(
+        db,
+        "answer_turn",
+        turn=turn_id,
+        attempt=attempt,
+        plan=_write_plan(new),
+        placement=new.placement,
+        end=write_ending(ending),
+        calls=write_calls(calls),
+        window=settings().tenant_window,
+    )
     if found is None:
         return None
     finished = read_finished(found)

@@ -12,6 +12,7 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.tables.turns import TurnRow
 
 LEASE_MS = 6_000
@@ -93,9 +94,9 @@ def could_renew(db: Session, lease_ms: int) -> bool:
 
 def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: int) -> list[LostTurn]:
     """Return turns that nobody holds. Ready steps on a busy queue are only waiting."""
-    query = text("SELECT turn_id, kind FROM hot.find_lost(:grace, :busy, :most)")
-    arguments = {"grace": round(grace.total_seconds() * 1000), "busy": list(busy_queues), "most": limit}
-    return [LostTurn(turn_id, kind) for turn_id, kind in db.execute(query, arguments)]
+    grace_ms = round(grace.total_seconds() * 1000)
+    rows = call_rows(db, "find_lost", grace_ms=grace_ms, busy_queues=list(busy_queues), limit=limit)
+    return [LostTurn(turn_id, kind) for turn_id, kind in rows]
 
 
 def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
@@ -134,10 +135,16 @@ def reclaim(
 
     `resumed`: a step that had to wait may go on.
     """
-    query = text("SELECT hot.reclaim(:turn, :most, :lease, :gone, :overran, :resumed)")
-    arguments = {"turn": turn_id, "most": max_attempts, "lease": lease_ms, "resumed": resumed}
-    arguments |= {"gone": gone.worker if gone else None, "overran": gone is not None and gone.overran}
-    found = cast("dict[str, Any] | None", db.scalar(query, arguments))
+    found = call(
+        db,
+        "reclaim",
+        turn=turn_id,
+        max_attempts=max_attempts,
+        lease_ms=lease_ms,
+        gone=gone.worker if gone else None,
+        overran=gone is not None and gone.overran,
+        resumed=resumed,
+    )
     if found is None:
         return None
     steps = [UnfinishedStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
@@ -153,8 +160,8 @@ def reclaim(
 
 def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
     """End a closed turn's lost calls as unknown; return the events, none if the turn is final."""
-    row = db.execute("SELECT hot.give_up(%s)", (turn_id,)).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else []
+    found = call(db, "give_up", turn=turn_id)
+    return read_events(found) if found is not None else []
 
 
 def store_fragments(db: Session, turn_id: UUID, fragments: list[dict[str, Any]]) -> list[int]:
@@ -162,20 +169,17 @@ def store_fragments(db: Session, turn_id: UUID, fragments: list[dict[str, Any]])
 
     Returns the numbers of those that the caller must publish.
     """
-    query = text("SELECT hot.store_fragments(t, :fragments, t.compiled_at) FROM turns t WHERE t.id = :turn")
-    return cast("list[int]", db.scalar(query, {"turn": turn_id, "fragments": Jsonb(fragments)}))
+    return cast("list[int]", call(db, "store_canvas", turn=turn_id, fragments=Jsonb(fragments)))
 
 
 def requeue(db: psycopg.Connection, turn_id: UUID) -> bool:
     """Return a turn whose planner was lost to the queue; False if it is held, or has its plan."""
-    row = db.execute("SELECT hot.requeue(%s)", (turn_id,)).fetchone()
-    return bool(row and row[0])
+    return bool(call(db, "requeue", turn=turn_id))
 
 
 def take_over(db: psycopg.Connection, turn_id: UUID, lease_ms: int) -> int | None:
     """Take over a turn whose responder was lost; return the new fence, None if it is held or has ended."""
-    row = db.execute("SELECT hot.take_over(%s, %s)", (turn_id, lease_ms)).fetchone()
-    return row[0] if row else None
+    return cast("int | None", call(db, "take_over", turn=turn_id, lease_ms=lease_ms))
 
 
 def postpone(
@@ -185,9 +189,8 @@ def postpone(
 
     None: its deadline comes first, or the fence is old.
     """
-    query = "SELECT hot.postpone_turn(%s, %s, %s, %s)"
-    row = db.execute(query, (turn_id, attempt, list(pauses_ms), Jsonb(error))).fetchone()
-    return read_events(row[0]) if row and row[0] is not None else None
+    found = call(db, "postpone_turn", turn=turn_id, attempt=attempt, pauses_ms=list(pauses_ms), error=Jsonb(error))
+    return read_events(found) if found is not None else None
 
 
 def renew_leases(
@@ -196,10 +199,10 @@ def renew_leases(
     """Renew the leases of steps (turn, step, attempt) and of turns (turn, attempt) that this process works on."""
     held_steps = [{"turn": str(turn), "id": step, "attempt": attempt} for turn, step, attempt in steps]
     held_turns = [{"turn": str(turn), "attempt": attempt} for turn, attempt in turns]
-    db.execute("SELECT hot.renew_leases(%s, %s, %s)", (Jsonb(held_steps), Jsonb(held_turns), lease_ms), prepare=True)
+    call(db, "renew_leases", steps=Jsonb(held_steps), turns=Jsonb(held_turns), lease_ms=lease_ms)
 
 
 def renew_held(db: psycopg.Connection, held: Sequence[tuple[UUID, str]], lease_ms: int) -> None:
     """Renew the leases of the steps of a turn that another process (turn, worker) works on."""
     named = [{"turn": str(turn), "worker": worker} for turn, worker in held]
-    db.execute("SELECT hot.renew_held(%s, %s)", (Jsonb(named), lease_ms), prepare=True)
+    call(db, "renew_held", held=Jsonb(named), lease_ms=lease_ms)

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from turnloom.models.contracts.ended_steps import EndedStep
 from turnloom.models.contracts.turn import Mode, Stop, Usage
 from turnloom.models.contracts.usage import Allowance
+from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.usage import read_allowances, read_usage
 from turnloom.models.tables.replies import ReplyRow
 
@@ -64,8 +65,8 @@ class Material:
 
 def gather(db: psycopg.Connection, turn_id: UUID) -> Material | None:
     """Return the material for a turn's reply. None: there is no such turn."""
-    row = db.execute("SELECT hot.reply_material(%s)", (turn_id,), prepare=True).fetchone()
-    return read_material(row[0]) if row and row[0] else None
+    found = call(db, "reply_material", turn=turn_id)
+    return read_material(found) if found else None
 
 
 def read_material(found: dict[str, Any]) -> Material:

@@ -17,6 +17,7 @@ from turnloom.models.ledger.steps import (
     read_claim,
     write_advance,
 )
+from turnloom.models.ledger.transitions import call_rows
 
 
 class Looking(NamedTuple):
@@ -40,12 +41,7 @@ class Advancing(NamedTuple):
 def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[StepClaim | None]:
     """Look at the lanes of several messages."""
     wanted = [{"turn": str(each.turn_id), "lanes": each.lanes, "generation": each.generation} for each in asked]
-    rows = db.execute(
-        "SELECT hot.look((a ->> 'turn')::uuid, a -> 'lanes', (a ->> 'generation')::int)"
-        " FROM jsonb_array_elements(%s) a",
-        (Jsonb(wanted),),
-        prepare=True,
-    )
+    rows = call_rows(db, "look_all", asked=Jsonb(wanted))
     return [read_claim(found) if found else None for (found,) in rows]
 
 
@@ -55,6 +51,5 @@ def advance_all(db: psycopg.Connection, asked: Sequence[Advancing]) -> list[Adva
         {"turn": str(each.turn_id), **write_advance(each.generation, each.finished, each.wanted, each.holder)}
         for each in asked
     ]
-    query = "SELECT hot.advance_all(%s, %s)"
-    rows = db.execute(query, (Jsonb(wanted), asked[0].holder.lease_ms), prepare=True)
+    rows = call_rows(db, "advance_all", asked=Jsonb(wanted), lease_ms=asked[0].holder.lease_ms)
     return [read_advance(found) if found else None for (found,) in rows]

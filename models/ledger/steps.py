@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.ledger.replies import Material, read_material
+from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.steps import StepRow
 
 Verdict = Literal["claimed", "done", "closed", "stale", "busy", "early"]
@@ -175,27 +176,27 @@ def claim(
     db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder
 ) -> StepClaim:
     """Claim the next step of each lane."""
-    row = db.execute(
-        "SELECT hot.claim_lanes(%s, %s, %s, %s, %s)",
-        (turn_id, Jsonb(lanes), generation, holder.worker, holder.lease_ms),
-        prepare=True,
-    ).fetchone()
-    assert row is not None
-    return read_claim(row[0])
+    found = call(
+        db,
+        "claim_lanes",
+        turn=turn_id,
+        lanes=Jsonb(lanes),
+        generation=generation,
+        worker=holder.worker,
+        lease_ms=holder.lease_ms,
+    )
+    return read_claim(found)
 
 
 def look(db: psycopg.Connection, turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> StepClaim | None:
     """Look at the next steps of lanes without claiming them, if they are reads that allow this; None: claim them."""
-    query = "SELECT hot.look(%s, %s, %s)"
-    row = db.execute(query, (turn_id, Jsonb(lanes), generation), prepare=True).fetchone()
-    return read_claim(row[0]) if row and row[0] else None
+    found = call(db, "look", turn=turn_id, lanes=Jsonb(lanes), generation=generation)
+    return read_claim(found) if found else None
 
 
 def begin_effect(db: psycopg.Connection, turn_id: UUID, step_id: str, attempt: int, call_hash: str) -> BegunEffect:
     """Record the call that a claimed step is about to make, unless another step of its turn makes the same one."""
-    row = db.execute("SELECT hot.begin_effect(%s, %s, %s, %s)", (turn_id, step_id, attempt, call_hash)).fetchone()
-    assert row is not None
-    return BegunEffect(**row[0])
+    return BegunEffect(**call(db, "begin_effect", turn=turn_id, step=step_id, attempt=attempt, hash=call_hash))
 
 
 def advance(
@@ -208,11 +209,7 @@ def advance(
 ) -> Advance:
     """Record finished steps and claim ready ones: first the rest of the lanes, then up to `take` lanes of the queue."""
     asked = write_advance(generation, finished, wanted, holder)
-    row = db.execute(
-        "SELECT hot.advance(%s, %s, %s)", (turn_id, Jsonb(asked), holder.lease_ms), prepare=True
-    ).fetchone()
-    assert row is not None
-    return read_advance(row[0])
+    return read_advance(call(db, "advance", turn=turn_id, asked=Jsonb(asked), lease_ms=holder.lease_ms))
 
 
 def write_advance(generation: int, finished: Sequence[FinishedStep], wanted: Wanted, holder: Holder) -> dict[str, Any]:

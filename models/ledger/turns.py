@@ -20,6 +20,7 @@ from turnloom.models.ledger.control import ClosedTurn, read_closed
 from turnloom.models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
 from turnloom.models.ledger.memory import Recalled
 from turnloom.models.ledger.recovery import LEASE_MS
+from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.ledger.usage import read_allowances, read_usage, write_calls
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.replies import ReplyRow
@@ -149,12 +150,8 @@ def open_turns(db: psycopg.Connection, news: Sequence[NewTurn], *, may_wait: boo
     """Record messages in one commit. Without `may_wait`, messages that would have to wait for a lock are left out."""
     # Two commits that make the same conversations must do it in the same order, or they could deadlock.
     ordered = sorted(news, key=lambda new: (new.tenant_id, new.conversation_id))
-    rows = db.execute(
-        "SELECT outcome, turn_id, conversation_id, seq, is_sent, closed"
-        " FROM jsonb_array_elements(%s) AS asked (new), hot.open_turn(asked.new, %s, %s, %s)",
-        (Jsonb([_fields(new) for new in ordered]), LEASE_MS, settings().tenant_window, may_wait),
-        prepare=True,
-    )
+    asked, window = Jsonb([_fields(new) for new in ordered]), settings().tenant_window
+    rows = call_rows(db, "open_turns", news=asked, lease_ms=LEASE_MS, window=window, may_wait=may_wait)
     opened = {
         new.id: OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_closed(closed))
         for new, (outcome, turn_id, conversation_id, seq, is_sent, closed) in zip(ordered, rows, strict=True)
@@ -191,12 +188,16 @@ def _fields(new: NewTurn) -> dict[str, Any]:
 
 def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = EMPTY) -> ClaimedTurn | Crowded | None:
     """Claim the planning of a turn, and recall its conversation. None: it is held by another, done, or not sent yet."""
-    row = db.execute(
-        "SELECT hot.claim_turn(%s, %s, %s, %s, %s, %s)",
-        (turn_id, lease_ms, room.may_draft, list(room.crowded), _EXCHANGES, _RESULTS),
-        prepare=True,
-    ).fetchone()
-    found = row[0] if row else None
+    found = call(
+        db,
+        "claim_turn",
+        turn=turn_id,
+        lease_ms=lease_ms,
+        may_draft=room.may_draft,
+        crowded=list(room.crowded),
+        exchanges=_EXCHANGES,
+        results=_RESULTS,
+    )
     if found is None:
         return None
     if "crowded" in found:
@@ -231,24 +232,27 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
 
 def plan_again(db: psycopg.Connection, turn_id: UUID, attempt: int, again: Again) -> bool:
     """Return a turn that would have been answered to the planners. False: the fence is old, or the turn was closed."""
-    row = db.execute("SELECT hot.plan_again(%s, %s, %s)", (turn_id, attempt, again), prepare=True).fetchone()
-    return bool(row and row[0])
+    return bool(call(db, "plan_again", turn=turn_id, attempt=attempt, again=again))
 
 
 def finish(
     db: psycopg.Connection, turn_id: UUID, attempt: int, ending: Ending, calls: Sequence[LlmCall] = ()
 ) -> FinishedTurn | None:
     """End a turn with its reply and the calls for it. None: the fence is old and nothing was recorded."""
-    row = db.execute(
-        "SELECT hot.finish_turn(%s, %s, %s, %s, %s)",
-        (turn_id, attempt, write_ending(ending), write_calls(calls), settings().tenant_window),
-        prepare=True,
-    ).fetchone()
-    return read_finished(row[0]) if row and row[0] else None
+    found = call(
+        db,
+        "finish_turn",
+        turn=turn_id,
+        attempt=attempt,
+        end=write_ending(ending),
+        calls=write_calls(calls),
+        window=settings().tenant_window,
+    )
+    return read_finished(found) if found else None
 
 
 def write_ending(ending: Ending) -> Jsonb:
-    """Return the end of a turn in the form that the hot path's functions take; None values are left out."""
+    """Return the end of a turn in the form that the ledger's functions take; None values are left out."""
     reply = ending.reply.model_dump(mode="json") | {"trace": ending.trace}
     return Jsonb({name: value for name, value in {**vars(ending), "reply": reply}.items() if value is not None})
 
@@ -260,8 +264,7 @@ def read_finished(found: dict[str, Any]) -> FinishedTurn:
 
 def release_due(db: psycopg.Connection) -> list[UUID]:
     """Hand held turns that are due to the planners, as far as their tenants' windows have room."""
-    released = db.execute("SELECT hot.release_due(%s)", (settings().tenant_window,), prepare=True)
-    return [turn_id for (turn_id,) in released]
+    return [turn_id for (turn_id,) in call_rows(db, "release_due", window=settings().tenant_window)]
 
 
 def get(db: Session, turn_id: UUID, tenant_id: UUID | None = None) -> TurnRow | None:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.contracts.usage import Allowance, GroupBy, LlmCall, UsageLine, UsageReport
 from turnloom.models.ledger import tenants
+from turnloom.models.ledger.transitions import call
 from turnloom.models.runtime.ids import first_id
 from turnloom.models.tables.usage import LlmCallRow, UsageDayRow
 
@@ -21,7 +22,7 @@ _SUMS = ("llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "co
 
 
 def write_calls(calls: Sequence[LlmCall]) -> Jsonb:
-    """Return calls in the form that the hot path's functions take."""
+    """Return calls in the form that the ledger's functions take."""
     return Jsonb([asdict(call) for call in calls])
 
 
@@ -39,13 +40,12 @@ def read_allowances(stored: Sequence[Mapping[str, Any]]) -> list[Allowance]:
 
 def record(db: psycopg.Connection, turn_id: UUID, calls: Sequence[LlmCall]) -> None:
     """Record calls on their own: those of an attempt whose fence is old, or made after the turn's end."""
-    db.execute("SELECT hot.record_calls(%s, %s)", (turn_id, write_calls(calls)), prepare=True)
+    call(db, "record_calls", turn=turn_id, calls=write_calls(calls))
 
 
 def sum_up(db: psycopg.Connection) -> int:
     """Add up the connections' counts, which are in separate rows; return how many rows these were."""
-    row = db.execute("SELECT hot.sum_usage()").fetchone()
-    return row[0] if row else 0
+    return int(call(db, "sum_usage"))
 
 
 def calls_of(db: Session, tenant_id: UUID, turn_id: UUID) -> list[LlmCallRow]:

@@ -267,3 +267,10 @@ begin
           v_at);
   return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null, v_closed;
 end $$;
+
+-- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations. Out, for each: as hot.open_turn.
+create function hot.open_turns(p_news jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
+returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb)
+language sql as $$
+  select o.* from jsonb_array_elements(p_news) new, hot.open_turn(new, p_lease_ms, p_window, p_may_wait) o
+$$;

@@ -215,6 +215,11 @@ begin
   return v_sent;
 end $$;
 
+-- Stores the fragments of the generation that hot.reclaim has begun, in its transaction. Out: as hot.store_fragments.
+create function hot.store_canvas(p_turn uuid, p_fragments jsonb) returns int[] language sql as $$
+  select hot.store_fragments(t, p_fragments, t.compiled_at) from turns t where t.id = p_turn
+$$;
+
 -- Tells of steps that were written, `p_told`, and starts those of them that need not wait for the rest of their plan,
 -- each as a fragment of its own in the generation that the plan will have. Revision 0 means that no plan holds them
 -- yet. `p_max_parallel` is their agent's cap.

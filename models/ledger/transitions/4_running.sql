@@ -155,6 +155,11 @@ create function hot.facts(p_turn turns) returns jsonb language sql immutable as 
                             'person', p_turn.person, 'is_capped', p_turn.max_parallel is not null)
 $$;
 
+-- Looks for several messages: [{turn, lanes, generation}]. Out, for each: as hot.look.
+create function hot.look_all(p_asked jsonb) returns setof jsonb language sql stable as $$
+  select hot.look((a ->> 'turn')::uuid, a -> 'lanes', (a ->> 'generation')::int) from jsonb_array_elements(p_asked) a
+$$;
+
 -- Claims steps together where they are free: hot.free_reads. Under the turn's lock. Null: not all of them can be
 -- claimed.
 create function hot.claim_together(p_turn turns, p_steps text[], p_worker text, p_lease_ms int, p_at timestamptz)
