@@ -1,15 +1,22 @@
-"""Packs: where tools come from.
+"""Packs: where tools come from, and what belongs to them.
 
 A pack is a package under `tools/packs/`, or a module that an installed distribution names in the entry-point group
-`turnloom.packs`. A pack is loaded only if TURNLOOM_PACKS names it.
+`turnloom.packs`. A pack is loaded only if TURNLOOM_PACKS names it. What it owns beside its tools lies in its package
+under these names; it may lack any of them:
+
+    tables    its tables, subclasses of `models.tables.base.Row`
+    store     all SQL on them; the function `erase(db, tenant_id, conversation_id)` erases a conversation's content
 """
 
 import importlib
 import pkgutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from types import ModuleType
 
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.tools import packs
@@ -30,6 +37,18 @@ class Pack:
     """A module, or a package whose modules are all loaded."""
     distribution: str | None
     """The installed distribution that contains it; None for packs under `tools/packs/`."""
+
+    def part(self, name: str) -> ModuleType | None:
+        """Import a module of the pack, such as `store`; None if the pack has none of this name.
+
+        Raises:
+            NotFound: it cannot be imported. The message names the pack and the fault.
+        """
+        with _importing(self):
+            package = importlib.import_module(self.module)
+            module = f"{self.module}.{name}"
+            is_there = hasattr(package, "__path__") and find_spec(module) is not None
+            return importlib.import_module(module) if is_there else None
 
     def __str__(self) -> str:
         return f"{self.module} of {self.distribution}" if self.distribution else self.module
@@ -64,6 +83,17 @@ def find_packs(names: Iterable[str]) -> list[Pack]:
     return found
 
 
+def known_packs(enabled: Iterable[str]) -> list[Pack]:
+    """Return every shipped pack, and the enabled ones of other distributions.
+
+    Raises:
+        NotFound: no pack has one of the names.
+        Conflict: several packs have one of the names.
+    """
+    shipped = shipped_packs()
+    return [*shipped, *(pack for pack in find_packs(enabled) if pack not in shipped)]
+
+
 def load_pack(pack: Pack) -> None:
     """Import every module of a pack.
 
@@ -71,14 +101,10 @@ def load_pack(pack: Pack) -> None:
         NotFound: a module cannot be imported. The message names the pack and the fault.
     """
     _names[pack.module] = pack.name
-    try:
+    with _importing(pack):
         package = importlib.import_module(pack.module)
         for module in pkgutil.iter_modules(getattr(package, "__path__", ()), prefix=f"{package.__name__}."):
             importlib.import_module(module.name)
-    except (Exception, SystemExit) as error:
-        # SystemExit too: the code is foreign, and the message must say which pack it belongs to.
-        reason = f"{type(error).__name__}: {error}"
-        raise NotFound(f"the tool pack {pack.name!r} ({pack}) cannot be loaded: {reason}") from error
 
 
 def pack_of(module: str) -> str:
@@ -86,6 +112,16 @@ def pack_of(module: str) -> str:
     parts = module.split(".")
     parents = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((_names[parent] for parent in parents if parent in _names), parts[0])
+
+
+@contextmanager
+def _importing(pack: Pack) -> Iterator[None]:
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        # SystemExit too: the code is foreign, and the message must say which pack it belongs to.
+        reason = f"{type(error).__name__}: {error}"
+        raise NotFound(f"the tool pack {pack.name!r} ({pack}) cannot be loaded: {reason}") from error
 
 
 def _plug_ins() -> list[Pack]:

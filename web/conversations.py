@@ -18,6 +18,7 @@ from turnloom.models.ledger import conversations as ledger
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.relevance import score
 from turnloom.planner.memory.knowledge import recalled
+from turnloom.tools.erasure import erase_conversation
 from turnloom.web.auth import caller, requires
 from turnloom.web.catalogue import catalogue
 from turnloom.web.json_body import json_response
@@ -119,7 +120,7 @@ def knowledge_of(conversation_id: str, query_data: PageQuery) -> Response:
 def erase(conversation_id: str) -> Response:
     """Erase a conversation's content. Its turns, statuses, times and audit chain stay, without any text."""
     with transaction() as db:
-        ledger.erase(db, caller().tenant_id, known_id(conversation_id, "conversation"))
+        erase_conversation(db, caller().tenant_id, known_id(conversation_id, "conversation"))
     log.info("conversation.erased", conversation_id=conversation_id, key_id=str(caller().key_id))
     return Response(status=204)
 

@@ -10,16 +10,12 @@ from sqlalchemy.orm import Session
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
-from turnloom.models.tables.documents import NoteRow
 from turnloom.models.tables.events import TurnEventsRow
-from turnloom.models.tables.hotel import HoldRow
 from turnloom.models.tables.knowledge import KnowledgeRow
-from turnloom.models.tables.meetings import MeetingSessionRow
 from turnloom.models.tables.memory import MemoryRow
 from turnloom.models.tables.notifications import NotificationRow
 from turnloom.models.tables.plans import PlanRow
 from turnloom.models.tables.replies import ReplyRow
-from turnloom.models.tables.sim import SimWriteRow
 from turnloom.models.tables.steps import StepRow
 from turnloom.models.tables.turns import TurnRow
 
@@ -59,6 +55,8 @@ def page(db: Session, tenant_id: UUID, before: tuple[Any, str] | None, limit: in
 def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     """Erase the content of a conversation. Its turns, statuses, times and audit chain stay, without text.
 
+    What packs keep of it is not erased here: call `tools.erasure.erase_conversation`, which does both.
+
     Raises:
         NotFound: the tenant has no such conversation.
         Conflict: one of its turns is being worked on.
@@ -76,7 +74,6 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         update(PlanRow).where(PlanRow.turn_id.in_(turns)).values(document=_EMPTY, trace=_EMPTY),
         update(StepRow).where(StepRow.turn_id.in_(turns)).values(args=_EMPTY, result=None, error=None, approval=None),
         delete(ReplyRow).where(ReplyRow.turn_id.in_(turns)),
-        update(SimWriteRow).where(SimWriteRow.turn_id.in_(turns)).values(value=None),
         update(TurnRow)
         .where(TurnRow.id.in_(turns))
         .values(
@@ -94,24 +91,12 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         delete(KnowledgeRow).where(
             KnowledgeRow.tenant_id == tenant_id, KnowledgeRow.conversation_id == conversation_id
         ),
-        delete(NoteRow).where(NoteRow.tenant_id == tenant_id, NoteRow.conversation_id == conversation_id),
-        delete(HoldRow).where(HoldRow.tenant_id == tenant_id, HoldRow.conversation_id == conversation_id),
         delete(NotificationRow).where(
             NotificationRow.tenant_id == tenant_id, NotificationRow.conversation_id == conversation_id
         ),
         update(NotificationRow)
         .where(NotificationRow.tenant_id == tenant_id, NotificationRow.resolved_in == conversation_id)
         .values(resolution=None),
-        # The meetings themselves belong to the users, in their calendars. A meeting that is being confirmed stays for
-        # recovery.
-        delete(MeetingSessionRow).where(
-            MeetingSessionRow.tenant_id == tenant_id,
-            MeetingSessionRow.conversation_id == conversation_id,
-            MeetingSessionRow.status != "confirming",
-        ),
-        update(MeetingSessionRow)
-        .where(MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.conversation_id == conversation_id)
-        .values(proposals=[], wanted=_EMPTY),
     ):
         db.execute(statement, execution_options={"synchronize_session": False})
     call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id)

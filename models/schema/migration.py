@@ -73,7 +73,7 @@ def downgrade(owner_url: str, revision: str) -> None:
 
 
 def differences(owner_url: str) -> list[object]:
-    """Return the differences between the migrated database and models/tables/."""
+    """Return the differences between the migrated database and the tables that modules loaded so far declare."""
     engine = create_engine(driver_url(owner_url))
     try:
         with engine.connect() as connection:

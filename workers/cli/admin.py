@@ -7,11 +7,12 @@ import click
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.turn import SCOPES
-from turnloom.models.ledger import inventory, keys, tenants
+from turnloom.models.ledger import keys, tenants
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import set_defaults, upgrade
 from turnloom.models.schema.roles import APPLICATION_ROLE
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.store import inventory
 from turnloom.tools.packs.research.collections import load_shipped
 from turnloom.workers.cli.directory import put_demo_directory
 from turnloom.workers.cli.output import json_option, print_json, print_rows

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import inventory, tenants
+from turnloom.models.ledger import tenants
 from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.store import inventory
 from turnloom.workers.cli.output import json_option, print_rows
 
 

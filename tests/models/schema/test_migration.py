@@ -13,12 +13,15 @@ from turnloom.models.schema.functions import installed
 from turnloom.models.schema.migration import differences, downgrade, upgrade
 from turnloom.models.schema.revisions import known_revisions, pending
 from turnloom.models.schema.roles import role_rights
+from turnloom.tools.pack_index import shipped_packs
 
 
 @pytest.fixture
 def owner_url(database: str) -> str:
     url = settings().owner_database_url
     assert url is not None
+    for pack in shipped_packs():
+        pack.part("tables")  # declares them
     return url
 
 

@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field
 from turnloom.models.contracts.artifact import Table, TableArtifact
 from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NeedsInput, ToolFailed
-from turnloom.models.ledger.inventory import RoomType, TenantHotel
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.stays import (
     QUOTE_GOOD_S,
@@ -22,6 +21,7 @@ from turnloom.tools.packs.hotel.stays import (
     party_of,
     read_stay,
 )
+from turnloom.tools.packs.hotel.store.inventory import RoomType, TenantHotel
 from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from turnloom.tools.packs.hotel.terms import find_terms, known_terms, name_of
 from turnloom.tools.registry import tool

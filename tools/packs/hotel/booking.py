@@ -7,12 +7,12 @@ from pydantic import Field
 from turnloom.models.contracts.artifact import Link, LinkArtifact
 from turnloom.models.contracts.base import Moment, rfc3339
 from turnloom.models.errors import NeedsInput, ToolFailed
-from turnloom.models.ledger.holds import VALID_MINUTES
-from turnloom.models.ledger.inventory import Quote, RoomType, StayRequest
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.comparison import Choice, find_quote
 from turnloom.tools.packs.hotel.offers import BookingOffer
 from turnloom.tools.packs.hotel.stays import Option, Party, StayQuery, option_of, party_of, read_stay
+from turnloom.tools.packs.hotel.store.holds import VALID_MINUTES
+from turnloom.tools.packs.hotel.store.inventory import Quote, RoomType, StayRequest
 from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from turnloom.tools.registry import tool
 

@@ -18,8 +18,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 
 from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger.inventory import HotelCatalogue
 from turnloom.tools.packs.hotel.offers import NOT_REFUNDABLE
+from turnloom.tools.packs.hotel.store.inventory import HotelCatalogue
 
 DEMO = Path(__file__).parent / "data" / "demo.yaml"
 """The hotel of tenants that have none of their own."""

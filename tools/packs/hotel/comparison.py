@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from turnloom.models.contracts.artifact import Comparison, ComparisonArtifact
 from turnloom.models.contracts.field_descriptions import Described
 from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger.inventory import Quote
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.catalogue import Bed
 from turnloom.tools.packs.hotel.stays import QUOTE_GOOD_S, Option, Party, StayQuery, option_of, party_of, read_stay
+from turnloom.tools.packs.hotel.store.inventory import Quote
 from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
 from turnloom.tools.packs.hotel.terms import name_of
 from turnloom.tools.registry import tool

@@ -10,11 +10,11 @@ from uuid import UUID
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import rfc3339
 from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger import holds, inventory
-from turnloom.models.ledger.holds import Hold
-from turnloom.models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.hotel.offers import BookingOffer
+from turnloom.tools.packs.hotel.store import holds, inventory
+from turnloom.tools.packs.hotel.store.holds import Hold
+from turnloom.tools.packs.hotel.store.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
 
 
 @dataclass(frozen=True, slots=True)

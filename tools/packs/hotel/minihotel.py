@@ -11,8 +11,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger.holds import VALID_MINUTES
-from turnloom.models.ledger.inventory import Quote, RoomType, StayRequest, TenantHotel
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
 from turnloom.tools.http import upstream
@@ -25,6 +23,8 @@ from turnloom.tools.packs.hotel.minihotel_xml import (
     read_availability,
 )
 from turnloom.tools.packs.hotel.offers import NOT_REFUNDABLE, BookingOffer
+from turnloom.tools.packs.hotel.store.holds import VALID_MINUTES
+from turnloom.tools.packs.hotel.store.inventory import Quote, RoomType, StayRequest, TenantHotel
 
 _LANGUAGES = {"en": "en-US", "he": "he-IL", "es": "es-ES"}
 """Languages that the booking page is known to support."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from turnloom.models.contracts.envelope import ErrorCode
 from turnloom.models.errors import ToolFailed, Unavailable
-from turnloom.models.ledger.inventory import StayRequest
+from turnloom.tools.packs.hotel.store.inventory import StayRequest
 
 ALL, CHEAPEST = "*ALL*", "*MIN*"
 """Placeholders for any code, and for the code with the lowest price."""

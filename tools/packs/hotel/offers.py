@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from turnloom.models.ledger.inventory import Quote
+from turnloom.tools.packs.hotel.store.inventory import Quote
 
 NOT_REFUNDABLE = "-NR"
 """Suffix of a rate's code for the price that is not refunded, in a system that has two prices under one code."""

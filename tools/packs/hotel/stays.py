@@ -10,7 +10,7 @@ from pydantic import Field, PlainSerializer, WithJsonSchema
 
 from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NeedsInput, ToolFailed
-from turnloom.models.ledger.inventory import Quote, RoomType, StayRequest, TenantHotel
+from turnloom.tools.packs.hotel.store.inventory import Quote, RoomType, StayRequest, TenantHotel
 
 QUOTE_GOOD_S = 600
 """How long a price is remembered, in seconds. After that it is requested again."""

@@ -5,12 +5,12 @@ from typing import Protocol
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import NeedsInput, ToolFailed
-from turnloom.models.ledger import inventory
-from turnloom.models.ledger.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.inventory import Inventory
 from turnloom.tools.packs.hotel.minihotel import MiniHotel
 from turnloom.tools.packs.hotel.offers import BookingOffer
+from turnloom.tools.packs.hotel.store import inventory
+from turnloom.tools.packs.hotel.store.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
 
 SYSTEM_ERRORS = ("CONNECTION_INACTIVE", "UNAUTHORIZED", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
 """Error codes of calls to a system that is not ours."""

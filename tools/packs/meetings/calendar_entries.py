@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import ToolFailed, Unavailable
-from turnloom.models.ledger import meetings
 from turnloom.models.ledger.users import DirectoryUser
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
@@ -14,6 +13,7 @@ from turnloom.tools.packs.meetings.calendars import Calendar
 from turnloom.tools.packs.meetings.dav import open_calendar
 from turnloom.tools.packs.meetings.invites import Meeting, calendar_object
 from turnloom.tools.packs.meetings.records import ledger, meeting_of
+from turnloom.tools.packs.meetings.store import meetings
 
 _CLEANING_S = 20.0
 """Time to clean up one meeting in both calendars."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import calendars
-from turnloom.models.ledger.calendars import Interval
 from turnloom.models.ledger.users import DirectoryUser
+from turnloom.tools.packs.meetings.store import calendars
+from turnloom.tools.packs.meetings.store.calendars import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

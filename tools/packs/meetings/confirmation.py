@@ -21,15 +21,16 @@ from turnloom.models.connections.database import Transaction
 from turnloom.models.contracts.artifact import Card, CardArtifact, Fact
 from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NeedsInput, ToolFailed, Unavailable
-from turnloom.models.ledger import meetings, users
-from turnloom.models.ledger.calendars import Interval
-from turnloom.models.ledger.meetings import MeetingSession
+from turnloom.models.ledger import users
 from turnloom.models.ledger.notifications import Notice, notify
 from turnloom.models.runtime.crash_points import reach
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.meetings.calendar_entries import clean_up, undo, write
 from turnloom.tools.packs.meetings.invites import Meeting, invitation
 from turnloom.tools.packs.meetings.records import ledger, meeting_of
+from turnloom.tools.packs.meetings.store import meetings
+from turnloom.tools.packs.meetings.store.calendars import Interval
+from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 from turnloom.tools.packs.meetings.times import When, in_words, read_time, told
 from turnloom.tools.registry import tool
 

@@ -17,11 +17,11 @@ from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import PolicyDenied, ToolFailed, TurnloomError, Unavailable
-from turnloom.models.ledger.calendars import Interval
 from turnloom.models.ledger.integrations import Account, access_of, needs_reauth
 from turnloom.models.ledger.users import DirectoryUser
 from turnloom.tools.guards.breaker import Circuit, guarded
 from turnloom.tools.packs.meetings.calendars import Calendar
+from turnloom.tools.packs.meetings.store.calendars import Interval
 
 if TYPE_CHECKING:
     from caldav.davclient import DAVClient

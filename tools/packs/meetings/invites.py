@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turnloom.models.ledger.meetings import MeetingSession
 from turnloom.models.ledger.users import DirectoryUser
+from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 
 if TYPE_CHECKING:
     from icalendar import Event

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from turnloom.models.ledger.calendars import Interval
+from turnloom.tools.packs.meetings.store.calendars import Interval
 
 MOST = 4
 """Most proposals at once, so that a person can compare them in a message."""

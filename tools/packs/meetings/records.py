@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from turnloom.models.connections.database import Transaction, transaction
 from turnloom.models.errors import Conflict, NotFound, ToolFailed
 from turnloom.models.ledger import users
-from turnloom.models.ledger.meetings import MeetingSession
 from turnloom.tools.packs.meetings.invites import Meeting
+from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 
 
 @contextmanager

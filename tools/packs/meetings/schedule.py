@@ -11,14 +11,15 @@ from turnloom.models.contracts.artifact import Table, TableArtifact
 from turnloom.models.contracts.base import Contract, Moment
 from turnloom.models.contracts.turn import Timezone
 from turnloom.models.errors import NeedsInput, ToolFailed
-from turnloom.models.ledger import meetings, users
-from turnloom.models.ledger.calendars import Interval
-from turnloom.models.ledger.meetings import MeetingSession, Wish
+from turnloom.models.ledger import users
 from turnloom.models.ledger.users import Contact, DirectoryUser
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.meetings.dav import open_calendar
 from turnloom.tools.packs.meetings.proposals import NOTICE, Person, propose
 from turnloom.tools.packs.meetings.records import ledger
+from turnloom.tools.packs.meetings.store import meetings
+from turnloom.tools.packs.meetings.store.calendars import Interval
+from turnloom.tools.packs.meetings.store.meetings import MeetingSession, Wish
 from turnloom.tools.packs.meetings.times import When, read_time, told
 from turnloom.tools.registry import tool
 

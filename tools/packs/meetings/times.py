@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator
 
-from turnloom.models.ledger.calendars import Interval
+from turnloom.tools.packs.meetings.store.calendars import Interval
 
 _YEARS = range(2000, 2200)
 

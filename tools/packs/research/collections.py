@@ -17,12 +17,12 @@ import yaml
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger import documents
-from turnloom.models.ledger.documents import NewDocument
 from turnloom.models.runtime.settings import ROOT
 from turnloom.models.tables.base import EVERYONE
 from turnloom.tools.packs.research.main_text import read_html
 from turnloom.tools.packs.research.markdown import first_heading, split
+from turnloom.tools.packs.research.store import documents
+from turnloom.tools.packs.research.store.documents import NewDocument
 
 SAMPLES = Path(__file__).parent / "data" / "samples"
 """Invented documents for tenants that have none. Two of them contradict each other."""

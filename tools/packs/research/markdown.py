@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from turnloom.models.ledger.documents import NewPassage
+from turnloom.tools.packs.research.store.documents import NewPassage
 
 LONGEST_PASSAGE = 1_000
 """The largest number of characters in a passage."""

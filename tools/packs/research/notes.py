@@ -7,8 +7,8 @@ from pydantic import Field
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.knowledge import EntityLink, Finding
-from turnloom.models.ledger import notes
 from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.research.store import notes
 from turnloom.tools.registry import tool
 
 

@@ -9,8 +9,8 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.knowledge import Finding
 from turnloom.models.errors import ToolFailed
-from turnloom.models.ledger import documents
 from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.research.store import documents
 from turnloom.tools.registry import tool
 
 REMEMBER_S = 600

@@ -4,9 +4,9 @@ from typing import Any
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import Contract
-from turnloom.models.ledger.sim import find_write, write_once
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
+from turnloom.tools.packs.sim.store import find_write, write_once
 from turnloom.tools.registry import tool
 
 

@@ -8,9 +8,9 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.envelope import ErrorCode
 from turnloom.models.errors import ToolFailed, Unavailable
-from turnloom.models.ledger.sim import count_call
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.sim.calls import SIM_TIMEOUT_S, Milliseconds, log_effect, log_start, pause
+from turnloom.tools.packs.sim.store import count_call
 from turnloom.tools.registry import tool
 
 

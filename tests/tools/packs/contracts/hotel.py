@@ -15,9 +15,9 @@ from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Valid
 from tests.tools.packs.hotel.conftest import take_the_suite
 from tests.tools.packs.hotel.minihotel_server import gordon_house
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import inventory
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.store import inventory
 
 STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}
 PAST = {"check_in": "2026-11-19", "check_out": "2026-11-21"}

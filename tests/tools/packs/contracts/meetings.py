@@ -14,12 +14,13 @@ from tests.tools.packs.meetings.arranging import FRIDAY, at, connect_calendar, m
 from tests.tools.serving import LocalServer
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.directory import Profile
-from turnloom.models.ledger import meetings, users
-from turnloom.models.ledger.calendars import Interval
-from turnloom.models.ledger.meetings import Wish
+from turnloom.models.ledger import users
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.packs.meetings.store import meetings
+from turnloom.tools.packs.meetings.store.calendars import Interval
+from turnloom.tools.packs.meetings.store.meetings import Wish
 
 ASKED = {"counterpart": "David", "duration_mins": 30}
 WANTED = {"duration_mins": 30, "start_window": None, "end_window": None, "tz_hint": None}

@@ -11,11 +11,11 @@ from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.minihotel_server import MiniHotelServer, gordon_house
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
-from turnloom.models.ledger import holds, inventory
-from turnloom.models.ledger.holds import Hold
-from turnloom.models.ledger.inventory import Guest, StayRequest, TenantHotel
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.store import holds, inventory
+from turnloom.tools.packs.hotel.store.holds import Hold
+from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel
 
 STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}
 FAMILY = {**STAY, "adults": 2, "children": 1}

@@ -16,9 +16,9 @@ from werkzeug import Request, Response
 from tests.tools.conftest import TENANT
 from tests.tools.serving import LocalServer
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import inventory
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.store import inventory
 
 CATALOGUE = """
 id: gordon

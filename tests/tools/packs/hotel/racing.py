@@ -12,8 +12,8 @@ from uuid import UUID
 
 from tests.tools.packs.hotel.conftest import take
 from turnloom.models.connections.database import transaction
-from turnloom.models.ledger import inventory
-from turnloom.models.ledger.inventory import Guest, StayRequest
+from turnloom.tools.packs.hotel.store import inventory
+from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest
 
 
 def race(tenant_id: UUID, number: int, threads: int, start: float) -> None:

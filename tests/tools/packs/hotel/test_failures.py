@@ -10,10 +10,10 @@ from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.conftest import CHOICES, STAY, SUITE, data, take_the_suite
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
-from turnloom.models.ledger import inventory
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.store import inventory
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")
 

@@ -15,11 +15,11 @@ from tests.tools.conftest import TENANT
 from tests.tools.packs.hotel.conftest import STAY, SUITE, data, take
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
-from turnloom.models.ledger import inventory
-from turnloom.models.ledger.inventory import Guest, StayRequest, TenantHotel
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import ROOT
 from turnloom.models.runtime.settings import settings as our_settings
+from turnloom.tools.packs.hotel.store import inventory
+from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel
 from turnloom.tools.registry import load_registry
 from turnloom.tools.runner import reconcile
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.tools.packs.hotel.conftest import take
 from turnloom.models.connections.database import engine, transaction
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger import inventory
-from turnloom.models.ledger.inventory import Guest, StayRequest, TenantHotel
 from turnloom.models.runtime.ids import new_id
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.store import inventory
+from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel
 
 TENANT, OTHER = new_id(), new_id()
 GUEST = Guest(TENANT, "c1")

@@ -11,9 +11,10 @@ from tests.tools.conftest import TENANT
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.directory import AccountRequest, Profile
 from turnloom.models.contracts.envelope import Envelope
-from turnloom.models.ledger import calendars, integrations, users
-from turnloom.models.ledger.calendars import CalendarEvent, Interval
+from turnloom.models.ledger import integrations, users
 from turnloom.models.tables.tenants import TenantRow
+from turnloom.tools.packs.meetings.store import calendars
+from turnloom.tools.packs.meetings.store.calendars import CalendarEvent, Interval
 
 SCOPES = ["calendar.availability.read", "calendar.events.propose", "calendar.events.write"]
 ALWAYS = {day: ["00:00", "23:59"] for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")}

@@ -16,12 +16,13 @@ from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import ALWAYS, SCOPES, at
 from turnloom.models.connections.database import forget_connections, transaction
 from turnloom.models.contracts.directory import Profile
-from turnloom.models.ledger import meetings, users
-from turnloom.models.ledger.calendars import Interval
-from turnloom.models.ledger.meetings import Wish
+from turnloom.models.ledger import users
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.meetings.store import meetings
+from turnloom.tools.packs.meetings.store.calendars import Interval
+from turnloom.tools.packs.meetings.store.meetings import Wish
 from turnloom.tools.registry import load_registry
 from turnloom.tools.runner import run
 

@@ -25,9 +25,9 @@ from tests.tools.packs.meetings.conftest import Ask
 from tests.tools.packs.meetings.servers import CalendarServer
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import users
-from turnloom.models.ledger.calendars import Interval
 from turnloom.tools.packs.meetings.calendars import Calendar
 from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.store.calendars import Interval
 
 pytestmark = pytest.mark.usefixtures("people")
 

@@ -10,7 +10,8 @@ from tests.tools.packs.meetings.arranging import PEOPLE, at, code, data, events,
 from tests.tools.packs.meetings.conftest import REGISTRY, Ask
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.directory import Profile
-from turnloom.models.ledger import conversations, notifications, users
+from turnloom.models.ledger import notifications, users
+from turnloom.tools.erasure import erase_conversation
 
 pytestmark = pytest.mark.usefixtures("people")
 
@@ -244,7 +245,7 @@ def test_erasing_a_conversation_forgets_what_was_proposed(ask: Ask) -> None:
     ask("schedule", **WITH_DAVID)
 
     with transaction() as db:
-        conversations.erase(db, TENANT, "c1")
+        erase_conversation(db, TENANT, "c1")
         left = db.scalars(text("SELECT count(*) FROM meeting_sessions")).one()
 
     assert (left, events("david")) == (0, [(meeting["uid"], "confirmed")])

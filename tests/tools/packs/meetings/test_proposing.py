@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.tools.packs.meetings.arranging import ALWAYS, at
-from turnloom.models.ledger.calendars import Interval
 from turnloom.tools.packs.meetings.proposals import GRID, MOST, Person, propose, working
+from turnloom.tools.packs.meetings.store.calendars import Interval
 
 ZONES = [
     ZoneInfo(name)

@@ -13,10 +13,10 @@ from tests.tools.conftest import TENANT
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.errors import Invalid
-from turnloom.models.ledger import documents
 from turnloom.models.tables.base import EVERYONE
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.research.collections import MAX_FILE_BYTES, SAMPLES, Collection, Loaded, files_in, load
+from turnloom.tools.packs.research.store import documents
 from turnloom.tools.registry import load_registry
 from turnloom.tools.runner import run
 

@@ -14,9 +14,9 @@ from tests.tools.conftest import TENANT
 from tests.tools.serving import LocalServer
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
-from turnloom.models.ledger import notes
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.research.store import notes
 from turnloom.tools.registry import Registry, load_registry
 from turnloom.tools.runner import reconcile, run
 

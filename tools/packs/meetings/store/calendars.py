@@ -14,8 +14,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from turnloom.models.runtime.ids import new_id
-from turnloom.models.tables.meetings import CalendarEventRow
 from turnloom.models.tables.users import UserRow
+from turnloom.tools.packs.meetings.tables import CalendarEventRow
 
 
 class Interval(NamedTuple):

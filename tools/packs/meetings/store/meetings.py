@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
-from turnloom.models.ledger import calendars
-from turnloom.models.ledger.calendars import CalendarEvent, Interval
 from turnloom.models.runtime.ids import new_id
-from turnloom.models.tables.meetings import MeetingSessionRow
+from turnloom.tools.packs.meetings.store import calendars
+from turnloom.tools.packs.meetings.store.calendars import CalendarEvent, Interval
+from turnloom.tools.packs.meetings.tables import MeetingSessionRow
 
 EXPIRES_AFTER = timedelta(minutes=30)
 
@@ -202,6 +202,16 @@ def take_abandoned(db: Session, lasts: timedelta) -> MeetingSession | None:
         return None
     row.fence, row.held_until = row.fence + 1, _now(db) + lasts
     return _session(db, row)
+
+
+def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
+    """Erase a conversation's sessions. The meetings belong to the users and stay in their calendars.
+
+    A session that is being confirmed stays for recovery, without the request and the other proposals.
+    """
+    of_it = (MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.conversation_id == conversation_id)
+    db.execute(delete(MeetingSessionRow).where(*of_it, MeetingSessionRow.status != "confirming"))
+    db.execute(update(MeetingSessionRow).where(*of_it).values(proposals=[], wanted={}))
 
 
 def _replace(db: Session, tenant_id: UUID, wish: Wish) -> None:

@@ -3,11 +3,12 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from turnloom.models.tables.sim import SimCallRow, SimWriteRow
+from turnloom.models.tables.turns import TurnRow
+from turnloom.tools.packs.sim.tables import SimCallRow, SimWriteRow
 
 
 def count_call(db: Session, *, tenant_id: UUID, turn_id: UUID, step_id: str) -> int:
@@ -37,3 +38,10 @@ def find_write(db: Session, *, key: str, tenant_id: UUID) -> tuple[Any] | None:
     query = select(SimWriteRow.value).where(SimWriteRow.key == key, SimWriteRow.tenant_id == tenant_id)
     row = db.execute(query).one_or_none()
     return None if row is None else (row[0],)
+
+
+def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
+    """Erase the values that a conversation's turns have written."""
+    turns = select(TurnRow.id).where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id)
+    written = update(SimWriteRow).where(SimWriteRow.turn_id.in_(turns)).values(value=None)
+    db.execute(written, execution_options={"synchronize_session": False})

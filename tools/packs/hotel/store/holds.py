@@ -6,13 +6,14 @@ counts; its row is deleted with the hotel's next hold.
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
-from turnloom.models.ledger.inventory import Guest, Quote, StayRequest, TenantHotel, free_rooms
-from turnloom.models.tables.hotel import HoldRow
+from turnloom.tools.packs.hotel.store.inventory import Guest, Quote, StayRequest, TenantHotel, free_rooms
+from turnloom.tools.packs.hotel.tables import HoldRow
 
 VALID_MINUTES = 30
 """The duration of a hold."""
@@ -66,6 +67,11 @@ def find(db: Session, guest: Guest, hotel: TenantHotel, key: str) -> Hold | None
     query = select(HoldRow).where(*_at(guest, hotel), HoldRow.conversation_id == guest.conversation_id)
     row = db.scalar(query.where(HoldRow.key == key, HoldRow.expires_at > _NOW))
     return None if row is None else _hold(row)
+
+
+def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
+    """Erase a conversation's holds: their rooms are free again."""
+    db.execute(delete(HoldRow).where(HoldRow.tenant_id == tenant_id, HoldRow.conversation_id == conversation_id))
 
 
 def _at(guest: Guest, hotel: TenantHotel) -> tuple[ColumnElement[bool], ...]:

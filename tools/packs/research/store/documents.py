@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Invalid
 from turnloom.models.tables.base import EVERYONE
-from turnloom.models.tables.documents import DocumentRow, PassageRow
+from turnloom.tools.packs.research.tables import DocumentRow, PassageRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

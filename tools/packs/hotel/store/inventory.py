@@ -16,7 +16,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import Session
 
 from turnloom.models.tables.base import EVERYONE, Row
-from turnloom.models.tables.hotel import AllotmentRow, HotelRow, RateRow, RoomTypeRow, SeasonRow
+from turnloom.tools.packs.hotel.tables import AllotmentRow, HotelRow, RateRow, RoomTypeRow, SeasonRow
 
 Record = Mapping[str, Any]
 """A row to insert, without its owner and hotel."""

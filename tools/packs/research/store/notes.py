@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from turnloom.models.tables.documents import NoteRow
+from turnloom.tools.packs.research.tables import NoteRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +31,8 @@ def find(db: Session, tenant_id: UUID, key: str) -> StoredNote | None:
     """Return the note under a key; None if there is none."""
     row = db.get(NoteRow, (tenant_id, key))
     return None if row is None else StoredNote(text=row.text, about=row.about, source=row.source)
+
+
+def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
+    """Erase the notes of a conversation."""
+    db.execute(delete(NoteRow).where(NoteRow.tenant_id == tenant_id, NoteRow.conversation_id == conversation_id))

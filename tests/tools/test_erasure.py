@@ -1,0 +1,74 @@
+"""Erasing a conversation reaches the tables of every pack."""
+
+from datetime import UTC, date, datetime
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select
+
+from tests.factories import make_tenant, open_turn, work
+from turnloom.models.connections.database import transaction
+from turnloom.models.runtime.settings import settings
+from turnloom.models.tables.base import Row
+from turnloom.tools.erasure import erase_conversation
+from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.packs.hotel.tables import HoldRow
+from turnloom.tools.packs.research.tables import NoteRow
+from turnloom.tools.packs.sim.tables import SimWriteRow
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+def hold(tenant_id: UUID, conversation_id: str) -> HoldRow:
+    return HoldRow(
+        tenant_id=tenant_id,
+        hotel_id="demo",
+        conversation_id=conversation_id,
+        key=conversation_id,
+        check_in=date(2030, 1, 1),
+        check_out=date(2030, 1, 2),
+        room_type="double",
+        board="breakfast",
+        rate_code="standard",
+        price=100,
+        currency="EUR",
+        cancellable=True,
+        free=1,
+        expires_at=datetime(2030, 1, 1, tzinfo=UTC),
+    )
+
+
+def test_packs_erase_their_part_even_if_they_are_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Holds, notes and written values of the conversation are gone, and those of another stay."""
+    monkeypatch.setenv("TURNLOOM_PACKS", '["dates"]')
+    settings.cache_clear()
+    tenant_id = make_tenant()
+    for conversation_id in ("c1", "c2"):
+        turn_id = open_turn(tenant_id, conversation_id=conversation_id).turn_id
+        work(turn_id)
+        with transaction() as db:
+            db.add(hold(tenant_id, conversation_id))
+            note = {"key": conversation_id, "text": "secret", "about": "secret"}
+            db.add(NoteRow(tenant_id=tenant_id, conversation_id=conversation_id, **note))
+            written = {"key": conversation_id, "step_id": "s1", "value": "secret"}
+            db.add(SimWriteRow(tenant_id=tenant_id, turn_id=turn_id, **written))
+
+    with transaction() as db:
+        erase_conversation(db, tenant_id, "c1")
+
+    with transaction() as db:
+        left = [db.scalars(select(table.conversation_id)).all() for table in (HoldRow, NoteRow)]
+        values = {row.key: row.value for row in db.scalars(select(SimWriteRow))}
+    assert (left, values) == ([["c2"], ["c2"]], {"c1": None, "c2": "secret"})
+
+
+def test_each_pack_that_knows_conversations_erases_them() -> None:
+    """A pack with a table that names conversations has a function to erase them."""
+    silent = []
+    for pack in shipped_packs():
+        pack.part("tables")
+        names = {mapper.class_.__module__ for mapper in Row.registry.mappers if "conversation_id" in mapper.columns}
+        if f"{pack.module}.tables" in names and not hasattr(pack.part("store"), "erase"):
+            silent.append(pack.name)
+
+    assert silent == []

@@ -1,0 +1,24 @@
+"""Erase what is stored of a conversation: by the ledger, and by every pack in its own tables."""
+
+from uuid import UUID
+
+from turnloom.models.connections.database import Transaction
+from turnloom.models.ledger import conversations
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.pack_index import known_packs
+
+
+def erase_conversation(db: Transaction, tenant_id: UUID, conversation_id: str) -> None:
+    """Erase the content of a conversation. Its turns, statuses, times and audit chain stay, without text.
+
+    A shipped pack erases its part even if it is no longer enabled.
+
+    Raises:
+        NotFound: the tenant has no such conversation.
+        Conflict: one of its turns is being worked on.
+    """
+    conversations.erase(db, tenant_id, conversation_id)
+    for pack in known_packs(settings().packs):
+        erase = getattr(pack.part("store"), "erase", None)
+        if erase is not None:
+            erase(db, tenant_id, conversation_id)
