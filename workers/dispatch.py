@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import lru_cache
 from uuid import UUID
 
-from turnloom.models.connections.redis import Failed, announce, push, queue_lengths
+from turnloom.models.connections.redis import Failed, push, queue_lengths
 from turnloom.models.ledger.approvals import Decided
 from turnloom.models.ledger.control import ClosedTurn
 from turnloom.models.runtime.batching import Gatherer
@@ -18,6 +18,7 @@ from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.app import QUEUES
 from turnloom.workers.broker.messages import TaskMessage, write
+from turnloom.workers.turns.turn_events import follow
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
 """The errors of publishing while the broker is out."""
@@ -51,16 +52,14 @@ def settle() -> None:
 
 def dispatch_reply(closed: ClosedTurn) -> None:
     """Announce that a turn was closed, and have it answered."""
-    reach("turn.closed")
-    announce(closed.id, closed.events)
+    follow(closed.id, closed, "turn.closed")
     if closed.respond is not None:
         send("respond", closed.id, closed.respond, queue="respond")
 
 
 def dispatch_decision(decided: Decided) -> None:
     """Announce a new decision, and let its turn go on with its steps or its reply."""
-    reach("approval.decided")
-    announce(decided.turn_id, decided.events)
+    follow(decided.turn_id, decided, "approval.decided")
     if decided.respond is None:
         send("resume", decided.turn_id, queue="maintenance")
     else:

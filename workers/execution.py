@@ -17,7 +17,6 @@ from uuid import UUID
 
 from celery.exceptions import Ignore
 
-from turnloom.models.connections.redis import announce
 from turnloom.models.ledger.replies import Material
 from turnloom.models.ledger.shared_steps import Advancing
 from turnloom.models.ledger.steps import (
@@ -43,6 +42,7 @@ from turnloom.workers.running.outcomes import GRACE_S, Outcome, Parked, broken
 from turnloom.workers.running.read_ahead import Ahead, LedgerTime
 from turnloom.workers.running.step_call import Calling
 from turnloom.workers.running.tool_call import GATHER_MOST_S, Call, may_join_until
+from turnloom.workers.turns.turn_events import committing
 from turnloom.workers.upkeep.heartbeat import leases
 
 
@@ -151,7 +151,6 @@ class Executor:
         claiming = partial(step_commits.claim, self._turn_id, [lane], self._generation, self._holder)
         claim = persist(self._turn_id, lane, claiming)
         self._time.hear(claim.at)
-        announce(self._turn_id, claim.events)
         return claim.lanes[0].step if claim.lanes else None
 
     def _call(self, step: ClaimedStep, end: float) -> None:
@@ -264,10 +263,9 @@ class Executor:
         """Commit the steps that ended and began, and announce it."""
         names = [*(step.id for step in ended), *(step.id for step in wanted.begun)]
         asked = Advancing(self._turn_id, self._generation, ended, wanted, self._holder)
-        advanced = persist(self._turn_id, names, partial(step_commits.advance, asked))
-        reach("steps.recorded")
+        with committing(self._turn_id, "steps.recorded") as committed:
+            advanced = committed(persist(self._turn_id, names, partial(step_commits.advance, asked)))
         self._time.hear(advanced.at)
-        announce(self._turn_id, advanced.events)
         self._is_elsewhere |= advanced.are_elsewhere
         if advanced.fenced:
             self._is_troubled = True

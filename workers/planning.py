@@ -11,7 +11,6 @@ from celery.exceptions import Ignore
 from celery.signals import worker_init
 
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.redis import announce
 from turnloom.models.contracts.plan import Plan
 from turnloom.models.errors import InvalidPlan, NotFound, TurnloomError, Unavailable
 from turnloom.models.ledger import plans, turns
@@ -49,6 +48,7 @@ from turnloom.workers.turns.planning_context import recall
 from turnloom.workers.turns.postponement import postpone
 from turnloom.workers.turns.process_parts import registry, tailored, warm_up
 from turnloom.workers.turns.tool_availability import offer
+from turnloom.workers.turns.turn_events import committing
 from turnloom.workers.upkeep.heartbeat import current_holder, leases
 from turnloom.workers.upkeep.preflight import check_language_model
 
@@ -85,8 +85,10 @@ def _claimed(turn_id: UUID, claiming: Claiming) -> ClaimedTurn | None:
     Raises:
         Ignore: this process may not plan it.
     """
-    with statement() as db:
+    with committing(turn_id, "turn.claimed") as committed, statement() as db:
         found = turns.claim(db, turn_id, LEASE_MS, claiming.room)
+        if isinstance(found, ClaimedTurn):
+            committed(found)
     if found is None:
         raise Ignore
     if isinstance(found, Crowded):
@@ -97,8 +99,6 @@ def _claimed(turn_id: UUID, claiming: Claiming) -> ClaimedTurn | None:
 
 
 def _plan_claimed(turn: ClaimedTurn) -> "_Own | None":
-    reach("turn.claimed")
-    announce(turn.id, turn.events)
     try:
         with leases.holding_turn(turn.id, turn.attempt):
             return _plan(turn)
@@ -244,14 +244,12 @@ def _go_on(
     if not (turn.revision or plan.steps or held.started) and answer_at_once(turn, new, meter):
         return None
     free = replace(wanted, take=max(0, wanted.take - held.begun.running))
-    with statement() as db:
-        recorded = plans.record(db, turn.id, turn.attempt, new, free, holder)
+    with committing(turn.id, "plan.recorded") as committed, statement() as db:
+        recorded = committed(plans.record(db, turn.id, turn.attempt, new, free, holder))
     if recorded is None:
         log.warning("plan.fenced", turn_id=str(turn.id))
         return None
     meter.settle()
-    reach("plan.recorded")
-    announce(turn.id, recorded.events)
     if not recorded.open_steps:
         respond(turn.id, turn.attempt, recorded.material)
         return None

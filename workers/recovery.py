@@ -19,7 +19,7 @@ from uuid import UUID
 from celery.signals import worker_ready, worker_shutdown
 
 from turnloom.models.connections.database import Transaction, statement, transaction
-from turnloom.models.connections.redis import announce, queue_lengths
+from turnloom.models.connections.redis import queue_lengths
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import approvals, control, recovery, workers
 from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, UnfinishedStep
@@ -32,6 +32,7 @@ from turnloom.workers.broker import canvas
 from turnloom.workers.broker.app import app
 from turnloom.workers.compiling import SLOTS, fragment_rows, reduced
 from turnloom.workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
+from turnloom.workers.turns.turn_events import committing
 
 _BATCH = 500
 _DEADLINE_GRACE = timedelta(seconds=0.5)
@@ -78,15 +79,13 @@ def recover_from(turn_id: str, worker: str, overran: bool) -> None:
 
 def recompile(turn_id: UUID, gone: Gone | None = None, *, resumed: bool = False) -> bool:
     """Take back the lost steps of a running turn and send the ready ones again; False if it does not run."""
-    with transaction() as db:
-        reclaimed = recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone, resumed=resumed)
+    with committing(turn_id, "turn.reclaimed") as committed, transaction() as db:
+        reclaimed = committed(recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone, resumed=resumed))
         if reclaimed is None:
             return False
         pinned = {step.id for step in reclaimed.steps if step.is_pinned}
         compiled = reduced(_nodes(reclaimed.steps), reclaimed.placement, reclaimed.max_parallel, pinned)
         ready = recovery.store_fragments(db, turn_id, fragment_rows(compiled))
-    reach("turn.reclaimed")
-    announce(turn_id, reclaimed.events)
     expressions = [compiled[number].expression for number in ready]
     canvas.publish(turn_id, reclaimed.generation, expressions, SLOTS[reclaimed.placement])
     if reclaimed.respond is not None:
@@ -102,18 +101,18 @@ def _find_lost(db: Transaction, grace: timedelta) -> list[LostTurn]:
 def _recover(turn: LostTurn) -> None:
     if turn.kind == "steps":
         recompile(turn.id)
-        return
-    with statement() as db:
-        if turn.kind == "plan":
-            if recovery.requeue(db, turn.id):
-                reach("turn.requeued")
-                dispatch_turns([turn.id])
-        elif turn.kind == "effect":
-            told = recovery.give_up(db, turn.id)
-            reach("effect.given_up")
-            announce(turn.id, told)
-        elif (attempt := recovery.take_over(db, turn.id, LEASE_MS)) is not None:
-            reach("reply.taken_over")
+    elif turn.kind == "effect":
+        with committing(turn.id, "effect.given_up") as committed, statement() as db:
+            committed(recovery.give_up(db, turn.id))
+    elif turn.kind == "plan":
+        with committing(turn.id, "turn.requeued") as committed, statement() as db:
+            is_queued = committed(recovery.requeue(db, turn.id))
+        if is_queued:
+            dispatch_turns([turn.id])
+    else:
+        with committing(turn.id, "reply.taken_over") as committed, statement() as db:
+            attempt = committed(recovery.take_over(db, turn.id, LEASE_MS))
+        if attempt is not None:
             send("respond", turn.id, attempt, queue="respond")
 
 

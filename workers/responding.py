@@ -12,7 +12,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.redis import announce, append_delta, settle_deltas
+from turnloom.models.connections.redis import append_delta, settle_deltas
 from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import replies, turns
@@ -41,6 +41,7 @@ from turnloom.workers.turns.accounting import metered
 from turnloom.workers.turns.llm_slots import llm_slots
 from turnloom.workers.turns.postponement import postpone
 from turnloom.workers.turns.process_parts import registry, tailored
+from turnloom.workers.turns.turn_events import committing, follow
 from turnloom.workers.upkeep.heartbeat import leases
 
 _AGGREGATION_S = 1.0
@@ -79,12 +80,11 @@ def _respond(turn_id: UUID, attempt: int, material: Material, *, may_plan_again:
 
 
 def _plan_again(turn_id: UUID, attempt: int, again: Again) -> None:
-    with statement() as db:
-        given_back = turns.plan_again(db, turn_id, attempt, again)
-    if not given_back:
+    with committing(turn_id, "turn.planned_again") as committed, statement() as db:
+        is_given_back = committed(turns.plan_again(db, turn_id, attempt, again))
+    if not is_given_back:
         log.warning("turn.fenced", turn_id=str(turn_id), attempt=attempt)
         return
-    reach("turn.planned_again")
     log.info("turn.planned_again", turn_id=str(turn_id), reason=again)
     dispatch_turns([turn_id])
 
@@ -125,8 +125,7 @@ def conclude(
         return
     if meter:
         meter.settle()
-    reach("turn.finished")
-    announce(turn_id, finished.events)
+    follow(turn_id, finished, "turn.finished")
     log.info("turn.finished", turn_id=str(turn_id), status=ending.status)
     dispatch_turns(finished.released)
 

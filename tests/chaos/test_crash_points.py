@@ -64,6 +64,8 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
 ]
 """The points to die at, one after the other, and the plan that leads there."""
 
+_POINT = re.compile(r'(?:reach\(|(?:committing|follow)\(.*, )f?"([^"]+)"\)')
+
 TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "reply.due", "turn.finished"}
 """Those that the short form dies at: a case takes some eight seconds, because a lease lasts six."""
 
@@ -91,7 +93,7 @@ def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
 def test_every_crash_point_is_died_at() -> None:
     """Each point that the code names is in a table here, and each point here is named in the code."""
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
-    named = {name for path in modules for name in re.findall(r'reach\(f?"([^"]+)"\)', path.read_text())}
+    named = {name for path in modules for name in _POINT.findall(path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
     tables = [*(line for line, _ in CASES), *CLOSING, *STREAMING, *READING, *CHATTING, *ASKING, *DELAYING, *REVISING]
     points = {point for line in tables for point in line.split()}

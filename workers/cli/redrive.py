@@ -10,7 +10,6 @@ import click
 import orjson
 
 from turnloom.models.connections.database import snapshot, transaction
-from turnloom.models.connections.redis import announce
 from turnloom.models.errors import ToolFailed
 from turnloom.models.ledger import conversations, dead_letters, steps, tenants
 from turnloom.models.ledger.dead_letters import DeadLetter, Decision
@@ -18,6 +17,7 @@ from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.references import resolve_args
 from turnloom.workers.cli.output import json_option, print_json, print_rows
 from turnloom.workers.running.step_call import idempotency_key
+from turnloom.workers.turns.turn_events import committing
 
 _SHOWN = (
     "tool",
@@ -117,9 +117,8 @@ def decide_step(turn_id: UUID, step_id: str, *, as_json: bool, **found_out: Any)
     decision = Decision(**found_out)
     if decision.status == "failed" and decision.result is not None:
         raise click.UsageError("a step that failed has no result")
-    with transaction() as db:
-        told = dead_letters.decide(db, turn_id, step_id, decision)
-    announce(turn_id, told)
+    with committing(turn_id) as committed, transaction() as db:
+        committed(dead_letters.decide(db, turn_id, step_id, decision))
     if as_json:
         print_json({"turn_id": turn_id, "step": step_id, "status": decision.status})
     else:

@@ -7,7 +7,6 @@ from uuid import UUID
 from celery import Task
 from celery.exceptions import Ignore
 
-from turnloom.models.connections.redis import announce
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger.shared_steps import Looking
 from turnloom.models.ledger.steps import StepClaim
@@ -45,7 +44,6 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
     if claim.turn is None:
         log.info("step.refused", turn_id=str(turn_id), steps=lanes, verdict=claim.verdict)
         raise Ignore
-    announce(turn_id, claim.events)
     Executor(turn_id, claim.turn, generation, queue, holder).run(claim.lanes, slots, claim.at)
 
 

@@ -14,17 +14,16 @@ from uuid import UUID
 import orjson
 
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.redis import announce
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import approvals
 from turnloom.models.ledger.approvals import ApprovalRequest
 from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
-from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.registry import Tool
 from turnloom.workers.running.outcomes import Outcome, Parked, failed
 from turnloom.workers.running.tool_metrics import count_end
+from turnloom.workers.turns.turn_events import committing
 
 MOST_PARKED = 3
 """Times that a step is parked. The next failure of its call is final, whatever time it names."""
@@ -37,8 +36,10 @@ def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> O
     """Ask for approval of a step's call before it is made. None: it is approved, with exactly these arguments."""
     request = ApprovalRequest(step.id, step.attempt, args, masked(args, tool.redact), args_hash(tool.name, args))
     try:
-        with statement() as db:
+        with committing(turn_id, "approval.asked") as committed, statement() as db:
             answer = approvals.ask(db, turn_id, request, timedelta(seconds=settings().approval_timeout_s))
+            if answer.verdict == "asked":
+                committed(answer)
     except Unavailable as error:
         # The step is released without an outcome: its lease expires, and its next holder asks again.
         log.warning("approval.unasked", turn_id=str(turn_id), step_id=step.id, error=error.code)
@@ -48,9 +49,7 @@ def ask(turn_id: UUID, step: ClaimedStep, tool: Tool, args: dict[str, Any]) -> O
     if answer.verdict == "closed":
         return failed(step, "CANCELLED", "the turn was stopped before this step was approved")
     if answer.verdict == "asked":
-        reach("approval.asked")
         log.info("approval.asked", turn_id=str(turn_id), step_id=step.id)
-    announce(turn_id, answer.events)
     return Parked(step.id, step.attempt)
 
 
@@ -64,8 +63,8 @@ def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
         return outcome
     assert outcome.error is not None
     try:
-        with statement() as db:
-            told = approvals.delay(db, turn_id, outcome, _pauses(outcome.error), MOST_PARKED)
+        with committing(turn_id, "step.delayed") as committed, statement() as db:
+            told = committed(approvals.delay(db, turn_id, outcome, _pauses(outcome.error), MOST_PARKED))
     except Unavailable as error:
         log.warning("step.not_delayed", turn_id=str(turn_id), step_id=outcome.id, error=error.code)
         # A write is released: its lease expires, and its next holder asks the backend.
@@ -74,8 +73,6 @@ def delay(turn_id: UUID, step: ClaimedStep, outcome: Outcome) -> Outcome:
         if outcome.ask_again:
             count_end(step.tool, outcome)
         return outcome
-    reach("step.delayed")
-    announce(turn_id, told)
     return Parked(outcome.id, outcome.attempt)
 
 

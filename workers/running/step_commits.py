@@ -10,6 +10,7 @@ from turnloom.models.connections.shared_commits import SharedCommits
 from turnloom.models.ledger import shared_steps, steps
 from turnloom.models.ledger.shared_steps import Advancing, Looking
 from turnloom.models.ledger.steps import Advance, Holder, StepClaim
+from turnloom.workers.turns.turn_events import committing
 
 
 def look(asked: Looking) -> StepClaim | None:
@@ -22,13 +23,13 @@ def look(asked: Looking) -> StepClaim | None:
 
 
 def claim(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder: Holder) -> StepClaim:
-    """Claim the next steps of lanes, in their own commit.
+    """Claim the next steps of lanes, in their own commit, and announce it.
 
     Raises:
         Unavailable: Postgres does not answer, and the steps may have been claimed.
     """
-    with statement() as db:
-        return steps.claim(db, turn_id, lanes, generation, holder)
+    with committing(turn_id) as committed, statement() as db:
+        return committed(steps.claim(db, turn_id, lanes, generation, holder))
 
 
 def advance(asked: Advancing) -> Advance:

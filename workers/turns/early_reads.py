@@ -17,7 +17,6 @@ from queue import SimpleQueue
 from typing import Any, Self
 
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.redis import announce
 from turnloom.models.contracts.plan import Plan, Step
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import plans
@@ -37,7 +36,8 @@ from turnloom.workers.running.read_ahead import Ahead, LedgerTime
 from turnloom.workers.running.step_call import Calling
 from turnloom.workers.running.tool_call import Call
 from turnloom.workers.turns.early_claims import EarlyClaims
-from turnloom.workers.turns.early_steps import HeldSteps, written_event
+from turnloom.workers.turns.early_steps import HeldSteps, drop_early, written_event
+from turnloom.workers.turns.turn_events import committing
 
 TELL_S = 0.08
 """How long a start or end may stay unrecorded: with the commit it is a tenth of a second."""
@@ -110,10 +110,7 @@ class EarlyReads:
         """
         self.keep()
         if self._calls and not self._is_dropped:
-            with statement() as db:
-                dropped = plans.drop_early(db, self._turn.id, self._turn.attempt)
-            reach("early_steps.dropped")
-            announce(self._turn.id, dropped or [])
+            drop_early(self._turn)
         self._is_dropped = True
         self._is_over.set()
 
@@ -263,15 +260,13 @@ class EarlyReads:
         if not (begun.steps or begun.told):
             return
         try:
-            with statement() as db:
-                told = plans.keep_begun(db, self._turn.id, self._turn.attempt, begun, self._holder)
+            with committing(self._turn.id, "reads.kept") as committed, statement() as db:
+                told = committed(plans.keep_begun(db, self._turn.id, self._turn.attempt, begun, self._holder) or [])
         except Unavailable as error:
             log.warning("reads.not_kept", turn_id=str(self._turn.id), error=error.code)
             with self._changed:
                 self._untold[:0] = plans.doubted(begun.told, self._last_event)
             raise
-        reach("reads.kept")
         with self._changed:
             self._recorded |= {step["id"]: step["status"] != "running" for step in begun.steps}
             self._last_event = told[-1].seq if told else self._last_event
-        announce(self._turn.id, told or [])

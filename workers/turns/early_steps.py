@@ -15,13 +15,11 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.redis import announce
 from turnloom.models.contracts.plan import Plan, Step
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import Begun, WrittenSteps
 from turnloom.models.ledger.turns import ClaimedTurn
-from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.written_steps import WrittenStep
@@ -31,6 +29,7 @@ from turnloom.tools.registry import Registry
 from turnloom.workers.broker import canvas
 from turnloom.workers.compiling import Columns, fragment_rows, limit_ms
 from turnloom.workers.running.call_threads import callers
+from turnloom.workers.turns.turn_events import committing
 
 MOMENT_S = 0.03
 """How long a step waits for others, and for the end of its plan."""
@@ -110,12 +109,9 @@ class EarlySteps:
             self._waiting.clear()
             if not self._started:
                 return
-            with statement() as db:
-                dropped = plans.drop_early(db, self._turn.id, self._turn.attempt)
+            drop_early(self._turn)
             self._started.clear()
             self._fragments.clear()
-        reach("early_steps.dropped")
-        announce(self._turn.id, dropped or [])
 
     def held_by(self, plan: Plan) -> HeldSteps:
         """Return the started steps if the plan holds them all; otherwise drop them.
@@ -149,8 +145,8 @@ class EarlySteps:
         # Even if this fails, the ledger may hold them: so all are dropped in the end.
         self._may_start = False
         try:
-            with statement() as db:
-                started = plans.start_early(db, self._turn.id, self._turn.attempt, written)
+            with committing(self._turn.id, "step.started_early") as committed, statement() as db:
+                started = committed(plans.start_early(db, self._turn.id, self._turn.attempt, written))
         except Unavailable as error:
             log.warning("steps.not_started", turn_id=str(self._turn.id), error=error.code)
             self._doubted = plans.doubted(written.told, self._last_event)
@@ -159,11 +155,15 @@ class EarlySteps:
             return
         self._may_start = True
         self._last_event = started.events[-1].seq
-        reach("step.started_early")
-        announce(self._turn.id, started.events)
         if started.ready:
             ready = [self._fragments[number].expression for number in started.ready]
             canvas.publish(self._turn.id, self._turn.generation, ready, self._slots)
+
+
+def drop_early(turn: ClaimedTurn) -> None:
+    """Cancel the steps of a turn that were started early."""
+    with committing(turn.id, "early_steps.dropped") as committed, statement() as db:
+        committed(plans.drop_early(db, turn.id, turn.attempt) or [])
 
 
 def _fragment(columns: dict[str, Any]) -> Fragment:
