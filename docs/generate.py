@@ -19,9 +19,10 @@ from turnloom.models.contracts.event import EVENTS
 from turnloom.models.contracts.plan import PLAN_FAULTS
 from turnloom.models.errors import NeedsInput, TurnloomError
 from turnloom.models.runtime.setting_faults import variable_of
-from turnloom.models.runtime.settings import Settings
+from turnloom.models.runtime.settings import EnvironmentSettings, Settings
 from turnloom.planner.agents import AgentProfile, Agents, load_agents
 from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.pack_settings import settings_classes
 from turnloom.tools.registry import Registry, load_registry
 from turnloom.web.app import create_app
 from turnloom.web.errors import HTTP_CODES
@@ -74,16 +75,19 @@ def pages() -> dict[str, str]:
 
 def settings_page() -> str:
     """Describe every environment variable."""
-    schemas = Settings.model_json_schema(by_alias=False)["properties"]
+    parts = [_settings_table(Settings)]
+    for name, kind in settings_classes(shipped_packs()).items():
+        parts += [f"## Of the pack `{name}`", _settings_table(kind)]
+    return _page("Settings", "Environment variables; all have a default that suits a laptop.", parts)
+
+
+def _settings_table(kind: type[EnvironmentSettings]) -> str:
+    schemas = kind.model_json_schema(by_alias=False)["properties"]
     rows = [
         (f"`{variable_of(name, field)}`", _type(schemas[name]), _default(field), schemas[name].get("description", ""))
-        for name, field in Settings.model_fields.items()
+        for name, field in kind.model_fields.items()
     ]
-    return _page(
-        "Settings",
-        "Environment variables; all have a default that suits a laptop.",
-        [_table(("variable", "type", "default", "meaning"), rows)],
-    )
+    return _table(("variable", "type", "default", "meaning"), rows)
 
 
 def tools_page(registry: Registry) -> str:

@@ -1,6 +1,7 @@
 """All tools of this deployment: those of its packs and those imported from MCP servers."""
 
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.pack_settings import read_pack_settings
 from turnloom.tools.registry import Registry, load_registry
 
 
@@ -8,10 +9,12 @@ def enabled_tools() -> Registry:
     """Return the tools that the settings enable.
 
     Raises:
+        Misconfigured: a setting of one of the packs is wrong.
         NotFound: the settings name a pack or a file that does not exist.
         Conflict: two installed packs have the same name.
         Invalid: the file of MCP servers, or the list of their tools, has a fault.
     """
+    read_pack_settings()
     tools = dict(load_registry(settings().packs).tools)
     if (servers := settings().mcp_servers) is not None:
         # The import takes 0.05 s, and most deployments have no servers.

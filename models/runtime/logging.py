@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 from turnloom.models.runtime.lean_imports import without
-from turnloom.models.runtime.settings import misspelt, settings
+from turnloom.models.runtime.settings import settings
 
 # Rich would only draw tracebacks, which `format_error` writes. It takes as long to load as structlog.
 with without("rich"):
@@ -72,8 +72,6 @@ def configure_logging() -> None:
     handler = _ToStderr()
     handler.setFormatter(_Format(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(level=settings().log_level, handlers=[handler], force=True)
-    for sentence in misspelt():
-        log.warning("setting.unknown", reason=sentence)
 
 
 def format_error(error: BaseException) -> str:

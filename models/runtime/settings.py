@@ -1,16 +1,18 @@
-"""Every setting, read from the environment here and nowhere else.
+"""Every setting of the engine, read from the environment. A pack reads its own in its module `settings`.
 
 Defaults suit a laptop. Names are TURNLOOM_*, beside the customary DATABASE_URL, REDIS_URL and OPENAI_*.
 """
 
 import os
 import re
+from collections import ChainMap
+from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, AliasChoices, Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from turnloom.models.contracts.field_descriptions import Described
@@ -34,15 +36,11 @@ ROOT = Path(__file__).resolve().parents[2]
 """Where prompts/ and migrations/ lie: the checkout, or site-packages of an installed wheel."""
 
 
-class MiniHotelCredentials(BaseModel):
-    """A user of MiniHotel's interface."""
+class EnvironmentSettings(Described, BaseSettings):
+    """Settings that are read from variables TURNLOOM_…: those of a process, or of a pack.
 
-    username: str
-    password: SecretStr
-
-
-class Settings(Described, BaseSettings):
-    """The settings of one process."""
+    A pack's settings are a subclass of this in its module `settings`. Their names begin with the pack's name.
+    """
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -50,6 +48,15 @@ class Settings(Described, BaseSettings):
         env_ignore_empty=True,
         hide_input_in_errors=True,
     )
+
+
+Own = TypeVar("Own", bound=EnvironmentSettings)
+
+
+class Settings(EnvironmentSettings):
+    """The settings of one process, without those of packs."""
+
+    _of_packs: dict[type[EnvironmentSettings], EnvironmentSettings] = PrivateAttr(default_factory=dict)
 
     database_url: str = Field(
         "postgresql://turnloom@127.0.0.1:5432/turnloom", validation_alias=AliasChoices("database_url", "DATABASE_URL")
@@ -171,9 +178,6 @@ class Settings(Described, BaseSettings):
     time."""
     task_events: bool = False
     """Celery's task events, which Flower's task list needs; about 0.2 ms a task."""
-    link_secret: str | None = None
-    """Key that signs the booking links of the hotel pack; the booking site checks them with the same key. The embedded
-    stack generates one."""
     secret_keys: list[str] = Field([], repr=False)
     """Keys that encrypt users' tokens and passwords, as a JSON list; `turnloom secrets new-key` makes one. The first
     encrypts, all decrypt. The embedded stack generates one."""
@@ -185,25 +189,8 @@ class Settings(Described, BaseSettings):
     """Hosts that URLs of users, language models or pages may reach although they are not public, or on ports other than
     80 and 443. A JSON list of names and addresses, each with or without a port, and of networks, such as
     `["wiki.internal:8080", "10.1.0.0/16"]`."""
-    minihotel_credentials: dict[str, MiniHotelCredentials] = {}
-    """Credentials for hotels on MiniHotel, as JSON: `{"NAME": {"username": "…", "password": "…"}}`. A hotel's catalogue
-    names the one it uses."""
-    travel_latency_ms: int = Field(0, ge=0, le=10_000)
-    """Pause before the travel tools answer from shipped data, like a provider's delay; for demos and load tests."""
-    travel_provider: Literal["offline", "live"] = "offline"
-    """Source of the travel tools: `offline` is the shipped data, `live` the keyless services below."""
     contact: str | None = None
     """A web or e-mail address in the `User-Agent` of our calls, for their services; Wikipedia asks for one."""
-    geocoding_url: str = "https://geocoding-api.open-meteo.com"
-    """Open-Meteo's search for places, for `live` travel."""
-    forecast_url: str = "https://api.open-meteo.com"
-    """Open-Meteo's forecast, for `live` travel."""
-    wikipedia_url: str = "https://en.wikipedia.org"
-    """The Wikipedia whose articles are the sights of `live` travel."""
-    overpass_url: str = "https://overpass-api.de"
-    """An Overpass server, for the hotels of `live` travel, and for its sights if Wikipedia has none."""
-    sim_log: Path | None = None
-    """The sim pack appends `S|E turn_id step_id attempt epoch_seconds` here, one line per start and effect."""
     crash_at: Path | None = None
     """For drills: the process that reaches the point that this file's first line names kills itself there."""
     run_dir: Path | None = None
@@ -249,6 +236,16 @@ class Settings(Described, BaseSettings):
             check_service_url(url)
         return url
 
+    def of(self, pack: type[Own]) -> Own:
+        """Return a pack's own settings. They are read once, like these.
+
+        Raises:
+            Misconfigured: a variable is wrong. It is named, its value is not.
+        """
+        own = self._of_packs.get(pack) or self._of_packs.setdefault(pack, _read(pack))
+        assert isinstance(own, pack)
+        return own
+
     @property
     def offline(self) -> bool:
         """Whether the offline model answers."""
@@ -262,15 +259,13 @@ def settings() -> Settings:
     Raises:
         Misconfigured: a variable is wrong. It is named, its value is not.
     """
-    try:
-        return Settings()
-    except (ValidationError, SettingsError) as error:
-        raise Misconfigured(fault_of(error, Settings.model_fields)) from None
+    return _read(Settings)
 
 
-def misspelt() -> list[str]:
-    """Return a sentence for each environment variable that is named like a setting but is none."""
-    return unknown_variables(os.environ, Settings.model_fields)
+def misspelt(of_packs: Iterable[type[EnvironmentSettings]] = ()) -> list[str]:
+    """Return a sentence for each environment variable that is named like a setting but is none, nor one of a pack."""
+    kinds: list[type[EnvironmentSettings]] = [Settings, *of_packs]
+    return unknown_variables(os.environ, ChainMap(*(kind.model_fields for kind in kinds)))
 
 
 def fill_in(text: str) -> str:
@@ -286,3 +281,10 @@ def fill_in(text: str) -> str:
         return os.environ[match[1]]
 
     return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", value, text)
+
+
+def _read(kind: type[Own]) -> Own:
+    try:
+        return kind()
+    except (ValidationError, SettingsError) as error:
+        raise Misconfigured(fault_of(error, kind.model_fields)) from None

@@ -16,10 +16,12 @@ from turnloom.models.errors import NeedsInput, TurnloomError
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED
 from turnloom.models.runtime.settings import Settings
 from turnloom.tools.pack_index import shipped_packs
+from turnloom.tools.pack_settings import settings_classes
 from turnloom.tools.registry import load_registry
 from turnloom.workers.cli import COMMANDS
 
 REFERENCE = ROOT / "docs" / "reference"
+PACK_SETTINGS = settings_classes(shipped_packs()).values()
 
 MESSAGES = [
     {"agent": "travel", "message": "Plan a 2-day Kyoto trip"},
@@ -56,7 +58,7 @@ def test_the_reference_is_made_from_this_code():
     ("page", "names"),
     [
         ("settings.md", ["DATABASE_URL", "REDIS_URL", "TURNLOOM_PACKS"]),
-        ("settings.md", [name.upper() for name in Settings.model_fields]),
+        ("settings.md", [name.upper() for kind in (Settings, *PACK_SETTINGS) for name in kind.model_fields]),
         ("tools.md", list(load_registry(pack.name for pack in shipped_packs()).tools)),
         ("errors.md", [*get_args(ErrorCode), *get_args(FaultCode)]),
         ("errors.md", [kind.code for kind in TurnloomError.__subclasses__() if kind is not NeedsInput]),

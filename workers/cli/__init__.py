@@ -9,7 +9,8 @@ import click
 
 from turnloom.models.errors import Misconfigured, TurnloomError
 from turnloom.models.runtime.lean_imports import loading
-from turnloom.models.runtime.logging import configure_logging
+from turnloom.models.runtime.logging import configure_logging, log
+from turnloom.tools.pack_settings import unknown_settings
 
 COMMANDS = {
     "up": "turnloom.workers.cli.up:up",
@@ -83,5 +84,8 @@ def _faults() -> Iterator[None]:
 def main() -> None:
     """Answer messages at high volume: planned by a language model, run on Celery workers, recorded in Postgres."""
     # Printed lines are the command's answer; logged lines are not. The doctor reports wrong settings.
-    with suppress(Misconfigured):
+    # A pack that cannot be found or loaded is reported by the commands that use packs.
+    with suppress(TurnloomError):
         configure_logging()
+        for sentence in unknown_settings():
+            log.warning("setting.unknown", reason=sentence)

@@ -12,7 +12,8 @@ import click
 from rich.console import Console
 
 from turnloom.models.errors import TurnloomError, Unavailable
-from turnloom.models.runtime.settings import misspelt, settings
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.pack_settings import read_pack_settings, unknown_settings
 from turnloom.workers.cli import part_checks as parts
 from turnloom.workers.cli import server_checks as servers
 from turnloom.workers.cli.output import json_option, print_json
@@ -112,11 +113,12 @@ def _installed(name: str) -> bool:
 
 
 def _settings() -> str:
-    return f"{len(settings().model_fields_set)} set, all others have their defaults"
+    given = sum(len(each.model_fields_set) for each in (settings(), *read_pack_settings()))
+    return f"{given} set, all others have their defaults"
 
 
 def _names() -> str:
-    if unknown := misspelt():
+    if unknown := unknown_settings():
         raise Unavailable("; ".join(unknown))
     return "all names are known"
 

@@ -18,6 +18,7 @@ from turnloom.planner.tenant_texts import assemble
 from turnloom.tools.enabled_tools import enabled_tools
 from turnloom.tools.hooks import POINTS
 from turnloom.tools.hooks import hooks as enabled_hooks
+from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.tools.registry import load_registry
 
 _LLM_S = 10.0
@@ -75,7 +76,7 @@ def link_secret() -> str:
     """Look for the secret that signs the hotel pack's booking links."""
     if "hotel" not in settings().packs:
         return "not needed without the pack hotel"
-    if not settings().link_secret:
+    if not settings().of(HotelSettings).link_secret:
         raise Unavailable("TURNLOOM_LINK_SECRET is not set: the pack hotel makes no booking links")
     return "booking links are signed"
 

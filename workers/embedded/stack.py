@@ -18,6 +18,7 @@ import httpx2
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.models.schema.roles import provision
+from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.workers.broker.commands import (
     beat_command,
     flower_command,
@@ -207,7 +208,7 @@ class Stack:
             "REDIS_URL": self.redis_url,
             "TURNLOOM_DEV_KEY": self.dev_key,
             "TURNLOOM_OFFLINE_MODEL": "true",
-            "TURNLOOM_LINK_SECRET": settings().link_secret or self.servers.home.secrets.link_secret,
+            "TURNLOOM_LINK_SECRET": settings().of(HotelSettings).link_secret or self.servers.home.secrets.link_secret,
             "TURNLOOM_AUDIT_KEY": settings().audit_key or self.servers.home.secrets.audit_key,
             "TURNLOOM_SECRET_KEYS": json.dumps(settings().secret_keys or [self.servers.home.secrets.secret_key]),
             "TURNLOOM_RUN_DIR": str(self.servers.home.path / "pulses"),

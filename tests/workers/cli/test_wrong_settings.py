@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from turnloom.models.runtime.settings import ROOT, Settings, misspelt
+from turnloom.models.runtime.settings import ROOT, Settings
+from turnloom.tools.pack_settings import unknown_settings
 
 PASSWORD = "geheim-9f3a"
 NOBODY = f"postgresql://turnloom:{PASSWORD}@127.0.0.1:1/turnloom"
@@ -40,6 +41,7 @@ def run(*arguments: str, **variables: str) -> tuple[int, list[str]]:
         (["web"], {"TURNLOOM_DEFAULT_AGENT": "nobody"}, 1, "there is no agent 'nobody'"),
         (["up", "--data-dir", "/dev/null/data"], {}, 1, "cannot hold the stack's data"),
         (["beat"], {"TURNLOOM_PROMPTS_DIR": "nowhere", "TURNLOOM_PLAN_MAX_STEPS": "0"}, 2, "TURNLOOM_PLAN_MAX_STEPS: "),
+        (["web"], {"TURNLOOM_TRAVEL_LATENCY_MS": "-1"}, 2, "TURNLOOM_TRAVEL_LATENCY_MS: "),
         (["worker", "--queues", "plan"], {"TURNLOOM_PROMPTS_DIR": "nowhere"}, 2, "TURNLOOM_PROMPTS_DIR"),
     ],
 )
@@ -78,14 +80,14 @@ def test_a_broken_agent_is_named_with_its_line(tmp_path: Path, change: tuple[str
 
 
 def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the nearest name that there is; every name of a setting is known."""
+    """With the nearest name that there is; every name of a setting is known, also of a pack that is switched off."""
     code, lines = run("tools", "list", TURNLOOM_TENANT_WINDOWS="3")
-    for name in ("TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER", "TURNLOOM_PACKS"):
+    for name in ("TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER", "TURNLOOM_SIM_LOG"):
         monkeypatch.setenv(name, "x")
 
     assert code == 0
     assert "did you mean TURNLOOM_TENANT_WINDOW?" in "".join(lines)
-    named = [sentence.split()[4].rstrip(";") for sentence in misspelt()]
+    named = [sentence.split()[4].rstrip(";") for sentence in unknown_settings()]
     assert named == ["TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER"]
 
 

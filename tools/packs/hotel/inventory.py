@@ -12,6 +12,7 @@ from turnloom.models.contracts.base import rfc3339
 from turnloom.models.errors import ToolFailed
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.hotel.offers import BookingOffer
+from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.tools.packs.hotel.store import holds, inventory
 from turnloom.tools.packs.hotel.store.holds import Hold
 from turnloom.tools.packs.hotel.store.inventory import Guest, Quote, RoomType, StayRequest, TenantHotel
@@ -83,7 +84,7 @@ def _alias(tenant_id: UUID, secret: str) -> str:
 
 
 def _secret() -> str:
-    secret = settings().link_secret
+    secret = settings().of(HotelSettings).link_secret
     if secret is None:
         message = "TURNLOOM_LINK_SECRET is not set, so booking links cannot be signed: set it"
         raise ToolFailed(message, code="CONNECTION_INACTIVE")

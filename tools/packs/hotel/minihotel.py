@@ -23,6 +23,7 @@ from turnloom.tools.packs.hotel.minihotel_xml import (
     read_availability,
 )
 from turnloom.tools.packs.hotel.offers import NOT_REFUNDABLE, BookingOffer
+from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.tools.packs.hotel.store.holds import VALID_MINUTES
 from turnloom.tools.packs.hotel.store.inventory import Quote, RoomType, StayRequest, TenantHotel
 
@@ -98,7 +99,7 @@ class MiniHotel:
 
     def _credentials(self) -> Credentials:
         name = self._system["credentials"]
-        found = settings().minihotel_credentials.get(name)
+        found = settings().of(HotelSettings).minihotel_credentials.get(name)
         if found is None:
             message = f"TURNLOOM_MINIHOTEL_CREDENTIALS has no entry {name!r}, so MiniHotel cannot be called: add it"
             raise ToolFailed(message, code="CONNECTION_INACTIVE")

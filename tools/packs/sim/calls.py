@@ -9,6 +9,7 @@ from pydantic import Field
 from turnloom.models.errors import ToolFailed
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.sim.settings import SimSettings
 
 Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
 
@@ -44,7 +45,7 @@ def log_effect(context: ToolContext) -> None:
 
 
 def _append(mark: str, context: ToolContext) -> None:
-    path = settings().sim_log
+    path = settings().of(SimSettings).sim_log
     if path is None:
         return
     line = f"{mark} {context.turn_id} {context.step_id} {context.attempt} {time.time():.6f}\n"

@@ -13,6 +13,7 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import ToolFailed
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
+from turnloom.tools.packs.travel.settings import TravelSettings
 
 _DATA = Path(__file__).parent / "data"
 
@@ -55,7 +56,7 @@ def look_up_city(name: str, context: ToolContext) -> City:
 
 def pause(context: ToolContext) -> None:
     """Wait for TURNLOOM_TRAVEL_LATENCY_MS, but not beyond the deadline, to imitate the latency of a provider."""
-    time.sleep(min(settings().travel_latency_ms / 1000, context.remaining_s))
+    time.sleep(min(settings().of(TravelSettings).travel_latency_ms / 1000, context.remaining_s))
 
 
 def find_city(name: str) -> City:

@@ -16,6 +16,7 @@ from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
 from turnloom.tools.http.upstream import AnyShape, Params, Refused, Shape, get_shape
 from turnloom.tools.packs.travel.contracts import WeatherDay
+from turnloom.tools.packs.travel.settings import TravelSettings
 
 SOURCE = "Open-Meteo.com"
 DAYS_AHEAD = 16
@@ -111,7 +112,7 @@ def find_place(name: str, context: ToolContext) -> Place:
     """
     wanted, _, where = (part.strip() for part in name.partition(","))
     params: Params = {"name": wanted or name, "count": _CANDIDATES, "language": "en", "format": "json"}
-    found = _get(_Places, f"{settings().geocoding_url}/v1/search", params, context).results
+    found = _get(_Places, f"{settings().of(TravelSettings).geocoding_url}/v1/search", params, context).results
     if not found:
         raise ToolFailed(f"Open-Meteo knows no place called {name!r}", code="NOT_FOUND")
     return next((place for place in found if where and _is_in(place, where)), found[0])
@@ -131,7 +132,7 @@ def forecast(place: Place, first: date, last: date, context: ToolContext) -> For
         "start_date": first.isoformat(),
         "end_date": last.isoformat(),
     }
-    answer = _get(_Answer, f"{settings().forecast_url}/v1/forecast", params, context)
+    answer = _get(_Answer, f"{settings().of(TravelSettings).forecast_url}/v1/forecast", params, context)
     return Forecast(answer.timezone, list(_days(answer.daily)))
 
 

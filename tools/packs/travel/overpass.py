@@ -11,6 +11,7 @@ from turnloom.tools.context import ToolContext
 from turnloom.tools.http.upstream import Shape, UpstreamRequest, post
 from turnloom.tools.packs.travel.contracts import Attraction, Hotel
 from turnloom.tools.packs.travel.open_meteo import Place
+from turnloom.tools.packs.travel.settings import TravelSettings
 
 SOURCE = "© OpenStreetMap contributors"
 
@@ -93,7 +94,7 @@ def _near(place: Place, condition: str, context: ToolContext) -> list[_Element]:
     time_s = max(1, min(_LONGEST_S, int(context.remaining_s)))
     around = f"around:{_RADIUS_M},{place.latitude},{place.longitude}"
     query = f"[out:json][timeout:{time_s}];nwr({around}){condition}[name];out center {_CANDIDATES};"
-    request = UpstreamRequest(url=f"{settings().overpass_url}/api/interpreter", form={"data": query})
+    request = UpstreamRequest(url=f"{settings().of(TravelSettings).overpass_url}/api/interpreter", form={"data": query})
     answer = post(request, context).shaped(_Answer)
     if answer.remark.startswith("runtime error"):
         raise Unavailable("Overpass could not finish its search", code="UPSTREAM_5XX")

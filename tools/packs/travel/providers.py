@@ -4,13 +4,14 @@ from typing import Any
 
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.travel.contracts import DEMO_DATA, OWN_DATA
+from turnloom.tools.packs.travel.settings import TravelSettings
 
 OUTSIDE_ERRORS = ("NOT_FOUND", "RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX")
 
 
 def is_live() -> bool:
     """Whether outside services answer instead of the shipped data."""
-    return settings().travel_provider == "live"
+    return settings().of(TravelSettings).travel_provider == "live"
 
 
 def outside(integration: str, *, cache_s: float, per_tenant: str) -> dict[str, Any]:

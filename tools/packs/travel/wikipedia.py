@@ -8,6 +8,7 @@ from turnloom.tools.context import ToolContext
 from turnloom.tools.http.upstream import Params, Shape, get_shape
 from turnloom.tools.packs.travel.contracts import Attraction
 from turnloom.tools.packs.travel.open_meteo import Place
+from turnloom.tools.packs.travel.settings import TravelSettings
 
 _RADIUS_M = 10_000
 _CANDIDATES = 50
@@ -68,7 +69,7 @@ def sights(place: Place, limit: int, context: ToolContext) -> list[Attraction]:
 
 def _ask(params: Params, context: ToolContext) -> _Query:
     params = {"action": "query", "format": "json", **params}
-    answer = get_shape(_Answer, f"{settings().wikipedia_url}/w/api.php", params, context)
+    answer = get_shape(_Answer, f"{settings().of(TravelSettings).wikipedia_url}/w/api.php", params, context)
     if answer.error is None:
         return answer.query
     message = f"Wikipedia refuses: {answer.error.info or answer.error.code}"[:300]
@@ -88,5 +89,5 @@ def _attraction(page: _Page, text: _Text) -> Attraction:
         lat=page.lat,
         lon=page.lon,
         summary=(text.extract or text.description).strip()[:300],
-        source=f"Wikipedia, {settings().wikipedia_url}/?curid={page.pageid}",
+        source=f"Wikipedia, {settings().of(TravelSettings).wikipedia_url}/?curid={page.pageid}",
     )
