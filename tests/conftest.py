@@ -19,6 +19,8 @@ import psycopg
 import pytest
 import structlog
 from redis import Redis
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 from xdist.scheduler import LoadScopeScheduling
 
 from turnloom.models.connections.database import close_connections
@@ -26,6 +28,10 @@ from turnloom.models.connections.redis import redis as redis_client
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import upgrade
 from turnloom.models.schema.roles import OWNER_ROLE
+from turnloom.models.tables.fragments import FragmentRow
+from turnloom.models.tables.replies import ReplyRow
+from turnloom.models.tables.steps import StepRow
+from turnloom.models.tables.turns import TurnRow
 from turnloom.workers.broker.app import app
 from turnloom.workers.embedded import EmbeddedServers, Stack, StackOptions
 
@@ -52,6 +58,15 @@ class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return _ByStack(config, log)
+
+
+@event.listens_for(Session, "before_flush")
+def refuse_rows_of_functions(session: Session, *_: Any) -> None:
+    """Fail where a session would write a row that only the ledger's functions change."""
+    written = {type(row) for row in (*session.new, *session.dirty, *session.deleted)}
+    assert written.isdisjoint([TurnRow, StepRow, FragmentRow, ReplyRow]), (
+        "write a function in models/ledger/transitions"
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,26 +3,15 @@
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, cast, delete, func, select, text, update
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import Select, delete, func, select, text, update
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
-from turnloom.models.tables.events import TurnEventsRow
 from turnloom.models.tables.knowledge import KnowledgeRow
 from turnloom.models.tables.memory import MemoryRow
 from turnloom.models.tables.notifications import NotificationRow
-from turnloom.models.tables.plans import PlanRow
-from turnloom.models.tables.replies import ReplyRow
-from turnloom.models.tables.steps import StepRow
-from turnloom.models.tables.turns import TurnRow
-
-_EMPTY = cast({}, JSONB)
-_EARLIER_WITHOUT_DATA = text(
-    "(SELECT coalesce(jsonb_agg(event - 'data'), '[]') FROM jsonb_array_elements(earlier) AS event)"
-)
 
 
 def get(db: Session, tenant_id: UUID, conversation_id: str) -> ConversationRow:
@@ -66,27 +55,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         raise NotFound(f"there is no conversation {conversation_id!r}")
     if row.active_turn_id is not None:
         raise Conflict(f"conversation {conversation_id!r} has a turn in work; erase it when that is final", code="busy")
-    turns = select(TurnRow.id).where(TurnRow.tenant_id == tenant_id, TurnRow.conversation_id == conversation_id)
     for statement in (
-        update(TurnEventsRow)
-        .where(TurnEventsRow.turn_id.in_(turns))
-        .values(data=_EMPTY, earlier=_EARLIER_WITHOUT_DATA),
-        update(PlanRow).where(PlanRow.turn_id.in_(turns)).values(document=_EMPTY, trace=_EMPTY),
-        update(StepRow).where(StepRow.turn_id.in_(turns)).values(args=_EMPTY, result=None, error=None, approval=None),
-        delete(ReplyRow).where(ReplyRow.turn_id.in_(turns)),
-        update(TurnRow)
-        .where(TurnRow.id.in_(turns))
-        .values(
-            message="",
-            person={},
-            extra={},
-            callback_url=None,
-            submitted_plan=None,
-            slots=None,
-            action=None,
-            output=None,
-            error=None,
-        ),
         delete(MemoryRow).where(MemoryRow.tenant_id == tenant_id, MemoryRow.conversation_id == conversation_id),
         delete(KnowledgeRow).where(
             KnowledgeRow.tenant_id == tenant_id, KnowledgeRow.conversation_id == conversation_id
@@ -99,6 +68,7 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
         .values(resolution=None),
     ):
         db.execute(statement, execution_options={"synchronize_session": False})
+    call(db, "erase_turns", tenant=tenant_id, conversation=conversation_id)
     call(db, "erase_audit", tenant=tenant_id, conversation=conversation_id)
     row.person, row.slots, row.summary = {}, {}, None
     row.summary_seq = row.last_seq  # a summary that is being made now covers erased turns

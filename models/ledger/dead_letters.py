@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
-from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.steps import IS_UNKNOWN, StepRow
 from turnloom.models.tables.tenants import TenantRow
 from turnloom.models.tables.turns import IS_BROKEN, TurnRow
@@ -73,13 +72,6 @@ def get_step(db: Session, turn_id: UUID, step_id: str) -> tuple[TurnRow, StepRow
     return turn, step
 
 
-_TELL = """
-    SELECT hot.note(s.turn_id, told ->> 'type', told -> 'data')
-      FROM steps s, hot.step_finished(s.id, s.tool, s.status, s.error, jsonb_build_object('attempt', s.attempt)) told
-     WHERE s.turn_id = :turn AND s.id = :step
-"""
-
-
 def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list[Event]:
     """Record the outcome of a step that was unknown; return the events, none if the turn is final.
 
@@ -89,47 +81,18 @@ def decide(db: Session, turn_id: UUID, step_id: str, decision: Decision) -> list
         NotFound: there is no such step.
         Conflict: its outcome is known.
     """
-    turn, _ = get_step(db, turn_id, step_id)
-    _lock(db, turn)
-    step = db.scalars(
-        select(StepRow)
-        .where(StepRow.turn_id == turn_id, StepRow.id == step_id)
-        .with_for_update(key_share=True)
-        .execution_options(populate_existing=True)
-    ).one()
-    if step.status != "unknown":
-        raise Conflict(f"step {step_id!r} is {step.status}: only a step of unknown outcome is decided")
-    step.status = decision.status
-    step.result = decision.result
-    step.error = None if decision.status == "succeeded" else _failure(step, decision)
-    db.flush()
-    content = {
-        "step": step.id,
-        "tool": step.tool,
-        "status": decision.status,
-        "by": decision.by,
-        "note": decision.note,
-    }
-    call(
+    found = call(
         db,
-        "append_audit",
-        tenant=turn.tenant_id,
-        conversation=turn.conversation_id,
-        turn=turn.id,
-        kind="step.decided",
-        content=Jsonb(content),
+        "decide_step",
+        turn=turn_id,
+        step=step_id,
+        status=decision.status,
+        result=None if decision.result is None else Jsonb(decision.result),
+        note=decision.note,
+        by=decision.by,
     )
-    noted = db.scalar(text(_TELL), {"turn": turn.id, "step": step.id})
-    return read_events(noted)
-
-
-def _lock(db: Session, turn: TurnRow) -> None:
-    """Lock the conversation, then the turn: the order of transitions/0_schema.sql."""
-    key = (ConversationRow.tenant_id == turn.tenant_id, ConversationRow.id == turn.conversation_id)
-    db.execute(select(ConversationRow.id).where(*key).with_for_update(key_share=True))
-    db.execute(select(TurnRow.id).where(TurnRow.id == turn.id).with_for_update(key_share=True))
-
-
-def _failure(step: StepRow, decision: Decision) -> dict[str, Any]:
-    code = (step.error or {}).get("code", "INTERNAL_ERROR")
-    return {"code": code, "message": decision.note or "an operator found that it had not taken effect"}
+    if found is None:
+        raise NotFound(f"there is no step {step_id!r} in a turn {turn_id}")
+    if found["status"] != "unknown":
+        raise Conflict(f"step {step_id!r} is {found['status']}: only a step of unknown outcome is decided")
+    return read_events(found["events"])

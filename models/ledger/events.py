@@ -45,8 +45,7 @@ _STANDS = "SELECT id, tenant_id, last_event, status FROM turns WHERE id = ANY(%s
 
 def note(db: psycopg.Connection, turn_id: UUID, kind: str, data: dict[str, Any]) -> list[Event]:
     """Append an event that no other change comes with."""
-    found = call(db, "note", turn=turn_id, type=kind, data=Jsonb(data))
-    return read_events(found) if found is not None else []
+    return read_events(call(db, "note", turn=turn_id, type=kind, data=Jsonb(data)))
 
 
 def look(db: psycopg.Connection, places: Sequence[Place]) -> Mapping[Place, Look]:

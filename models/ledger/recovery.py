@@ -8,12 +8,11 @@ from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
-from sqlalchemy import func, select, text, update
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.ledger.transitions import call, call_rows
-from turnloom.models.tables.turns import TurnRow
 
 LEASE_MS = 6_000
 """How long a claim holds without renewal: three heartbeats of a worker."""
@@ -101,22 +100,8 @@ def find_lost(db: Session, grace: timedelta, busy_queues: Sequence[str], limit: 
 
 def take_unsent(db: Session, grace: timedelta, limit: int) -> list[UUID]:
     """Take the active queued turns that no planner took within `grace`, which doubles each time."""
-    waited = grace * func.power(2, func.least(TurnRow.recoveries, 8))
-    overdue = (
-        select(TurnRow.id, TurnRow.tenant_id)
-        .where(TurnRow.status == "queued", TurnRow.sent_at < func.clock_timestamp() - waited)
-        .order_by(TurnRow.sent_at)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
-        .cte()
-    )
-    query = (
-        update(TurnRow)
-        .where(TurnRow.id == overdue.c.id, TurnRow.tenant_id == overdue.c.tenant_id)
-        .values(sent_at=func.clock_timestamp(), recoveries=TurnRow.recoveries + 1)
-        .returning(TurnRow.id)
-    )
-    return list(db.scalars(query, execution_options={"synchronize_session": False}))
+    grace_ms = round(grace.total_seconds() * 1000)
+    return [turn_id for (turn_id,) in call_rows(db, "take_unsent", grace_ms=grace_ms, limit=limit)]
 
 
 @dataclass(frozen=True)
@@ -160,8 +145,7 @@ def reclaim(
 
 def give_up(db: psycopg.Connection, turn_id: UUID) -> list[Event]:
     """End a closed turn's lost calls as unknown; return the events, none if the turn is final."""
-    found = call(db, "give_up", turn=turn_id)
-    return read_events(found) if found is not None else []
+    return read_events(call(db, "give_up", turn=turn_id))
 
 
 def store_fragments(db: Session, turn_id: UUID, fragments: list[dict[str, Any]]) -> list[int]:

@@ -105,20 +105,3 @@ begin
   update conversations set audit_seq = c.audit_seq, audit_hash = c.audit_hash
    where tenant_id = p_tenant and id = p_conversation;
 end $$;
-
--- Erases the contents of a conversation's audit records, and appends the record that says so: its content alone stays.
--- The owner's rights, because the application may do this to the audit log, and nothing else.
-create function hot.erase_audit(p_tenant uuid, p_conversation text) returns void language plpgsql
-security definer set search_path = public, pg_temp as $$
-declare
-  v_through int;
-begin
-  select audit_seq into strict v_through from conversations
-   where tenant_id = p_tenant and id = p_conversation and active_turn_id is null for no key update;
-  perform hot.append_audit(p_tenant, p_conversation, null, 'conversation.erased',
-                           jsonb_build_object('through', v_through));
-  update audit set content = null
-   where tenant_id = p_tenant and conversation_id = p_conversation and seq <= v_through
-     and kind <> 'conversation.erased';
-end $$;
-revoke execute on function hot.erase_audit from public;

@@ -69,6 +69,20 @@ language sql as $$
    limit p_limit
 $$;
 
+-- Takes the active queued turns that no planner took within the grace, which doubles each time. Out: their ids, which
+-- are the caller's to dispatch.
+create function hot.take_unsent(p_grace_ms int, p_limit int) returns setof uuid language sql as $$
+  with overdue as materialized (
+    select id, tenant_id from turns
+     where status = 'queued'
+       and sent_at < clock_timestamp() - make_interval(secs => p_grace_ms / 1000.0 * power(2, least(recoveries, 8)))
+     order by sent_at limit p_limit for no key update skip locked
+  )
+  update turns t set sent_at = clock_timestamp(), recoveries = t.recoveries + 1
+    from overdue o where t.id = o.id and t.tenant_id = o.tenant_id
+  returning t.id
+$$;
+
 -- What was lost of a turn: how many steps, whether a critical one failed of it, and the events of those that have
 -- ended.
 create type hot.lost as (steps int, is_critical boolean, told jsonb);
@@ -208,3 +222,33 @@ create function hot.requeue(p_turn uuid) returns boolean language sql as $$
   )
   select exists (select 1 from given_back)
 $$;
+
+-- Records what an operator has found out about a call of unknown outcome. Nothing is called, and a reply that was sent
+-- does not change.
+-- Null: there is no such step. Out: {status: of the step before, events: null where that was not unknown}.
+create function hot.decide_step(p_turn uuid, p_step text, p_status text, p_result jsonb, p_note text, p_by text)
+returns jsonb language plpgsql as $$
+declare
+  t turns;
+  s steps;
+begin
+  perform 1 from conversations c
+   where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
+     for no key update;
+  select * into t from turns where id = p_turn for no key update;
+  select * into s from steps where turn_id = p_turn and id = p_step;
+  if not found then
+    return null;
+  elsif s.status <> 'unknown' then
+    return jsonb_build_object('status', s.status, 'events', null);
+  end if;
+  update steps set status = p_status, result = p_result,
+         error = case p_status when 'failed' then jsonb_build_object(
+                   'code', coalesce(s.error ->> 'code', 'INTERNAL_ERROR'),
+                   'message', coalesce(nullif(p_note, ''), 'an operator found that it had not taken effect')) end
+   where turn_id = p_turn and id = p_step returning * into s;
+  perform hot.append_audit(t.tenant_id, t.conversation_id, t.id, 'step.decided', jsonb_build_object(
+    'step', s.id, 'tool', s.tool, 'status', s.status, 'by', p_by, 'note', p_note));
+  return jsonb_build_object('status', 'unknown', 'events', hot.append_events(t, jsonb_build_array(
+    hot.step_finished(s.id, s.tool, s.status, s.error, jsonb_build_object('attempt', s.attempt))), clock_timestamp()));
+end $$;

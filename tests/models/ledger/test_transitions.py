@@ -1,6 +1,7 @@
-"""Each call of the ledger's functions names a function of the database, its parameters and their types."""
+"""Turns, steps, fragments and replies change in functions of the database, which are called by name."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,14 @@ from typing import NamedTuple
 from turnloom.models.connections.database import statement
 from turnloom.models.schema import functions
 
-LEDGER = Path(__file__).resolve().parents[3] / "models" / "ledger"
+ROOT = Path(__file__).resolve().parents[3]
+LEDGER = ROOT / "models" / "ledger"
+PRODUCT = [path for name in ("models", "tools", "planner", "workers", "web") for path in (ROOT / name).rglob("*.py")]
+WRITES = re.compile(
+    r"(?i:insert\s+into|update|delete\s+from)\s+(?:turns|steps|fragments|replies)\b"
+    r"|\b(?:insert|update|delete)\(\s*(?:Turn|Step|Fragment|Reply)Row\b"
+    r"|(?<!class )\b(?:Turn|Step|Fragment|Reply)Row\("
+)
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(LEDGER.rglob("*.py"))}
 ARRAYS = {"uuid[]": "list", "text[]": "list", "bigint[]": "list"}
 TYPES = {
@@ -89,3 +97,21 @@ def test_every_call_fits_its_function(database: str) -> None:
 
     assert len(found) > 30
     assert [call.place for call in found if not _fits(call, *known[call.function])] == []
+
+
+def test_functions_are_called_in_no_other_way() -> None:
+    """No test sees the calls that a statement makes by itself. What is read may use functions that compute a value."""
+    named = {name for path in PRODUCT for name in re.findall(r"\bhot\.(\w+)\(", path.read_text("utf-8"))}
+
+    assert named <= {"rfc3339", "is_rolled_back"}
+
+
+def test_only_functions_write_turns_steps_fragments_and_replies() -> None:
+    """Each rule about them has one place; `tests/conftest.py` refuses what a session would write."""
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in PRODUCT
+        for match in WRITES.finditer(path.read_text("utf-8"))
+    ]
+
+    assert found == []
