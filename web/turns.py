@@ -13,7 +13,6 @@ from flask import Response
 from pydantic import Field
 
 from turnloom.models.connections.database import snapshot, statement, transaction
-from turnloom.models.connections.redis import queue_lengths
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.contracts.explanation import Explanation
@@ -33,7 +32,7 @@ from turnloom.web.live_news import hub
 from turnloom.web.message_checks import new_turn
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.web.views import turn_graph, turn_view
-from turnloom.workers.dispatch import ALIVE, dispatch_reply, dispatch_soon
+from turnloom.workers.dispatch import ALIVE, dispatch_reply, dispatch_soon, queue_lengths
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}
 

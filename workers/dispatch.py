@@ -5,22 +5,27 @@ If the broker is out, a turn is delayed but not lost: the failure is logged, and
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from uuid import UUID
 
-from turnloom.models.connections.redis import Failed, push, queue_lengths
+from kombu.exceptions import OperationalError
+
+from turnloom.models.connections import redis
+from turnloom.models.connections.redis import Failed, push
 from turnloom.models.ledger.approvals import Decided
 from turnloom.models.ledger.control import ClosedTurn
 from turnloom.models.runtime.batching import Gatherer
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
+from turnloom.workers.broker import stock
 from turnloom.workers.broker.app import QUEUES
 from turnloom.workers.broker.messages import TaskMessage, write
 from turnloom.workers.turns.turn_events import follow
 
-PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed)
+PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed, OperationalError)
 """The errors of publishing while the broker is out."""
 
 _SETTLING_S = 2.0
@@ -30,8 +35,13 @@ ALIVE = timedelta(seconds=6)
 
 
 def waiting_messages() -> dict[str, int]:
-    """Return how many messages wait in each queue; an empty dict if Redis does not answer."""
+    """Return how many messages wait in each queue; an empty dict if the broker does not answer."""
     return queue_lengths(QUEUES) or {}
+
+
+def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
+    """Return how many messages wait in each of these queues; None if the broker does not answer."""
+    return stock.queue_lengths(queues) if settings().broker_url else redis.queue_lengths(queues)
 
 
 def dispatch_turns(turn_ids: Sequence[UUID]) -> None:
@@ -96,6 +106,9 @@ def publish(messages: Sequence[TaskMessage]) -> None:
     Raises:
         PUBLISH_ERRORS: the broker is out; any of the messages may have been sent.
     """
+    if not settings().has_fast_broker:
+        stock.publish(messages)
+        return
     queues: dict[str, list[bytes]] = defaultdict(list)
     for each in messages:
         queues[each.queue].append(write(each))

@@ -19,7 +19,6 @@ from uuid import UUID
 from celery.signals import worker_ready, worker_shutdown
 
 from turnloom.models.connections.database import Transaction, statement, transaction
-from turnloom.models.connections.redis import queue_lengths
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import approvals, control, recovery, workers
 from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, UnfinishedStep
@@ -31,7 +30,7 @@ from turnloom.planner.plan.graph import Node
 from turnloom.workers.broker import canvas
 from turnloom.workers.broker.app import app
 from turnloom.workers.compiling import SLOTS, fragment_rows, reduced
-from turnloom.workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, send
+from turnloom.workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, queue_lengths, send
 from turnloom.workers.turns.turn_events import committing
 
 _BATCH = 500

@@ -66,6 +66,11 @@ class Settings(EnvironmentSettings):
     """Postgres, as the role that owns the tables; used by `turnloom migrate` only. Default: `DATABASE_URL`."""
     redis_url: str = Field("redis://127.0.0.1:6379/0", validation_alias=AliasChoices("redis_url", "REDIS_URL"))
     """The Redis-protocol server: Celery's broker, chord counters, live events."""
+    broker_fast: bool = True
+    """Whether messages, chords and the transport are Turnloom's own. `0`: Celery's own, which cost about five times as
+    much CPU. All processes need the same value."""
+    broker_url: str | None = None
+    """Another broker that Celery knows, such as `amqp://USER:PASSWORD@HOST`; its messages are Celery's own."""
     database_pooled: bool = False
     """Whether a pooler that lends a server's connection for a transaction, such as PgBouncer, stands in front of
     Postgres."""
@@ -223,13 +228,13 @@ class Settings(EnvironmentSettings):
     def _names_redis(cls, url: str) -> str:
         if url.partition("://")[0].lower() not in _REDIS_SCHEMES:
             raise ValueError(
-                "the broker must be Redis or Valkey, at redis://HOST:6379/0 or rediss://…: messages, joins and live"
-                " events use commands that no other broker has"
+                "the server must be Redis or Valkey, at redis://HOST:6379/0 or rediss://…; TURNLOOM_BROKER_URL names"
+                " another broker"
             )
         check_service_url(url)
         return url
 
-    @field_validator("openai_base_url", "api_url")
+    @field_validator("openai_base_url", "api_url", "broker_url")
     @classmethod
     def _names_a_service(cls, url: str | None) -> str | None:
         if url is not None:
@@ -245,6 +250,11 @@ class Settings(EnvironmentSettings):
         own = self._of_packs.get(pack) or self._of_packs.setdefault(pack, _read(pack))
         assert isinstance(own, pack)
         return own
+
+    @property
+    def has_fast_broker(self) -> bool:
+        """Whether messages, chords and the transport are Turnloom's own."""
+        return self.broker_fast and self.broker_url is None
 
     @property
     def offline(self) -> bool:

@@ -19,11 +19,24 @@ QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
 """The queues are separate, so that a full tool queue never blocks planning."""
 
 
+_FAIL_SOON = {"max_retries": 1, "interval_start": 0}
+"""If the broker is out or hangs, publishing fails soon: the ledger holds the work, and the sweep sends it again."""
+_REDIS_OPTIONS = {
+    "ack_emulation": False,
+    "socket_connect_timeout": 2,
+    "socket_timeout": 5,
+    "priority_steps": [0],
+}
+"""One BRPOP per message instead of nine commands; the leases of a killed worker show the work that it held. No queue
+has priorities: each would be another list to look into."""
+
+
 class RoadTask(Task):  # type: ignore[type-arg]
     """The base of our tasks. An exception that escapes from one is logged with its ids; arguments are ids."""
 
     abstract = True
-    Request = "turnloom.workers.broker.task_request:TaskRequest"
+    if settings().has_fast_broker:
+        Request = "turnloom.workers.broker.task_request:TaskRequest"
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, *_: Any) -> None:
         """Log an exception that Celery caught at the edge."""
@@ -33,8 +46,9 @@ class RoadTask(Task):  # type: ignore[type-arg]
 
 def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
     """Return an application with our settings. `options` are those of `Celery`."""
-    url = settings().redis_url
-    TRANSPORT_ALIASES["redis"] = "turnloom.workers.broker.transport:Transport"
+    url = settings().broker_url or settings().redis_url
+    if settings().has_fast_broker:
+        TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "turnloom.workers.broker.transport:Transport"))
     made: Celery[Task[Any, Any]] = Celery("turnloom", broker=url, backend=backend, task_cls=RoadTask, **options)
     made.conf.update(
         include=[
@@ -60,17 +74,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
         task_queues=[Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         task_default_queue="maintenance",
         task_create_missing_queues=False,
-        # One BRPOP per message instead of nine commands; the leases of a killed worker show the work that it held. If
-        # the broker is out or hangs, publishing fails soon: the ledger holds the work, and the sweep sends it again. No
-        # queue has priorities: each would be another list to look into.
-        broker_transport_options={
-            "ack_emulation": False,
-            "socket_connect_timeout": 2,
-            "socket_timeout": 5,
-            "max_retries": 1,
-            "interval_start": 0,
-            "priority_steps": [0],
-        },
+        broker_transport_options=_FAIL_SOON if settings().broker_url else _FAIL_SOON | _REDIS_OPTIONS,
         broker_connection_retry_on_startup=True,
         broker_pool_limit=32,
         task_publish_retry_policy={"max_retries": 10, "interval_start": 0, "interval_step": 0.1, "interval_max": 1},
@@ -92,7 +96,7 @@ def make_app(backend: str, **options: Any) -> "Celery[Task[Any, Any]]":
     return made
 
 
-app = make_app("turnloom.workers.broker.chords:Backend")
+app = make_app("turnloom.workers.broker.chords:Backend" if settings().has_fast_broker else settings().redis_url)
 
 
 @setup_logging.connect

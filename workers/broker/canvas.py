@@ -10,9 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from uuid import UUID
 
+from celery import chain, chord, group
 from celery.canvas import Signature, _chain
 
 from turnloom.models.runtime.logging import log
+from turnloom.models.runtime.settings import settings
 from turnloom.planner.plan.expressions import Bundle, Expression, Lane, Parallel, Series
 from turnloom.workers import dispatch
 from turnloom.workers.broker.app import app
@@ -28,7 +30,11 @@ def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], s
     """
     canvases = build(turn_id, generation, expressions, slots)
     try:
-        dispatch.publish([message for canvas in canvases for message in beginning(canvas)])
+        if settings().has_fast_broker:
+            dispatch.publish([message for canvas in canvases for message in beginning(canvas)])
+        else:
+            for canvas in canvases:
+                stock_canvas(canvas).apply_async()
     except PUBLISH_ERRORS as error:
         log.warning("canvas.unsent", turn_id=str(turn_id), error=type(error).__name__)
 
@@ -36,6 +42,14 @@ def publish(turn_id: UUID, generation: int, expressions: Iterable[Expression], s
 def build(turn_id: UUID, generation: int, expressions: Iterable[Expression], slots: int) -> Iterator[Signature]:
     """Yield the canvases of expressions; their messages carry ids only."""
     return _Builder(str(turn_id), generation, slots).canvases(expressions)
+
+
+def stock_canvas(canvas: Signature) -> Signature:
+    """Return a canvas with chains, groups and chords that are Celery's own."""
+    if isinstance(canvas, Fork):
+        branches = [stock_canvas(branch) for branch in canvas.tasks]
+        return group(branches) if canvas.is_open else chord(branches, canvas.body)
+    return chain(*map(stock_canvas, canvas.tasks)) if isinstance(canvas, _chain) else canvas
 
 
 class _Builder:

@@ -148,6 +148,7 @@ CHECKS = (
     Check("clock", servers.clock, "let NTP set both clocks", needs="database"),
     Check("redis", servers.redis, "set REDIS_URL, or run `turnloom up`, which brings its own", needs="settings"),
     Check("redis eviction", servers.eviction, "set `maxmemory-policy noeviction` in its configuration", needs="redis"),
+    Check("broker", servers.broker, "correct TURNLOOM_BROKER_URL, or start the broker", needs="redis"),
     Check("workers", servers.workers, "start `turnloom worker --queues …` for them", "schema", True),
     Check("beat", servers.beat, "start `turnloom beat`, once", "schema", True),
     Check("language model", parts.language_model, _MODEL, needs="settings"),

@@ -5,12 +5,11 @@ from uuid import UUID
 import click
 
 from turnloom.models.connections.database import snapshot
-from turnloom.models.connections.redis import queue_lengths
 from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import explanation, turns
 from turnloom.workers.cli.output import json_option, print_json
-from turnloom.workers.dispatch import ALIVE
+from turnloom.workers.dispatch import ALIVE, queue_lengths
 
 
 @click.command("explain")

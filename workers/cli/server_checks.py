@@ -6,10 +6,14 @@ Each check returns what it found, or raises one of our errors.
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kombu import Connection
+from kombu.exceptions import OperationalError
+
 from turnloom.models.connections import database as postgres
 from turnloom.models.connections import redis as live
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import readiness
+from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import functions, revisions, roles
 
@@ -70,6 +74,20 @@ def redis() -> str:
     if tuple(int(part) for part in version.split(".")[:2]) < _REDIS:
         raise Unavailable(f"the server is like Redis {version}; we need {_REDIS[0]}.{_REDIS[1]} or newer")
     return f"answers, like Redis {version}"
+
+
+def broker() -> str:
+    """Say which parts carry messages, and connect to a broker that is not Redis."""
+    url = settings().broker_url
+    if url is None:
+        return f"{'Turnloom' if settings().has_fast_broker else 'Celery'}'s own messages and chords, on Redis"
+    where = shown_url(url)
+    try:
+        with Connection(url) as connection:
+            connection.ensure_connection(max_retries=1, timeout=2)
+    except (OperationalError, OSError) as error:
+        raise Unavailable(f"{where} does not answer: {type(error).__name__}") from error
+    return f"Celery's own messages, on {where}; chords on Redis"
 
 
 def eviction() -> str:

@@ -12,14 +12,29 @@ from tests.factories import make_tenant
 from tests.pooler import pooled
 from turnloom.models.connections.database import close_connections, transaction
 from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import integrations, users
 from turnloom.models.runtime.secrets import new_key
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import functions
 from turnloom.tools.hooks import hooks
-from turnloom.workers.cli import main
+from turnloom.workers.cli import main, server_checks
 
-ABOUT_SERVERS = {"database", "connections", "schema", "role", "clock", "redis", "redis eviction"}
+ABOUT_SERVERS = {"database", "connections", "schema", "role", "clock", "redis", "redis eviction", "broker"}
+
+
+@pytest.fixture
+def changed(monkeypatch):
+    """A function that changes settings for this test."""
+
+    def change(variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        settings.cache_clear()
+
+    yield change
+    monkeypatch.undo()
+    settings.cache_clear()
 
 
 def examine() -> tuple[int, dict[str, dict[str, str | None]]]:
@@ -239,3 +254,26 @@ def test_no_command_shows_the_password_of_a_url(database, monkeypatch, name, url
     shown = done.output + ("".join(traceback.format_exception(done.exception)) if done.exception else "")
     settings.cache_clear()
     assert "hunter2" not in shown
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({}, "Turnloom's own messages and chords, on Redis"),
+        ({"TURNLOOM_BROKER_FAST": "0"}, "Celery's own messages and chords, on Redis"),
+        ({"TURNLOOM_BROKER_URL": "memory://m"}, "Celery's own messages, on memory://m; chords on Redis"),
+    ],
+)
+def test_the_parts_that_carry_messages_are_named(changed, variables, told):
+    """The doctor says whether they are ours or Celery's, and which broker they use."""
+    changed(variables)
+
+    assert server_checks.broker() == told
+
+
+def test_a_broker_that_does_not_answer_is_found(changed):
+    """It is named without its password."""
+    changed({"TURNLOOM_BROKER_URL": "amqp://me:password@127.0.0.1:1"})
+
+    with pytest.raises(Unavailable, match=r"^amqp://127\.0\.0\.1:1 does not answer: OperationalError$"):
+        server_checks.broker()
