@@ -15,7 +15,7 @@ from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.memory.slots import Slot, check_slots
 from turnloom.planner.plan.validation import PlanLimits
-from turnloom.planner.profile_files import read_file
+from turnloom.planner.profile_files import profile_files, read_file
 
 
 class Formatter(Contract):
@@ -145,12 +145,12 @@ class Agents:
 
 @lru_cache
 def load_agents(folder: Path) -> Agents:
-    """Read every profile in a folder, such as prompts/agents.
+    """Read every profile in a folder, such as prompts/agents, and those of enabled packs.
 
     Raises:
         Misconfigured: a profile is invalid, or its name differs from its file's. The message names file and line.
     """
-    return Agents({path.stem: read_file(path, partial(_profile, path.stem)) for path in sorted(folder.glob("*.yaml"))})
+    return Agents({name: read_file(path, partial(_profile, name)) for name, path in profile_files(folder).items()})
 
 
 def _profile(name: str, text: str) -> AgentProfile:

@@ -8,8 +8,19 @@ import yaml
 from pydantic import ValidationError
 
 from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.pack_index import prompt_folders
 
 Read = TypeVar("Read")
+
+
+def profile_files(folder: Path) -> dict[str, Path]:
+    """Return the YAML files of a folder such as prompts/agents by name, and those of the enabled packs.
+
+    A pack's file counts only if the folder has none of its name.
+    """
+    of_packs = (prompts / folder.name for prompts in prompt_folders(settings().packs))
+    return dict(sorted({path.stem: path for each in (*of_packs, folder) for path in each.glob("*.yaml")}.items()))
 
 
 def read_file(path: Path, read: Callable[[str], Read]) -> Read:

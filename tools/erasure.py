@@ -3,8 +3,10 @@
 from uuid import UUID
 
 from turnloom.models.connections.database import Transaction
+from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import conversations
 from turnloom.models.runtime.settings import settings
+from turnloom.models.schema.revisions import migrated_packs
 from turnloom.tools.pack_index import known_packs
 
 
@@ -16,9 +18,17 @@ def erase_conversation(db: Transaction, tenant_id: UUID, conversation_id: str) -
     Raises:
         NotFound: the tenant has no such conversation.
         Conflict: one of its turns is being worked on.
+        Unavailable: a pack has tables in the database and is not enabled in this process.
     """
+    packs = known_packs(settings().packs)
+    if absent := migrated_packs(db) - {pack.name for pack in packs}:
+        raise Unavailable(
+            f"the database has tables of {', '.join(sorted(absent))}, which may keep more of the conversation: name"
+            " these packs in TURNLOOM_PACKS",
+            code="pack_missing",
+        )
     conversations.erase(db, tenant_id, conversation_id)
-    for pack in known_packs(settings().packs):
+    for pack in packs:
         erase = getattr(pack.part("store"), "erase", None)
         if erase is not None:
             erase(db, tenant_id, conversation_id)

@@ -7,6 +7,8 @@ under these names; it may lack any of them:
     settings  its settings, a subclass of `models.runtime.settings.EnvironmentSettings`
     tables    its tables, subclasses of `models.tables.base.Row`
     store     all SQL on them; the function `erase(db, tenant_id, conversation_id)` erases a conversation's content
+    migrations/  the Alembic branch that makes its tables. Those of shipped packs are in the tree's own migrations/
+    prompts/  texts, in folders like those of the tree's prompts/: reply templates, agents, playbooks, offline rules
 """
 
 import importlib
@@ -17,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
 from turnloom.models.errors import Conflict, NotFound
@@ -50,6 +53,17 @@ class Pack:
             module = f"{self.module}.{name}"
             is_there = hasattr(package, "__path__") and find_spec(module) is not None
             return importlib.import_module(module) if is_there else None
+
+    def folder(self, name: str) -> Path | None:
+        """Return a folder in the pack's package, such as `migrations`; None if it has none of this name.
+
+        Raises:
+            NotFound: the package cannot be imported. The message names the pack and the fault.
+        """
+        with _importing(self):
+            package = importlib.import_module(self.module)
+        places = (Path(place) / name for place in getattr(package, "__path__", ()))
+        return next((place for place in places if place.is_dir()), None)
 
     def __str__(self) -> str:
         return f"{self.module} of {self.distribution}" if self.distribution else self.module
@@ -93,6 +107,25 @@ def known_packs(enabled: Iterable[str]) -> list[Pack]:
     """
     shipped = shipped_packs()
     return [*shipped, *(pack for pack in find_packs(enabled) if pack not in shipped)]
+
+
+def branches(enabled: Iterable[str]) -> dict[str, Path]:
+    """Return the folders of the migrations of the enabled packs, by pack.
+
+    Raises:
+        NotFound: no pack has one of the names, or its package cannot be imported.
+        Conflict: several packs have one of the names.
+    """
+    return {pack.name: folder for pack in find_packs(enabled) if (folder := pack.folder("migrations"))}
+
+
+def prompt_folders(enabled: Iterable[str]) -> list[Path]:
+    """Return the folders of prompts that the enabled packs bring, in the order of their names in TURNLOOM_PACKS.
+
+    Raises:
+        NotFound, Conflict: as for `branches`.
+    """
+    return [folder for pack in find_packs(enabled) if (folder := pack.folder("prompts"))]
 
 
 def load_pack(pack: Pack) -> None:

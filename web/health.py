@@ -10,6 +10,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import readiness
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import revisions
+from turnloom.tools.pack_index import branches
 from turnloom.web.json_body import json_response
 from turnloom.workers.upkeep.presence import presence
 
@@ -61,7 +62,7 @@ def _unaccepting() -> str | None:
 def _pending(url: str) -> str | None:
     if url in _migrated:
         return None
-    lacking = revisions.pending(url)
+    lacking = revisions.pending(url, branches(settings().packs))
     if lacking is None:
         _migrated.add(url)
     return lacking

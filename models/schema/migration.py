@@ -1,21 +1,25 @@
-"""Migration brings a database up to date: the revisions of migrations/, the functions of the hot path, the grants.
+"""Migration brings a database up to date: the revisions of migrations/ and of packs, functions, the grants.
 
 The application's role may change the audit log only through the function that erases contents and records that it did.
 """
+
+from pathlib import Path
 
 import psycopg
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import create_engine, make_url
 
 from turnloom.models.connections.database import CONNECT_TIMEOUT_S, driver_url
 from turnloom.models.connections.sessions import session_settings
-from turnloom.models.errors import Conflict
+from turnloom.models.errors import Conflict, Misconfigured, NotFound
 from turnloom.models.runtime.settings import ROOT
 from turnloom.models.schema import functions, revisions
+from turnloom.models.schema.revisions import NO_BRANCHES, OURS, Branches
 from turnloom.models.schema.roles import APPLICATION_ROLE, postgres_faults
 from turnloom.models.tables import Row
 
@@ -29,21 +33,29 @@ _GRANTS = """
 """
 
 
-def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE) -> None:
-    """Upgrade to the newest revision, install the functions and grant the application's rights. May run again.
+def upgrade(owner_url: str, application_role: str = APPLICATION_ROLE, branches: Branches = NO_BRANCHES) -> None:
+    """Upgrade to the newest revisions, install the functions and grant the application's rights. May run again.
 
     Raises:
-        Conflict: a newer version has migrated the database, and has dropped this version's functions.
-        Misconfigured: the role of this URL may not change the tables.
+        Conflict: a newer version has migrated the database, and has dropped this version's functions; or it has tables
+            of a pack that is not among the branches, or is newer there.
+        Misconfigured: the role of this URL may not change the tables, or the migrations of a pack are no branch.
         Unavailable: Postgres does not answer, or has no space left.
     """
     with postgres_faults():
-        if not _is_ahead(owner_url):
-            _upgrade(owner_url, application_role)
+        found = revisions.current(owner_url)
+        if _is_ahead(owner_url, found.get(OURS)):
+            return
+        if fault := revisions.unknown(found, branches):
+            raise Conflict(fault)
+        _upgrade(owner_url, application_role, branches)
 
 
-def _upgrade(owner_url: str, application_role: str) -> None:
-    command.upgrade(_config(owner_url), "head")
+def _upgrade(owner_url: str, application_role: str, branches: Branches) -> None:
+    config = _config(owner_url, branches)
+    command.upgrade(config, revisions.known_revisions()[-1])
+    if branches:  # after our own tables, to which a pack's may refer
+        command.upgrade(config, "heads")
     with psycopg.connect(owner_url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         # One at a time: two migrating processes would create the same functions.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('turnloom.migration'))")
@@ -72,6 +84,18 @@ def downgrade(owner_url: str, revision: str) -> None:
     command.downgrade(_config(owner_url), revision)
 
 
+def drop_tables(owner_url: str, pack: str, branches: Branches) -> None:
+    """Drop the tables of a pack of another distribution, by its own migrations.
+
+    Raises:
+        NotFound: the pack is not among the branches.
+    """
+    if pack not in branches:
+        raise NotFound(f"no enabled pack {pack!r} has tables of its own; look at TURNLOOM_PACKS")
+    with postgres_faults():
+        command.downgrade(_config(owner_url, branches), f"{pack}@base")
+
+
 def differences(owner_url: str) -> list[object]:
     """Return the differences between the migrated database and the tables that modules loaded so far declare."""
     engine = create_engine(driver_url(owner_url))
@@ -83,9 +107,8 @@ def differences(owner_url: str) -> list[object]:
         engine.dispose()
 
 
-def _is_ahead(url: str) -> bool:
+def _is_ahead(url: str, current: str | None) -> bool:
     """Return whether a newer version has migrated this database and has left this version's functions there."""
-    current = revisions.current(url)
     if not revisions.is_newer(current):
         return False
     with psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT_S) as connection:
@@ -94,8 +117,23 @@ def _is_ahead(url: str) -> bool:
     raise Conflict(f"the database is at revision {current}, too new for this version: run the newer version")
 
 
-def _config(url: str) -> Config:
+def _config(url: str, branches: Branches = NO_BRANCHES) -> Config:
     config = Config()
     config.set_main_option("script_location", str(ROOT / "migrations"))
+    folders = [ROOT / "migrations" / "versions", *branches.values()]
+    config.set_main_option("path_separator", "newline")
+    config.set_main_option("version_locations", "\n".join(map(str, folders)))
     config.attributes["url"] = driver_url(url)
+    for pack, folder in branches.items():
+        _check_branch(ScriptDirectory.from_config(config), pack, folder)
     return config
+
+
+def _check_branch(scripts: ScriptDirectory, pack: str, folder: Path) -> None:
+    found = {each.revision: each for each in scripts.walk_revisions() if Path(each.path).parent == folder}
+    known = revisions.known_revisions(folder, pack)
+    if not known or sorted(found) != known or pack not in found[known[0]].branch_labels:
+        raise Misconfigured(
+            f"the migrations of the pack {pack!r} in {folder} must be files 0001_….py, 0002_….py and so on with the"
+            f" revisions {pack}_0001, {pack}_0002; the first says branch_labels = ({pack!r},)"
+        )

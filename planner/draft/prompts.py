@@ -19,6 +19,7 @@ from turnloom.models.errors import NotFound
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.templates import Templates, fill
+from turnloom.tools.pack_index import prompt_folders
 
 _TEMPLATES = Templates()
 _FAMILIES = {"styles": "styles/default", "responding": "responding/results"}
@@ -111,10 +112,11 @@ def read_prompt(name: str, text: str) -> Prompt:
 
 
 class Prompts:
-    """The prompts of a folder, each read when first asked for, with a tenant's own over them."""
+    """The prompts of some folders, each read when first asked for, with a tenant's own over them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, *folders: Path) -> None:
+        """Take prompts from these folders. Of several with the same name the first counts."""
+        self.folders = folders
         self.own: Mapping[str, Prompt] = {}
         self._read: dict[str, Prompt] = {}
 
@@ -165,7 +167,8 @@ class Prompts:
 
     def names(self) -> list[str]:
         """Return the names of all shipped prompts."""
-        return sorted(path.relative_to(self.folder).with_suffix("").as_posix() for path in self.folder.rglob("*.j2"))
+        found = ((folder, path) for folder in self.folders for path in folder.rglob("*.j2"))
+        return sorted({path.relative_to(folder).with_suffix("").as_posix() for folder, path in found})
 
     def shipped_name(self, name: str) -> str:
         """Return the shipped prompt that defines the inputs of this one: itself, or that of its family."""
@@ -174,20 +177,21 @@ class Prompts:
         return _FAMILIES.get(name.rpartition("/")[0], name)
 
     def _path(self, name: str) -> Path:
-        return self.folder / f"{name}.j2"
+        paths = [folder / f"{name}.j2" for folder in self.folders]
+        return next((path for path in paths if path.is_file()), paths[0])
 
     def _load(self, name: str) -> Prompt:
         try:
             text = self._path(name).read_text("utf-8")
         except FileNotFoundError:
-            raise NotFound(f"there is no prompt {name!r} under {self.folder}") from None
+            raise NotFound(f"there is no prompt {name!r} under {self.folders[0]}") from None
         return read_prompt(name, text)
 
 
 @lru_cache
 def prompts_in(folder: Path) -> Prompts:
-    """Return the prompts of a folder, read once per process."""
-    return Prompts(folder)
+    """Return the prompts of a folder and of the enabled packs, read once per process."""
+    return Prompts(folder, *prompt_folders(settings().packs))
 
 
 def shipped() -> Prompts:

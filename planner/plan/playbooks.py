@@ -21,7 +21,7 @@ from turnloom.models.errors import Misconfigured, NotFound
 from turnloom.planner.draft.prompts import digest, read_yaml
 from turnloom.planner.memory.slot_state import slot_schemas
 from turnloom.planner.memory.slots import Slot, read_value
-from turnloom.planner.profile_files import read_file
+from turnloom.planner.profile_files import profile_files, read_file
 from turnloom.tools.context import ToolContext
 from turnloom.tools.registry import Registry, Tool
 
@@ -207,12 +207,12 @@ def read_playbook(name: str, text: str, *, own: bool = False) -> Playbook:
 
 @lru_cache
 def load_playbooks(folder: Path) -> Playbooks:
-    """Read every playbook in a folder, such as prompts/playbooks.
+    """Read every playbook in a folder, such as prompts/playbooks, and those of enabled packs.
 
     Raises:
         Misconfigured: a playbook is invalid, or playbooks call each other in a circle.
     """
-    books = {path.stem: read_file(path, partial(read_playbook, path.stem)) for path in sorted(folder.glob("*.yaml"))}
+    books = {name: read_file(path, partial(read_playbook, name)) for name, path in profile_files(folder).items()}
     try:
         return Playbooks(books)
     except ValueError as error:

@@ -3,11 +3,13 @@
 from datetime import UTC, date, datetime
 from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy import select
 
 from tests.factories import make_tenant, open_turn, work
 from turnloom.models.connections.database import transaction
+from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.base import Row
 from turnloom.tools.erasure import erase_conversation
@@ -72,3 +74,16 @@ def test_each_pack_that_knows_conversations_erases_them() -> None:
             silent.append(pack.name)
 
     assert silent == []
+
+
+def test_nothing_is_erased_while_a_pack_is_missing() -> None:
+    """A pack with tables in the database may keep more of it; a process without that pack does not erase half."""
+    tenant_id = make_tenant()
+    work(open_turn(tenant_id, conversation_id="c1").turn_id)
+    owner_url = settings().owner_database_url
+    assert owner_url
+    with psycopg.connect(owner_url) as db:
+        db.execute("INSERT INTO alembic_version VALUES ('acme_0001')")
+
+    with transaction() as db, pytest.raises(Unavailable, match="tables of acme"):
+        erase_conversation(db, tenant_id, "c1")

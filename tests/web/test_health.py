@@ -59,7 +59,7 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
     beat(*QUEUES)
     redis.note_beat(60)
     monkeypatch.setattr(
-        "turnloom.web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2"
+        "turnloom.web.health.revisions.pending", lambda *_: "the database is at revision 1, this needs 2"
     )
 
     answer = client.get("/healthz?deep=1")
@@ -71,7 +71,7 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database at another revision is named as what is missing."""
     monkeypatch.setattr(
-        "turnloom.web.health.revisions.pending", lambda _: "the database is at revision 1, this needs 2"
+        "turnloom.web.health.revisions.pending", lambda *_: "the database is at revision 1, this needs 2"
     )
 
     answer = client.get("/readyz")

@@ -9,8 +9,9 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.turn import SCOPES
 from turnloom.models.ledger import keys, tenants
 from turnloom.models.runtime.settings import settings
-from turnloom.models.schema.migration import set_defaults, upgrade
+from turnloom.models.schema.migration import drop_tables, set_defaults, upgrade
 from turnloom.models.schema.roles import APPLICATION_ROLE
+from turnloom.tools.pack_index import branches
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
 from turnloom.tools.packs.hotel.store import inventory
 from turnloom.tools.packs.research.collections import load_shipped
@@ -21,10 +22,17 @@ from turnloom.workers.cli.usage import budget
 
 @click.command
 @click.option("--with-dev-key", is_flag=True, hidden=True, help="Also make TURNLOOM_DEV_KEY a key with all scopes.")
-def migrate(with_dev_key: bool) -> None:
+@click.option("--drop", "dropped", metavar="PACK", help="Instead, drop the tables of a plug-in, with all rows.")
+def migrate(with_dev_key: bool, dropped: str | None) -> None:
     """Bring the database up to date. Set TURNLOOM_OWNER_DATABASE_URL if another role owns the tables."""
+    owner_url = settings().owner_database_url or settings().database_url
+    of_packs = branches(settings().packs)
+    if dropped is not None:
+        drop_tables(owner_url, dropped, of_packs)
+        click.echo(f"dropped the tables of {dropped}: now take it out of TURNLOOM_PACKS")
+        return
     application_role = urlsplit(settings().database_url).username or APPLICATION_ROLE
-    upgrade(settings().owner_database_url or settings().database_url, application_role)
+    upgrade(owner_url, application_role, of_packs)
     if settings().database_pooled:
         set_defaults(settings().database_url)
     dev_key = settings().dev_key

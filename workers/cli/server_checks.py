@@ -16,6 +16,7 @@ from turnloom.models.ledger import readiness
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import functions, revisions, roles
+from turnloom.tools.pack_index import branches
 
 if TYPE_CHECKING:
     from turnloom.workers.upkeep.presence import Presence
@@ -42,7 +43,8 @@ def connections() -> str:
 
 def schema() -> str:
     """Check that the database has the tables and functions that this version needs."""
-    missing = revisions.pending(settings().database_url)
+    url, of_packs = settings().database_url, branches(settings().packs)
+    missing = revisions.unknown(revisions.current(url), of_packs) or revisions.pending(url, of_packs)
     if missing is None:
         with postgres.transaction() as db:
             missing = readiness.lacking(db)

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BeforeValidator, Field
 
 from turnloom.models.contracts.base import Contract
+from turnloom.planner.profile_files import profile_files
 
 
 def _compiled(pattern: Any) -> Any:
@@ -156,8 +157,8 @@ class Rules(Contract):
 
 @lru_cache
 def load_rules(folder: Path) -> Rules:
-    """Read the rules in a folder such as prompts/offline."""
-    read = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(folder.glob("*.yaml"))}
+    """Read the rules in a folder such as prompts/offline, and those of enabled packs."""
+    read = {name: yaml.safe_load(path.read_text("utf-8")) for name, path in profile_files(folder).items()}
     manners = read.pop("conversation")
     # A question about a date could also be a new date for a trip, so the narrow domains are asked first.
     domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: (domain.is_last, domain.remembers))

@@ -62,9 +62,9 @@ def test_each_result_can_be_said(
 
 def _written(prompts: Prompts, name: str, result: Any) -> Iterator[tuple[str, str]]:
     step = {"tool": name, "status": "succeeded", "result": result}
-    yield "offline/report", write(_asked(step), prompts.folder)
-    for path in sorted((prompts.folder / "responding").rglob("*.j2")):
-        template = str(path.relative_to(prompts.folder).with_suffix(""))
+    yield "offline/report", write(_asked(step), prompts.folders[0])
+    for path in sorted((prompts.folders[0] / "responding").rglob("*.j2")):
+        template = str(path.relative_to(prompts.folders[0]).with_suffix(""))
         if f'"{name}"' in path.read_text():
             labelled = {**step, "label": name.rsplit(".", 1)[-1].replace("_", " ")}
             usual = next(samples(template, prompts.in_effect(template).inputs))
