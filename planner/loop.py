@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnloom.models.contracts.ended_steps import EndedStep
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Again, Bound, Mode, Stop
 from turnloom.planner.agents import AgentProfile
 
@@ -38,7 +38,7 @@ class Progress:
     mode: Mode
     revision: int
     """Number of revisions of the turn's plan so far."""
-    steps: Sequence[EndedStep]
+    steps: Sequence[StepResult]
     submitted: bool
     """Whether the caller submitted the plan."""
     stop: Stop | None
@@ -79,13 +79,13 @@ def _reason(progress: Progress) -> Again | None:
     return "blocked" if not progress.fail_fast and _is_blocked(last) else None
 
 
-def _needs_people(step: EndedStep) -> bool:
+def _needs_people(step: StepResult) -> bool:
     """Return whether the next decision about a step belongs to the user, an operator or an approver."""
     was_unwanted = step.status == "failed" and (step.error or {}).get("code") in _NOT_TO_REPEAT
     return was_unwanted or step.status in ("needs_input", "unknown")
 
 
-def _is_blocked(steps: Sequence[EndedStep]) -> bool:
+def _is_blocked(steps: Sequence[StepResult]) -> bool:
     """Return whether failures block the answer.
 
     They do if a critical step failed and every step that succeeded is needed by another step.
@@ -110,7 +110,7 @@ def _bound(progress: Progress, reason: Again) -> Bound | None:
     return "repetition" if _repeats(progress.steps) else "no_progress" if _stands_still(progress) else None
 
 
-def _repeats(steps: Sequence[EndedStep]) -> bool:
+def _repeats(steps: Sequence[StepResult]) -> bool:
     calls = Counter(call_of(step.tool, step.args) for step in steps)
     return max(calls.values(), default=0) >= _REPETITIONS
 

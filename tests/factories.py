@@ -11,7 +11,7 @@ from turnloom.models.contracts.turn import Reply, TurnRequest
 from turnloom.models.contracts.usage import LlmCall
 from turnloom.models.ledger import plans, tenants, turns
 from turnloom.models.ledger.free_llm_slots import Crowded
-from turnloom.models.ledger.memory import Recalled
+from turnloom.models.ledger.memory import Recalled, read_recalled
 from turnloom.models.ledger.plans import NewPlan
 from turnloom.models.ledger.steps import Holder, Wanted
 from turnloom.models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
@@ -127,12 +127,12 @@ def recall(turn: ClaimedTurn, most: int = 24) -> Recalled:
     with statement() as db:
         row = db.execute("SELECT hot.recall(t, %s, 20) FROM turns t WHERE t.id = %s", (most, turn.id)).fetchone()
     assert row is not None
-    return Recalled(**row[0])
+    return read_recalled(row[0])
 
 
 def heard(turn: ClaimedTurn, most: int = 24) -> list[tuple[str, str]]:
     """Return the exchanges that a turn's planner is given word by word."""
-    return [(exchange["message"], exchange["reply"]) for exchange in recall(turn, most).history]
+    return [(exchange.message, exchange.reply) for exchange in recall(turn, most).history]
 
 
 def work(turn_id: UUID | None) -> list[UUID]:

@@ -22,7 +22,6 @@ from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange
 from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.loop import Move, Progress, next_move
@@ -31,12 +30,10 @@ from turnloom.planner.reply.aggregation import STEP, aggregated, aggregation
 from turnloom.planner.reply.apologies import apology
 from turnloom.planner.reply.reply_input import Outcome
 from turnloom.planner.reply.responder import asks_llm, compose
-from turnloom.planner.results import RecalledResult, StepOutcome
 from turnloom.tools.context import ToolContext
 from turnloom.tools.runner import run
 from turnloom.workers.broker.app import app
 from turnloom.workers.dispatch import dispatch_turns, send
-from turnloom.workers.running.outcomes import step_outcome
 from turnloom.workers.turns.accounting import metered
 from turnloom.workers.turns.llm_slots import llm_slots
 from turnloom.workers.turns.postponement import postpone
@@ -180,9 +177,9 @@ def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | No
 
 def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[Outcome, dict[str, Any] | None]:
     """Return the input of the reply, and the conversation's slots if results have changed them."""
-    agent, steps = _agent(material), [step_outcome(step) for step in material.steps]
-    slots = settled(material.slots, steps, agent.slots)
-    outcome = _aggregated(_outcome(material, bound, agent, steps, shown(slots, agent.slots)), turn_id, material)
+    agent = _agent(material)
+    slots = settled(material.slots, material.steps, agent.slots)
+    outcome = _aggregated(_outcome(material, bound, agent, shown(slots, agent.slots)), turn_id, material)
     return outcome, slots if slots != material.slots else None
 
 
@@ -198,9 +195,7 @@ def _ended(turn_id: UUID, material: Material, outcome: Outcome, slots: dict[str,
     return _Ended(ending, composed.missed)
 
 
-def _outcome(
-    material: Material, bound: Bound | None, agent: AgentProfile, steps: list[StepOutcome], slots: dict[str, Any]
-) -> Outcome:
+def _outcome(material: Material, bound: Bound | None, agent: AgentProfile, slots: dict[str, Any]) -> Outcome:
     return Outcome(
         agent=agent,
         prompts=tailored(material.tenant_id).prompts,
@@ -213,10 +208,10 @@ def _outcome(
         stop=material.ending,
         reply=material.reply,
         bound=bound,
-        steps=steps,
+        steps=material.steps,
         slots=slots,
-        remembered=[RecalledResult(**entry) for entry in material.memory],
-        history=[Exchange(**exchange) for exchange in material.history],
+        remembered=material.memory,
+        history=material.history,
         tools=registry(),
         user=material.person,
         now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),

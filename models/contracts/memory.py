@@ -1,8 +1,46 @@
-"""A conversation's memory is what it keeps from turn to turn, as a caller sees it."""
+"""A conversation's memory is what it keeps from turn to turn: for its next planner and responder, and for callers."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from turnloom.models.contracts.base import Contract, Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The message and the reply of one finished turn of the conversation."""
+
+    message: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledResult:
+    """A result from an earlier turn of the conversation that still holds."""
+
+    tool: str
+    args: Mapping[str, Any]
+    """The arguments of the call, without references."""
+    result: Any
+    turn: str
+    """The turn's id."""
+    step: str
+    age_s: int
+    """Seconds since the call."""
+    holds: bool = True
+    """Whether a plan may build on the result: no call with an effect has ended since."""
+
+    def shown(self) -> dict[str, Any]:
+        """Return the entry as prompts and readers see it."""
+        return {
+            "tool": self.tool,
+            "args": self.args,
+            "result": self.result,
+            "turn": self.turn,
+            "step": self.step,
+            "age_s": self.age_s,
+        }
 
 
 class RememberedResult(Contract):

@@ -8,6 +8,7 @@ import psycopg
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.usage import Allowance
 from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.usage import read_allowances
@@ -19,12 +20,12 @@ class Recalled:
     """The conversation so far, as the planner of a turn gets it."""
 
     summary: str | None
-    history: list[dict[str, str]]
-    """`{message, reply}` of the last exchanges that the summary does not cover, oldest first."""
+    history: list[Exchange]
+    """The last exchanges that the summary does not cover, oldest first."""
     asked: list[dict[str, Any]]
     """`{tool, args, needs}` of the calls for which the previous turn asked the user something."""
-    memory: list[dict[str, Any]]
-    """Results that have not expired, newest first: the fields of `planner.results.RecalledResult`."""
+    memory: list[RecalledResult]
+    """Results that have not expired, newest first."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,16 @@ class Unsummarised:
     """The last turn that the summary covers."""
     history: list[dict[str, Any]]
     """`{seq, message, reply}`, oldest first."""
+
+
+def read_recalled(found: dict[str, Any]) -> Recalled:
+    """Read the result of `hot.recall`."""
+    return Recalled(
+        summary=found["summary"],
+        history=[Exchange(**exchange) for exchange in found["history"]],
+        asked=found["asked"],
+        memory=[RecalledResult(**result) for result in found["memory"]],
+    )
 
 
 def find(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, tool: str, input_hash: str) -> Any:

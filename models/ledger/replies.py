@@ -8,7 +8,8 @@ import psycopg
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.ended_steps import EndedStep
+from turnloom.models.contracts.memory import Exchange, RecalledResult
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode, Stop, Usage
 from turnloom.models.contracts.usage import Allowance
 from turnloom.models.ledger.transitions import call
@@ -43,10 +44,10 @@ class Material:
     """The planner's own answer, if its last revision has no steps."""
     slots: dict[str, Any]
     """The conversation's slots, including those from the turn's message."""
-    memory: list[dict[str, Any]]
-    """Results of earlier turns that have not expired: the fields of `planner.results.RecalledResult`."""
-    history: list[dict[str, str]]
-    """`{message, reply}` of the last exchanges that the conversation's summary does not cover, oldest first."""
+    memory: list[RecalledResult]
+    """Results of earlier turns that have not expired."""
+    history: list[Exchange]
+    """The last exchanges that the conversation's summary does not cover, oldest first."""
     usage: Usage
     allowances: list[Allowance]
     """The limits of the tenant's budget on language-model calls."""
@@ -59,7 +60,7 @@ class Material:
     """Time since its planning began."""
     left_ms: int
     """Time until the turn's deadline."""
-    steps: list[EndedStep]
+    steps: list[StepResult]
     """In the order of the turn's plans."""
 
 
@@ -75,9 +76,17 @@ def read_material(found: dict[str, Any]) -> Material:
         "tenant_id": UUID(found["tenant_id"]),
         "usage": read_usage(found["usage"]),
         "allowances": read_allowances(found["allowances"]),
-        "steps": [EndedStep(**step) for step in found["steps"]],
+        "memory": [RecalledResult(**result) for result in found["memory"]],
+        "history": [Exchange(**exchange) for exchange in found["history"]],
+        "steps": [_step_result(step) for step in found["steps"]],
     }
     return Material(**{**found, **read})
+
+
+def _step_result(found: dict[str, Any]) -> StepResult:
+    if found["status"] != "needs_input":
+        return StepResult(**found)
+    return StepResult(**{**found, "result": None, "asks": found["result"]["needs"]})
 
 
 def of_turn(db: Session, turn_id: UUID) -> ReplyRow | None:

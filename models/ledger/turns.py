@@ -18,7 +18,7 @@ from turnloom.models.contracts.usage import Allowance, LlmCall
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger.control import ClosedTurn, read_closed
 from turnloom.models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
-from turnloom.models.ledger.memory import Recalled
+from turnloom.models.ledger.memory import Recalled, read_recalled
 from turnloom.models.ledger.recovery import LEASE_MS
 from turnloom.models.ledger.transitions import call, call_rows
 from turnloom.models.ledger.usage import read_allowances, read_usage, write_calls
@@ -225,7 +225,7 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
         left_ms=found["left_ms"],
         at=found["at"],
         heard_at=time.monotonic(),
-        recalled=Recalled(**found["recalled"]) if found["recalled"] else None,
+        recalled=read_recalled(found["recalled"]) if found["recalled"] else None,
         events=read_events(found["events"]),
     )
 

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from turnloom.models.contracts.knowledge import Lesson
+from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Again, Mode
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.prompts import Prompts, Rendered, shipped
@@ -14,16 +16,7 @@ from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.memory.slot_state import shown
 from turnloom.planner.plan.phases import kept
 from turnloom.planner.plan.playbooks import NO_PLAYBOOKS, Playbooks
-from turnloom.planner.results import RecalledResult, StepOutcome
 from turnloom.tools.registry import Registry
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """The message and the reply of one finished turn of the conversation."""
-
-    message: str
-    reply: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +60,7 @@ class PlanningContext:
     """Number of revisions of the turn's plan so far."""
     again: Again | None = None
     """Why the turn is planned again; None for its first plan."""
-    done: Sequence[StepOutcome] = ()
+    done: Sequence[StepResult] = ()
     """Outcomes of the steps of earlier revisions. They never run again; later steps may refer to their results."""
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from turnloom.models.contracts.plan import Fault, FaultCode, Plan
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.errors import InvalidPlan, Unavailable
 from turnloom.planner.agents import AgentProfile
@@ -29,7 +30,6 @@ from turnloom.planner.plan.phases import with_kept
 from turnloom.planner.plan.revision import effects_again, steps_before, without_repeats
 from turnloom.planner.plan.validation import PlanLimits, validate
 from turnloom.planner.reply.sentence_stream import direct_sentences
-from turnloom.planner.results import StepOutcome
 from turnloom.planner.voice import voice
 from turnloom.tools.registry import Tool
 
@@ -187,7 +187,7 @@ def _revision(context: PlanningContext) -> list[Rendered]:
     return [context.prompts.render("planning/revision", again=context.again, mode=context.mode, done=done)]
 
 
-def _observed(step: StepOutcome) -> dict[str, Any]:
+def _observed(step: StepResult) -> dict[str, Any]:
     seen = {"id": step.id, "tool": step.tool, "args": step.args, "status": step.status, "result": step.result}
     return {name: value for name, value in {**seen, "error": step.error}.items() if value is not None}
 

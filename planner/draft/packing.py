@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from turnloom.models.contracts.memory import Exchange, RecalledResult
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange, PlanningContext
-from turnloom.planner.results import RecalledResult, StepOutcome
+from turnloom.planner.draft.context import PlanningContext
 
 VERBATIM = 16
 """If there are more exchanges than this, older ones are summarised, and at most half as many are kept word for word."""
@@ -131,7 +132,7 @@ def _chosen(candidates: Sequence[_Candidate], room: int) -> frozenset[tuple[str,
     return frozenset(kept)
 
 
-def _cut_results(done: Sequence[StepOutcome], limit: int) -> list[StepOutcome]:
+def _cut_results(done: Sequence[StepResult], limit: int) -> list[StepResult]:
     """Cut the results of this turn's steps to a total limit. A step stays even if its result has no room."""
     each = limit // max(1, sum(step.result is not None for step in done))
     return [step if step.result is None else replace(step, result=_cut_or_none(step.result, each)) for step in done]

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from turnloom.models.contracts.plan import Fault
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.memory.slots import Slot, Slots, read_value
-from turnloom.planner.results import StepOutcome
 
 Schema = dict[str, Any]
 State = Mapping[str, Any]
@@ -44,7 +44,7 @@ def merged(state: State, said: State, forget: Iterable[str], slots: Slots) -> di
     return {name: value for name, value in state.items() if name not in gone} | dict(said)
 
 
-def settled(state: State, steps: Sequence[StepOutcome], slots: Slots) -> dict[str, Any]:
+def settled(state: State, steps: Sequence[StepResult], slots: Slots) -> dict[str, Any]:
     """Return the state with the slots that results settle. A slot is settled if all results of the turn agree."""
     found = {name: list(_found(slot, steps)) for name, slot in slots.items() if slot.taken_from}
     agreed = {name: values[0] for name, values in found.items() if values and all(one == values[0] for one in values)}
@@ -85,7 +85,7 @@ def slots_schema(slots: Slots) -> Schema:
     }
 
 
-def _found(slot: Slot, steps: Sequence[StepOutcome]) -> Iterator[Any]:
+def _found(slot: Slot, steps: Sequence[StepResult]) -> Iterator[Any]:
     for step in steps:
         field = slot.taken_from.get(step.tool)
         if field and step.status == "succeeded" and isinstance(step.result, Mapping):

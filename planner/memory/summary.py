@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from turnloom.models.contracts.memory import Exchange
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange
 from turnloom.planner.draft.packing import cut, summary_tokens
 from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.llm.protocol import LanguageModel

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from turnloom.models.contracts.plan import Fault, Plan, Step
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.loop import call_of
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.identity import call_hash
 from turnloom.tools.registry import Registry
 
-Done = Iterable[StepOutcome]
+Done = Iterable[StepResult]
 
 
 def steps_before(done: Done) -> dict[str, Step]:
@@ -52,7 +52,7 @@ def effects_again(plan: Plan, done: Done, tools: Registry) -> list[Fault]:
     return faults
 
 
-def _call(step: Step | StepOutcome, tools: Registry) -> str:
+def _call(step: Step | StepResult, tools: Registry) -> str:
     """Return a text that identifies a call: a hash, or the call itself if its tool cannot read the arguments."""
     tool = tools.tools.get(step.tool)
     return (call_hash(tool, dict(step.args)) if tool else None) or call_of(step.tool, step.args)

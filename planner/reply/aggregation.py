@@ -5,8 +5,8 @@ The agent's profile names the formatter and the sources of its arguments.
 
 from typing import Any, NamedTuple
 
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.reply_input import Outcome
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import Tool
 
 STEP = "aggregation"
@@ -35,9 +35,9 @@ def aggregation(outcome: Outcome) -> Aggregation | None:
     return Aggregation(tool, {name: value for name, value in found.items() if value is not None})
 
 
-def aggregated(call: Aggregation, result: Any) -> StepOutcome:
+def aggregated(call: Aggregation, result: Any) -> StepResult:
     """Return the result of the call as a step outcome."""
-    return StepOutcome(id=STEP, tool=call.tool.name, args=call.args, status="succeeded", result=result)
+    return StepResult(id=STEP, tool=call.tool.name, args=call.args, status="succeeded", result=result)
 
 
 def _first(sources: list[str | int], outcome: Outcome) -> Any:

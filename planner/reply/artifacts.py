@@ -2,9 +2,9 @@
 
 from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.plan import find_references, parse_reference
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.logging import log
 from turnloom.planner.reply.reply_input import Outcome
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import Tool
 
 
@@ -16,7 +16,7 @@ def artifacts_of(outcome: Outcome) -> list[Artifact]:
     return [artifact for artifact in made if artifact is not None]
 
 
-def _artifact(step: StepOutcome, tool: Tool) -> Artifact | None:
+def _artifact(step: StepResult, tool: Tool) -> Artifact | None:
     if tool.artifact is None:
         return None
     try:
@@ -27,6 +27,6 @@ def _artifact(step: StepOutcome, tool: Tool) -> Artifact | None:
     return artifact and artifact.model_copy(update={"sources": [step.id, *_referred(step)]})
 
 
-def _referred(step: StepOutcome) -> list[str]:
+def _referred(step: StepResult) -> list[str]:
     found = (parse_reference(reference) for _, reference in find_references(dict(step.args)))
     return list(dict.fromkeys(reference.step for reference in found if reference))

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from turnloom.models.contracts.memory import Exchange, RecalledResult
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Bound, Question, Stop
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange
 from turnloom.planner.draft.prompts import Prompts, shipped
-from turnloom.planner.results import RecalledResult, StepOutcome
 from turnloom.tools.registry import Registry
 
 
@@ -20,7 +20,7 @@ class Outcome:
     agent: AgentProfile
     tools: Registry
     message: str
-    steps: Sequence[StepOutcome]
+    steps: Sequence[StepResult]
     """In the plan's order."""
     now: datetime
     """In the user's time zone."""
@@ -54,11 +54,11 @@ class Outcome:
         """Whether there are no results, of this turn or an earlier one, to trace a figure to."""
         return not self.steps and not self.remembered
 
-    def formatted(self) -> StepOutcome | None:
+    def formatted(self) -> StepResult | None:
         """Return the last formatter step that succeeded, if any."""
         return next((step for step in reversed(self.steps) if self._is_formatter(step)), None)
 
-    def succeeded(self) -> Iterator[StepOutcome]:
+    def succeeded(self) -> Iterator[StepResult]:
         """Yield the steps that succeeded and are not formatters."""
         return (step for step in self.steps if step.status == "succeeded" and not self._is_formatter(step))
 
@@ -69,10 +69,10 @@ class Outcome:
 
     def question(self) -> Question | None:
         """Return the question that only the user can answer; None if no step asks for anything."""
-        needs = {name: choices for step in self.steps for name, choices in (step.needs or {}).items()}
+        needs = {name: choices for step in self.steps for name, choices in (step.asks or {}).items()}
         choices = {name: options for name, options in needs.items() if isinstance(options, list)}
         return Question(fields=sorted(needs), choices=choices) if needs else None
 
-    def _is_formatter(self, step: StepOutcome) -> bool:
+    def _is_formatter(self, step: StepResult) -> bool:
         tool = self.tools.tools.get(step.tool)
         return step.status == "succeeded" and tool is not None and tool.formatter

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from turnloom.models.contracts.artifact import Artifact
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Usage
 from turnloom.planner.draft.context import history_messages
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.reply.grounding import Violation
 from turnloom.planner.reply.reply_input import Outcome
-from turnloom.planner.results import StepOutcome
 from turnloom.planner.voice import voice
 
 NO_USAGE = Usage(cost=0.0)
@@ -142,22 +142,22 @@ def _hinted(outcome: Outcome) -> str | None:
     return name if not outcome.steps or any(step.status == "succeeded" for step in outcome.steps) else None
 
 
-def _went_wrong(step: StepOutcome) -> bool:
+def _went_wrong(step: StepResult) -> bool:
     return step.status in ("running", "failed", "skipped", "cancelled", "unknown")
 
 
-def _problem(step: StepOutcome) -> dict[str, Any]:
+def _problem(step: StepResult) -> dict[str, Any]:
     code = (step.error or {}).get("code") if step.status == "failed" else None
     return {"label": _label(step), "status": step.status, "code": code}
 
 
-def shown(step: StepOutcome) -> dict[str, Any]:
+def shown(step: StepResult) -> dict[str, Any]:
     """Return a step as templates and language models see it."""
     code = (step.error or {}).get("code")
     seen = {"label": _label(step), "tool": step.tool, "status": step.status, "result": step.result}
     return seen | ({"error": code} if code else {})
 
 
-def _label(step: StepOutcome) -> str:
+def _label(step: StepResult) -> str:
     """Return a tool's name in words: `travel.lookup_weather` is "lookup weather"."""
     return step.tool.rsplit(".", 1)[-1].replace("_", " ")

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.planner.llm.scripted import Script, scripted_server
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import Settings, settings
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.openai import OpenAIModel, connect
 from turnloom.planner.reply.reply_input import Outcome
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import Registry, load_registry
 
 
@@ -51,7 +51,7 @@ def offline(clean_environment: None) -> Iterator[OpenAIModel]:
 def outcome(tools: Registry) -> Callable[..., Outcome]:
     """Make an outcome: `outcome(step, …, agent="travel", synthesis_hint=…)`."""
 
-    def make(*steps: StepOutcome, agent: str = "travel", **more: Any) -> Outcome:
+    def make(*steps: StepResult, agent: str = "travel", **more: Any) -> Outcome:
         profile = load_agents(settings().prompts_dir / "agents").get(agent)
         profile = profile.model_copy(update={"critic": "off"})  # its calls are counted where it is tested
         now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)

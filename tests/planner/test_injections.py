@@ -10,13 +10,14 @@ import pytest
 
 from tests.planner.injections import OURS, outside
 from tests.planner.llm.scripted import Script, says
+from turnloom.models.contracts.memory import RecalledResult
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
 from turnloom.planner.draft.written_steps import WrittenStep
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.llm.schema import plan_schema
-from turnloom.planner.results import RecalledResult, StepOutcome
 from turnloom.tools.registry import Registry
 
 Context = Callable[..., PlanningContext]
@@ -30,9 +31,9 @@ BLOCK = re.compile(r"<(observations|memory)>\n(.*)\n</\1>", re.DOTALL)
 MODES: list[Mode] = ["plan", "react", "adaptive"]
 
 
-def looked(text: str) -> StepOutcome:
+def looked(text: str) -> StepResult:
     """A step that has brought a text from outside."""
-    return StepOutcome(id="look", tool="travel.format_itinerary", args={}, status="succeeded", result={"notes": [text]})
+    return StepResult(id="look", tool="travel.format_itinerary", args={}, status="succeeded", result={"notes": [text]})
 
 
 def told(context: Context, mode: Mode, text: str) -> PlanningContext:

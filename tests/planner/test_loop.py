@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from turnloom.models.contracts.ended_steps import EndedStep
 from turnloom.models.contracts.plan import StepStatus
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode
 from turnloom.planner.agents import AgentProfile, load_agents
 from turnloom.planner.loop import Move, Progress, next_move
@@ -15,14 +15,14 @@ from turnloom.planner.loop import Move, Progress, next_move
 GENERIC = load_agents(Path("prompts/agents")).get("generic")
 
 
-def ended(name: str, status: StepStatus = "succeeded", *needs: str, **fields: Any) -> EndedStep:
+def ended(name: str, status: StepStatus = "succeeded", *needs: str, **fields: Any) -> StepResult:
     code = fields.pop("code", "UPSTREAM_5XX")
     error = {"code": code, "message": "no"} if status == "failed" else None
-    made = EndedStep(name, "sim.echo", {"value": name}, "read", list(needs), status, True, 1, None, error)
+    made = StepResult(id=name, tool="sim.echo", args={"value": name}, needs=needs, status=status, error=error)
     return replace(made, **fields)
 
 
-def progress(*steps: EndedStep, mode: Mode = "plan", **fields: Any) -> Progress:
+def progress(*steps: StepResult, mode: Mode = "plan", **fields: Any) -> Progress:
     made = Progress(
         agent=GENERIC,
         mode=mode,
@@ -77,7 +77,7 @@ DONE = ended("a")
         ("react", [DONE, ended("b", "failed", revision=2)], {"revision": 2}, Move(again="observe")),
     ],
 )
-def test_the_rules(mode: Mode, steps: list[EndedStep], fields: dict[str, Any], move: Move) -> None:
+def test_the_rules(mode: Mode, steps: list[StepResult], fields: dict[str, Any], move: Move) -> None:
     """Each rule decides as it says."""
     assert next_move(progress(*steps, mode=mode, **fields)) == move
 

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from turnloom.models.contracts.ended_steps import EndedStep
 from turnloom.models.contracts.envelope import Envelope, ErrorCode, ToolError
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
-from turnloom.planner.results import StepOutcome
 
 
 @dataclass(frozen=True)
@@ -65,17 +63,3 @@ def unknown(step: ClaimedStep, envelope: Envelope) -> FinishedStep:
 def failed(step: ClaimedStep, code: ErrorCode, message: str) -> FinishedStep:
     """Return the outcome of a step whose tool is not called. An earlier call of a write stays unknown."""
     return ended(step, Envelope(ok=False, error=ToolError(code=code, message=message), unsure=step.unsure))
-
-
-def step_outcome(step: EndedStep) -> StepOutcome:
-    """Return a step's outcome in the form for planner and responder."""
-    needs = step.result["needs"] if step.status == "needs_input" else None
-    return StepOutcome(
-        id=step.id,
-        tool=step.tool,
-        args=step.args,
-        status=step.status,
-        result=None if needs else step.result,
-        error=step.error,
-        needs=needs,
-    )

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 
 from turnloom.models.contracts.plan import Step
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
 from turnloom.models.ledger.turns import ClaimedTurn
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import Registry
 from turnloom.workers.compiling import Columns
 
@@ -19,7 +19,7 @@ QUEUE = "tools.io"
 class EarlyClaims:
     """The claims of steps that only their turn's planner knows of; they hold as long as its own."""
 
-    def __init__(self, turn: ClaimedTurn, tools: Registry, done: Iterable[StepOutcome]) -> None:
+    def __init__(self, turn: ClaimedTurn, tools: Registry, done: Iterable[StepResult]) -> None:
         """`done`: the steps of earlier revisions."""
         self._turn = turn
         self._tools = tools

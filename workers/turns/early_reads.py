@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import Begun
@@ -26,7 +27,6 @@ from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.written_steps import WrittenStep
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import Registry
 from turnloom.workers.execution import Executor
 from turnloom.workers.running import parking
@@ -56,7 +56,7 @@ class EarlyReads:
     """
 
     def __init__(
-        self, turn: ClaimedTurn, tools: Registry, holder: Holder, most: int | None, done: Iterable[StepOutcome] = ()
+        self, turn: ClaimedTurn, tools: Registry, holder: Holder, most: int | None, done: Iterable[StepResult] = ()
     ) -> None:
         """`most`: the agent's cap on steps at a time. `done`: the steps of earlier revisions."""
         self._turn = turn

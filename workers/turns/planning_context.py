@@ -5,17 +5,16 @@ from typing import cast
 from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import statement
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode
 from turnloom.models.ledger import replies
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.packing import wants_summary
 from turnloom.planner.plan.playbooks import NO_PLAYBOOKS
-from turnloom.planner.results import RecalledResult, StepOutcome
 from turnloom.tools.registry import Registry
 from turnloom.workers.dispatch import send
-from turnloom.workers.running.outcomes import step_outcome
 from turnloom.workers.turns.process_parts import tailored
 
 _PLANNING_S = 120.0
@@ -30,8 +29,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
     """
     recalled = turn.recalled
     assert recalled is not None  # the caller has not posted a plan
-    history = [Exchange(**exchange) for exchange in recalled.history]
-    if wants_summary(history, agent):
+    if wants_summary(recalled.history, agent):
         send("summarise", turn.id, queue="plan")
     mode, tailor = cast("Mode", turn.mode or agent.mode), tailored(turn.tenant_id)
     return PlanningContext(
@@ -45,21 +43,21 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
         # The other modes plan a part at a time; a playbook is a whole.
         playbooks=tailor.playbooks.for_agent(agent.name, tools) if mode in ("auto", "plan") else NO_PLAYBOOKS,
         user=turn.person,
-        history=history,
+        history=recalled.history,
         summary=recalled.summary,
         slots=turn.slots,
         asked=recalled.asked,
-        memory=[entry for entry in (RecalledResult(**found) for found in recalled.memory) if entry.holds],
+        memory=[entry for entry in recalled.memory if entry.holds],
         revision=turn.revision,
         again=turn.again,
         done=_done(turn),
     )
 
 
-def _done(turn: ClaimedTurn) -> list[StepOutcome]:
-    """Return the outcomes of the steps of the plan's earlier revisions."""
+def _done(turn: ClaimedTurn) -> list[StepResult]:
+    """Return the results of the steps of the plan's earlier revisions."""
     if turn.revision == 0:
         return []
     with statement() as db:
         material = replies.gather(db, turn.id)
-    return [step_outcome(step) for step in material.steps] if material else []
+    return material.steps if material else []

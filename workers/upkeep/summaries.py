@@ -7,11 +7,11 @@ older messages.
 from uuid import UUID
 
 from turnloom.models.connections.database import statement
+from turnloom.models.contracts.memory import Exchange
 from turnloom.models.ledger import memory
 from turnloom.models.ledger.memory import Unsummarised
 from turnloom.models.runtime.logging import log
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange
 from turnloom.planner.draft.packing import older, wants_summary
 from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.memory.summary import summed_up

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
+from turnloom.models.contracts.memory import Exchange, RecalledResult
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import Exchange
 from turnloom.planner.reply.grounding.evidence import Evidence, ResultOrigin
-from turnloom.planner.results import RecalledResult, StepOutcome
 from turnloom.tools.registry import Registry
 
 
@@ -30,15 +30,15 @@ class Told(Protocol):
     def history(self) -> Sequence[Exchange]: ...
 
 
-def gather(told: Told, steps: Sequence[StepOutcome], remembered: Sequence[RecalledResult]) -> Evidence:
+def gather(told: Told, steps: Sequence[StepResult], remembered: Sequence[RecalledResult]) -> Evidence:
     """Return the evidence for a reply. A figure that a result and the user both have comes from the result."""
     evidence = Evidence(told.now)
     for step in steps:
         origin = _origin(told.tools, step.tool, step.id)
         if step.status == "succeeded" and _is_evidence(told.tools, step.tool):
             evidence.add_result(step.result, origin)
-        if step.needs:
-            evidence.add_result(dict(step.needs), origin, "needs")
+        if step.asks:
+            evidence.add_result(dict(step.asks), origin, "needs")
     for entry in sorted(remembered, key=lambda entry: entry.age_s):
         evidence.add_result(entry.result, _origin(told.tools, entry.tool, entry.step, entry.turn, entry.age_s))
     evidence.add_said(told.message, "message")

@@ -1,5 +1,6 @@
 """What a turn settles and finds is there for the next turn, unless it was rolled back."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -119,7 +120,7 @@ def test_the_conversations_next_turn_is_told_what_was_found() -> None:
     (entry,) = recall(second).memory
 
     assert own == []
-    assert {**entry, "age_s": 0} == {
+    assert {**asdict(entry), "age_s": 0} == {
         "tool": "a.look",
         "args": {"city": "Rome"},
         "result": "sunny",
@@ -165,8 +166,8 @@ def test_after_a_write_nothing_found_before_it_holds() -> None:
     with statement() as db:
         material = replies.gather(db, second.id)
     assert material is not None
-    assert (before, _known(second), [entry["holds"] for entry in recall(second).memory]) == ("sunny", None, [False])
-    assert [entry["result"] for entry in material.memory] == ["sunny"]
+    assert (before, _known(second), [entry.holds for entry in recall(second).memory]) == ("sunny", None, [False])
+    assert [entry.result for entry in material.memory] == ["sunny"]
 
 
 def test_what_was_read_beside_a_write_does_not_hold() -> None:
@@ -248,4 +249,4 @@ def test_only_final_turns_are_summed_up_and_once() -> None:
     assert [each["message"] for each in other.history] == ["m0", "m1", "m2", "m3"]
     assert kept == (True, False)
     told = recall(current)
-    assert (told.summary, [each["message"] for each in told.history]) == ("first", ["m2", "m3"])
+    assert (told.summary, [each.message for each in told.history]) == ("first", ["m2", "m3"])

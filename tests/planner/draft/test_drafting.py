@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.models.contracts.memory import Exchange
 from turnloom.models.errors import Unavailable
-from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
 from turnloom.planner.draft.written_steps import WrittenStep
 from turnloom.planner.llm.openai import OpenAIModel

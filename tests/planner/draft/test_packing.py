@@ -8,10 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.models.contracts.memory import Exchange, RecalledResult
+from turnloom.models.contracts.step_result import StepResult
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import planning_messages
 from turnloom.planner.draft.packing import cut, history_tokens, older, packed, tokens, wants_summary
-from turnloom.planner.results import RecalledResult, StepOutcome
 
 Context = Callable[..., PlanningContext]
 
@@ -34,8 +35,8 @@ def _remembered(result: Any, tool: str = "a.look", age_s: int = 10, **args: Any)
     return RecalledResult(tool=tool, args=args, result=result, turn="t", step="s", age_s=age_s)
 
 
-def _done(result: Any, number: int) -> StepOutcome:
-    return StepOutcome(id=f"s{number}", tool="a.look", args={}, status="succeeded", result=result)
+def _done(result: Any, number: int) -> StepResult:
+    return StepResult(id=f"s{number}", tool="a.look", args={}, status="succeeded", result=result)
 
 
 def _spent(context: PlanningContext) -> int:

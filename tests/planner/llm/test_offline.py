@@ -11,10 +11,11 @@ import jsonschema_rs
 import pytest
 from jinja2.exceptions import SecurityError
 
+from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.plan import Plan
 from turnloom.models.contracts.turn import Mode
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import PlanDraft, draft, planning_messages
 from turnloom.planner.llm.offline.prompt import read_request
 from turnloom.planner.llm.offline.responses import write

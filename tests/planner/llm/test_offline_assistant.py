@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.plan import Plan
-from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.llm.openai import OpenAIModel
-from turnloom.planner.results import RecalledResult
 
 Context = Callable[..., PlanningContext]
 PlanFor = Callable[..., Plan]

@@ -7,12 +7,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.plan import Plan
-from turnloom.planner.draft.context import Exchange, PlanningContext
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.llm.schema import plan_schema
-from turnloom.planner.results import RecalledResult
 
 Context = Callable[..., PlanningContext]
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile, load_agents
 from turnloom.planner.memory.slot_state import merged, read_slots, settled, shown, slots_schema
 from turnloom.planner.memory.slots import Slot, Slots
 from turnloom.planner.plan.validation import PlanLimits, validate
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import Registry
 
 SLOTS: Slots = {
@@ -80,16 +80,16 @@ def test_another_agents_value_under_the_same_name_is_not_shown() -> None:
     assert shown({"adults": "a few", "city": "Rome"}, SLOTS) == {"adults": 2}
 
 
-def _resolved(name: str, check_in: str) -> StepOutcome:
+def _resolved(name: str, check_in: str) -> StepResult:
     result = {"check_in": check_in, "check_out": "2026-12-06"}
-    return StepOutcome(id=name, tool="dates.resolve_hint", args={}, status="succeeded", result=result)
+    return StepResult(id=name, tool="dates.resolve_hint", args={}, status="succeeded", result=result)
 
 
 def test_results_settle_slots_as_far_as_they_agree() -> None:
     """Dates that a tool resolved are settled; of two different ones neither is."""
     hint = {"date_hint": "next weekend"}
     one, other = _resolved("a", "2026-12-04"), _resolved("b", "2026-12-11")
-    failed = StepOutcome(id="c", tool="dates.resolve_hint", args={}, status="failed", result=None)
+    failed = StepResult(id="c", tool="dates.resolve_hint", args={}, status="failed", result=None)
 
     assert settled(hint, [one, failed], SLOTS) == {**hint, "check_in": "2026-12-04", "check_out": "2026-12-06"}
     assert settled(hint, [one, other], SLOTS) == {**hint, "check_out": "2026-12-06"}

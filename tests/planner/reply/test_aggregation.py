@@ -7,24 +7,24 @@ from unittest.mock import MagicMock
 import pytest
 
 from tests.planner.reply.test_grounded_replies import HOTELS
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.aggregation import Aggregation, aggregated, aggregation
 from turnloom.planner.reply.reply_input import Outcome
 from turnloom.planner.reply.responder import compose
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.packs.travel.itinerary import ItineraryRequest, format_itinerary
 
 PLACES = [{"name": "Colosseum", "kind": "ruin", "lat": 41.9, "lon": 12.5, "summary": "Old.", "source": "demo"}]
-SIGHTS = StepOutcome(
+SIGHTS = StepResult(
     id="a",
     tool="travel.search_attractions",
     args={},
     status="succeeded",
     result={"city": "Rome", "results": PLACES},
 )
-FAILED = StepOutcome(
+FAILED = StepResult(
     id="w", tool="travel.lookup_weather", args={}, status="failed", error={"code": "TOOL_TIMEOUT", "message": "late"}
 )
-TRIP = StepOutcome(id="t", tool="travel.format_itinerary", args={}, status="skipped")
+TRIP = StepResult(id="t", tool="travel.format_itinerary", args={}, status="skipped")
 
 
 def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
@@ -52,11 +52,11 @@ def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
         ([SIGHTS, TRIP], {"submitted": True}),
         ([SIGHTS, TRIP], {"stop": "cancelled"}),
         ([SIGHTS, TRIP], {"agent": "generic"}),
-        ([SIGHTS, StepOutcome(id="t", tool="travel.format_itinerary", args={}, status="succeeded", result={})], {}),
+        ([SIGHTS, StepResult(id="t", tool="travel.format_itinerary", args={}, status="succeeded", result={})], {}),
     ],
     ids=["not_asked_for", "nothing_found", "submitted", "cancelled", "no_formatter", "formatted"],
 )
-def test_when_nothing_is_joined(outcome: Callable[..., Outcome], steps: list[StepOutcome], more: Any) -> None:
+def test_when_nothing_is_joined(outcome: Callable[..., Outcome], steps: list[StepResult], more: Any) -> None:
     """This is if nobody wants it, if nothing was found, and if it has been done."""
     assert aggregation(outcome(*steps, **more)) is None
 

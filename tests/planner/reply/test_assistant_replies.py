@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.reply.reply_input import Outcome
 from turnloom.planner.reply.reply_prompts import fill_template, template_for
 from turnloom.planner.reply.responder import compose
-from turnloom.planner.results import StepOutcome
 
 MORNING = {"start": "2026-12-01T10:00:00+02:00", "end": "2026-12-01T10:30:00+02:00", "tz": "Asia/Jerusalem"}
 NOON = {"start": "2026-12-02T12:15:00+02:00", "end": "2026-12-02T12:45:00+02:00", "tz": "Asia/Jerusalem"}
@@ -24,7 +24,7 @@ def reply(outcome: Callable[..., Outcome]) -> Callable[..., str]:
 
     def write(hint: str, **results: dict[str, Any]) -> str:
         steps = [
-            StepOutcome(id=name, tool=name.replace("__", "."), args={}, status="succeeded", result=result)
+            StepResult(id=name, tool=name.replace("__", "."), args={}, status="succeeded", result=result)
             for name, result in results.items()
         ]
         made = outcome(*steps, agent="assistant", synthesis_hint=hint)
@@ -99,8 +99,8 @@ def test_people_of_one_name_are_told_apart_by_their_addresses(
 ) -> None:
     """The question may show them: the user has both as contacts."""
     choices = ["Ann Lee <ann1@example.com>", "Ann Lee <ann2@example.com>"]
-    asks = StepOutcome(
-        id="m", tool="network.schedule_meeting", args={}, status="needs_input", needs={"counterpart": choices}
+    asks = StepResult(
+        id="m", tool="network.schedule_meeting", args={}, status="needs_input", asks={"counterpart": choices}
     )
 
     composed = compose(outcome(asks, agent="assistant"), llm)

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import Settings
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.reply.critic import critic_messages, criticise, is_due
 from turnloom.planner.reply.reply_input import Outcome
 from turnloom.planner.reply.responder import compose
-from turnloom.planner.results import StepOutcome
 
 MakeOutcome = Callable[..., Outcome]
 
-WEATHER = StepOutcome(
+WEATHER = StepResult(
     id="w", tool="travel.lookup_weather", args={"city": "Rome"}, status="succeeded", result={"city": "Rome", "days": []}
 )
-FAILED = StepOutcome(
+FAILED = StepResult(
     id="h", tool="travel.search_hotels", args={}, status="failed", error={"code": "TOOL_TIMEOUT", "message": "late"}
 )
 
@@ -33,7 +33,7 @@ def _judges(verdict: str, *reasons: str, fix: str | None = None) -> Any:
 def criticised(outcome: MakeOutcome) -> MakeOutcome:
     """Make an outcome of an agent whose profile says nothing about a critic."""
 
-    def make(*steps: StepOutcome, critic: str = "auto", **more: Any) -> Outcome:
+    def make(*steps: StepResult, critic: str = "auto", **more: Any) -> Outcome:
         made = outcome(*steps, **more)
         return replace(made, agent=made.agent.model_copy(update={"critic": critic}))
 
@@ -52,7 +52,7 @@ def criticised(outcome: MakeOutcome) -> MakeOutcome:
         ((WEATHER,), {"critic": "always"}, True),
         ((WEATHER, FAILED), {"submitted": True}, False),
         ((WEATHER, FAILED), {"stop": "late"}, False),
-        ((WEATHER, replace(FAILED, status="needs_input", needs={"city": True})), {"confidence": 0.1}, False),
+        ((WEATHER, replace(FAILED, status="needs_input", asks={"city": True})), {"confidence": 0.1}, False),
         ((), {"reply": "Hello!", "confidence": 0.5}, True),
     ],
     ids=[

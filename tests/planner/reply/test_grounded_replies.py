@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from tests.planner.llm.scripted import Script, fails, says
+from turnloom.models.contracts.memory import RecalledResult
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.reply.reply_input import Outcome
 from turnloom.planner.reply.responder import compose
-from turnloom.planner.results import RecalledResult, StepOutcome
 
 HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
-HOTELS = StepOutcome(
+HOTELS = StepResult(
     id="h", tool="travel.search_hotels", args={"city": "Rome"}, status="succeeded", result={"results": [HOTEL]}
 )
 RIGHT = "The Inn is in Gion. It costs €90 a night. Shall I go on?"
@@ -102,7 +103,7 @@ def test_a_planners_answer_stands_where_the_agent_may_answer_by_itself(
 def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
     """A template's text without a source is left out, and the reply says that it is incomplete."""
     guest = {"value": {"guest_name": "Dana Levi", "phone": "054-1234567", "room": "Deluxe"}}
-    echo = StepOutcome(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
+    echo = StepResult(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
 
     composed = compose(outcome(echo, agent="generic", submitted=True), llm)
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.reply.reply_input import Outcome
 from turnloom.planner.reply.reply_prompts import fill_template, template_for
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import load_registry
 
 AGENT = load_agents(ROOT / "prompts" / "agents").get("hotel")
@@ -52,7 +52,7 @@ def reply(hint: str, results: dict[str, Any], slots: dict[str, Any] | None = Non
         tools=load_registry(["hotel", "dates"]),
         message="a room",
         steps=[
-            StepOutcome(id=f"s{number}", tool=tool, args={}, status="succeeded", result=result)
+            StepResult(id=f"s{number}", tool=tool, args={}, status="succeeded", result=result)
             for number, (tool, result) in enumerate(results.items())
         ],
         now=datetime(2026, 11, 20, tzinfo=UTC),
@@ -185,8 +185,8 @@ def test_a_phone_number_is_not_said_back() -> None:
 def test_a_room_that_is_gone_is_said_to_be() -> None:
     """That comes before the other options, with the step that failed."""
     error = {"code": "CONFLICT"}
-    gone = StepOutcome(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
-    found = StepOutcome(
+    gone = StepResult(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
+    found = StepResult(
         id="instead",
         tool="pms.get_availability",
         args={},

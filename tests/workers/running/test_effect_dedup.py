@@ -16,11 +16,11 @@ from tests.models.ledger.parking import change, decide, row
 from tests.models.ledger.stopping import statuses
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.errors import ToolFailed, Unavailable
 from turnloom.models.ledger import steps
 from turnloom.models.ledger.steps import Holder
 from turnloom.planner.plan.revision import effects_again
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.context import ToolContext
 from turnloom.tools.identity import call_hash
 from turnloom.tools.registry import Tool
@@ -209,7 +209,7 @@ def test_arguments_that_a_tool_refuses_are_no_call() -> None:
 def test_a_drafted_plan_is_told_what_it_repeats(plan: list[dict[str, Any]], refused: list[str]) -> None:
     """What the turn has made, and what it would make twice itself."""
     made = {"id": "w", "tool": "sim.write", "args": {"value": 7}, "status": "succeeded", "result": {}}
-    done = StepOutcome(**made, error=None, needs=None)
+    done = StepResult(**made)
 
     faults = effects_again(Plan.model_validate({"steps": plan}), [done], REGISTRY)
 

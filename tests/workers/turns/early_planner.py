@@ -11,12 +11,12 @@ from tests.factories import step
 from tests.models.ledger.early import planning_turn, told
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.plan import Plan, Step
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import NewPlan, RecordedPlan
 from turnloom.models.ledger.steps import Holder, TurnFacts, Wanted
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.planner.draft.written_steps import WrittenStep
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.packs.sim.load import Wait, Waited
 from turnloom.tools.registry import Registry, Tool
 from turnloom.workers.compiling import compile_plan, fragment_rows
@@ -40,7 +40,7 @@ class Planner:
         self.executor: Executor | None = None
 
     def plans_next(
-        self, turn: ClaimedTurn, cap: int | None = None, *done: StepOutcome
+        self, turn: ClaimedTurn, cap: int | None = None, *done: StepResult
     ) -> tuple[ClaimedTurn, EarlyReads]:
         self.turn, self.reads = turn, EarlyReads(turn, Registry(self.tools), HOLDER, cap, done)
         return turn, self.reads

@@ -11,13 +11,13 @@ from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, rec
 from tests.planner.llm.scripted import Script, says, scripted_server
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import Assumption, Plan
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.ledger import knowledge
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.settings import Settings, settings
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.openai import OpenAIModel, connect
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import load_registry
 from turnloom.workers.turns.conversation_knowledge import know
 
@@ -29,8 +29,8 @@ WEATHER = {
     "tz": "Asia/Tokyo",
     "days": [{"date": "2026-12-01", "summary": "Cool", "t_min_c": 4, "t_max_c": 11, "precipitation_pct": 20}],
 }
-DONE = StepOutcome(id="w", tool="travel.lookup_weather", args={}, status="succeeded", result=WEATHER)
-FAILED = StepOutcome(id="f", tool="sim.fail", args={}, status="failed", error={"code": "NOT_FOUND", "message": "no"})
+DONE = StepResult(id="w", tool="travel.lookup_weather", args={}, status="succeeded", result=WEATHER)
+FAILED = StepResult(id="f", tool="sim.fail", args={}, status="failed", error={"code": "NOT_FOUND", "message": "no"})
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def llm(script: Script) -> Iterator[OpenAIModel]:
     model.close()
 
 
-def _context(*done: StepOutcome, **more: Any) -> PlanningContext:
+def _context(*done: StepResult, **more: Any) -> PlanningContext:
     agent = load_agents(settings().prompts_dir / "agents").get("travel")
     tools = load_registry(["travel", "sim"])
     given: dict[str, Any] = {"mode": "adaptive", "now": datetime.now(UTC), "timeout_s": 10.0} | more

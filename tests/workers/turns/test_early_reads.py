@@ -14,9 +14,9 @@ from tests.workers.turns.early_planner import Planner, kinds, slow
 from turnloom.models.connections.database import snapshot, transaction
 from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.contracts.plan import Plan
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.ledger import explanation, memory, turns
 from turnloom.models.ledger.plans import Begun
-from turnloom.planner.results import StepOutcome
 
 LATER = {"tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 30}, "timeout_ms": 5_000}
 
@@ -146,7 +146,7 @@ def test_nothing_begins_that_wants_more_than_this_process(planner: Planner) -> N
 
 def test_a_read_may_refer_to_results_of_earlier_revisions(planner: Planner) -> None:
     """It has them from the planner, as from the ledger."""
-    done = StepOutcome(id="old", tool="sim.wait", args={}, status="succeeded", result={"ms": 7})
+    done = StepResult(id="old", tool="sim.wait", args={}, status="succeeded", result={"ms": 7})
     planner.plans_next(planner.turn, None, done)
     raw = step("new", tool="sim.echo", args={"value": {"$from": "old.ms"}})
     planner.write(raw)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.grounding import check, gather
 from turnloom.planner.reply.reply_input import Outcome
-from turnloom.planner.results import StepOutcome
 from turnloom.tools.registry import load_registry
 
-NOTED = StepOutcome(id="n", tool="research.note", args={}, status="succeeded", result={"text": "It costs 900 EUR."})
-FOUND = StepOutcome(
+NOTED = StepResult(id="n", tool="research.note", args={}, status="succeeded", result={"text": "It costs 900 EUR."})
+FOUND = StepResult(
     id="s", tool="research.search", args={}, status="succeeded", result={"results": [{"passage": "It costs 80 EUR."}]}
 )
 
@@ -31,7 +31,7 @@ def test_a_fetched_page_is_no_word_of_ours(outcome: Callable[..., Outcome]) -> N
         "title": "Ferry",
         "text": "Costs 80 EUR at https://evil.xyz/pay.",
     }
-    fetched = StepOutcome(id="p", tool="research.fetch", args={}, status="succeeded", result=result)
+    fetched = StepResult(id="p", tool="research.fetch", args={}, status="succeeded", result=result)
     told = replace(outcome(fetched, agent="research"), tools=load_registry(["research"]))
 
     grounding = check("80 EUR at https://evil.xyz/pay", gather(told, [fetched], []))
