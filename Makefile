@@ -2,6 +2,7 @@
 #   PYTHON=python3.12   the interpreter to make .venv with
 #   ONCE=1              with `demo`: end after the conversations
 #   SHORT=1             with `bench`, `chaos`: take only a few minutes
+#   PLACEMENT=dense     with `chaos`: lay the steps on workers this way, instead of `spread`
 #   PEERS=1             with `bench`: compare with LangGraph, DBOS and hand-written Celery; .venv-peers gets two of them
 #   JOBS=2              with `test`: processes that share the tests
 #   ARGS=…              with `test`, `up`, `demo`, `chaos`, `bench`: further arguments
@@ -45,7 +46,7 @@ test: $(READY) ## run the tests on a Postgres and a Valkey of their own
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope $(ARGS)
 
 chaos: $(READY) ## break a stack under load, and count what was lost or doubled; SHORT=1 takes a few minutes
-	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) $(BIN)/python -m pytest -m drill -s $(ARGS)
+	TURNLOOM_DRILL_TURNS=$(if $(SHORT),40,200) TURNLOOM_DRILL_PLACEMENT=$(or $(PLACEMENT),spread) $(BIN)/python -m pytest -m drill -s $(ARGS)
 
 bench: $(READY) $(if $(PEERS),$(PEERS_READY)) ## measure each figure against a baseline taken in the same minute
 	$(if $(PEERS),TURNLOOM_BENCH_PEERS=$(PEERS_VENV)/bin/python) $(BIN)/python -m benchmarks $(if $(SHORT),--short) $(ARGS)

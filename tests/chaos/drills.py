@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 import httpx2
@@ -19,7 +19,7 @@ import psycopg
 
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, wait_step
-from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.plan.graph import transitive_closure
 from turnloom.workers.embedded import Stack, StackOptions
 from turnloom.workers.embedded.stack import DATABASE
@@ -39,6 +39,9 @@ NEEDS: dict[str, list[str]] = {"a": [], "b": [], "c": ["a"], "d": ["a", "b"], "e
 TURNS = int(os.environ.get("TURNLOOM_DRILL_TURNS", "60"))
 LONG = TURNS >= 200
 """Whether each drill runs in its long form: `make chaos` without SHORT."""
+
+PLACEMENT = cast("Placement", os.environ.get("TURNLOOM_DRILL_PLACEMENT", "spread"))
+"""The placement of every stack whose drill does not choose one."""
 
 WITHIN_S = 60
 """How long a turn of a drill may take until it is final."""
@@ -141,7 +144,8 @@ def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) ->
     log.touch()
     crash_at.touch()
     settings.cache_clear()
-    own = {"TURNLOOM_SIM_LOG": str(log), "TURNLOOM_CRASH_AT": str(crash_at), **environment}
+    logs = {"TURNLOOM_SIM_LOG": str(log), "TURNLOOM_CRASH_AT": str(crash_at)}
+    own = {**logs, "TURNLOOM_PLACEMENT": PLACEMENT, **environment}
     try:
         with Stack(StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)) as stack:
             headers = {"Authorization": f"Bearer {stack.dev_key}"}

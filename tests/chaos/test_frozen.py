@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
+from tests.chaos.drills import PLACEMENT
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.stacks import client_of
@@ -26,7 +27,8 @@ PROMISED_S = 10.0
 def stack(clean_environment: None) -> Iterator[Stack]:
     """A stack with two web servers and two planners."""
     settings.cache_clear()
-    with Stack(StackOptions(data_dir=None, port=0, webs=2, planners=2, tool_workers=1)) as started:
+    own = {"TURNLOOM_PLACEMENT": PLACEMENT}
+    with Stack(StackOptions(data_dir=None, port=0, webs=2, planners=2, tool_workers=1, settings=own)) as started:
         yield started
 
 

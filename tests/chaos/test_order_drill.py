@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.drills import LONG
+from tests.chaos.drills import LONG, PLACEMENT
 from tests.journeys.ordering import assert_ran_in_order, post_shuffled
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded import Stack, StackOptions
@@ -17,7 +17,8 @@ MIXED = 40
 def test_every_conversation_is_answered_in_order() -> None:
     """Sixteen clients post 200 conversations of 20 turns. Each runs one at a time, in the order of its sequence."""
     settings.cache_clear()
-    options = StackOptions(data_dir=None, port=0, tool_workers=4, settings={"TURNLOOM_ORDER_WINDOW_MS": "60000"})
+    own = {"TURNLOOM_ORDER_WINDOW_MS": "60000", "TURNLOOM_PLACEMENT": PLACEMENT}
+    options = StackOptions(data_dir=None, port=0, tool_workers=4, settings=own)
     with Stack(options) as stack:
         for first in range(0, CONVERSATIONS, MIXED):
             post_shuffled(stack, range(first, first + MIXED), TURNS, seed=first)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
+from tests.chaos.drills import PLACEMENT, PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
 from turnloom.models.runtime.settings import ROOT
 from turnloom.workers.broker.commands import queues_of_threads, worker_command
@@ -64,7 +64,7 @@ class NextVersion:
         home = ground.stack.servers.home
         commands = {
             f"next-{name}": worker_command(queues, name=f"next-{name}", pool="threads", concurrency=16)
-            for name, queues in queues_of_threads(1, 1, "spread").items()
+            for name, queues in queues_of_threads(1, 1, PLACEMENT).items()
         }
         for name, command in commands.items():
             program = Program(name=name, command=command, environment=self._environment(ground))
