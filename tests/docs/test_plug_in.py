@@ -1,0 +1,117 @@
+"""The plug-in that the how-to describes has a table, a setting, a template and an erasure of its own, and they work."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from tests.docs.pages import ROOT, blocks
+from tests.installing import install
+from tests.journeys.stacks import client_of
+from turnloom.workers.cli import main
+from turnloom.workers.embedded import Stack, StackOptions
+
+pytestmark = pytest.mark.timeout(120)  # a stack of its own, and seven commands
+
+PAGE = ROOT / "docs" / "how-to" / "write-a-plug-in.md"
+PLACES = {"Paris": {"lat": 48.8566, "lon": 2.3522}, "Rome": {"lat": 41.9028, "lon": 12.4964}}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install what the page has written; return the folder."""
+    folder = tmp_path_factory.mktemp("plug-in")
+    CliRunner().invoke(main, ["tools", "new", "distance", "--dir", str(folder)], catch_exceptions=False)
+    (folder / "turnloom-distance" / "turnloom_distance" / "words.py").unlink()
+    for block in blocks(PAGE):
+        if block.file:
+            path = folder / block.file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, "utf-8")
+    install(folder / "turnloom-distance", folder / "site")
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def stack(site: Path) -> Iterator[Stack]:
+    own = {
+        "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
+        "TURNLOOM_PACKS": '["dates", "distance"]',
+        "TURNLOOM_DISTANCE_UNIT": "mi",
+    }
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=own)) as stack:
+        yield stack
+
+
+def run(stack: Stack, *arguments: str, **variables: str) -> tuple[int, str]:
+    """Run `turnloom` as the operator of that stack; return its exit code and what it says."""
+    owner = {"TURNLOOM_OWNER_DATABASE_URL": stack.servers.owner_url}
+    command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
+    environment = {**os.environ, **stack.environment, **owner, **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def stop_at(api: httpx2.Client, place: str) -> str:
+    """Let a turn note a stop; return the reply."""
+    step = {"id": "stop", "tool": "distance.note_stop", "args": PLACES[place]}
+    plan = {"action": "Note a stop", "steps": [step], "synthesis_hint": "way_told"}
+    body = {"message": f"I am in {place}", "conversation_id": "trip", "agent": "logbook", "plan": plan}
+    answer = api.post("/v1/turns?wait=30", json=body).json()
+    return str(answer["reply"]["text"])
+
+
+def stops(stack: Stack) -> int:
+    with psycopg.connect(stack.database_url) as db:
+        row = db.execute("SELECT count(*) FROM distance_stops").fetchone()
+    assert row
+    return int(row[0])
+
+
+def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
+    """Its table keeps the stops, its setting gives the unit, its template words the reply; erasing takes the rows."""
+    with client_of(stack) as api:
+        replies = [stop_at(api, place) for place in PLACES]
+        kept = stops(stack)
+        erased = api.delete("/v1/conversations/trip").status_code
+
+    assert replies == ["Stop 1, after 0.0 mi.", "Stop 2, after 686.8 mi."]
+    assert (kept, erased, stops(stack)) == (2, 204, 0)
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"TURNLOOM_DISTANCE_UNIT": "yards"}, "TURNLOOM_DISTANCE_UNIT: input should be 'km' or 'mi'"),
+        ({"TURNLOOM_DISTANCE_UNITS": "km"}, "did you mean TURNLOOM_DISTANCE_UNIT?"),
+        (
+            {"TURNLOOM_PACKS": '["dates"]'},
+            "tables of the pack 'distance' (revision distance_0001), which is not",
+        ),
+    ],
+    ids=["value", "name", "pack"],
+)
+def test_the_doctor_knows_its_settings_and_its_tables(stack: Stack, variables: dict[str, str], told: str) -> None:
+    """A wrong value, a misspelt name and a pack that was switched off are told in a sentence."""
+    _, said = run(stack, "doctor", **variables)
+
+    assert told in said
+
+
+def test_its_tables_go_before_the_package_goes(stack: Stack) -> None:
+    """Without the pack nothing is migrated; once its own migrations have dropped its tables, everything is."""
+    without = {"TURNLOOM_PACKS": '["dates"]'}
+    refused = run(stack, "migrate", **without)
+    dropped = run(stack, "migrate", "--drop", "distance")
+    migrated = run(stack, "migrate", **without)
+
+    assert refused[0] == 1
+    assert "Error: the database has tables of the pack 'distance'" in refused[1]
+    assert "Traceback" not in refused[1]
+    assert (dropped[0], migrated[0]) == (0, 0), (dropped, migrated)
