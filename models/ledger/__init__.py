@@ -1,4 +1,4 @@
-"""The ledger is the durable record, and the only SQL, with one module per noun.
+"""The ledger is the durable record, with one module per noun. All SQL is here, but for that on packs' own tables.
 
 Functions take an open session and never commit.
 The functions of the hot path take the driver's connection instead, which `models.connections.database.statement` lends.

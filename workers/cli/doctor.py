@@ -13,7 +13,7 @@ from rich.console import Console
 
 from turnloom.models.errors import TurnloomError, Unavailable
 from turnloom.models.runtime.settings import settings
-from turnloom.tools.pack_settings import read_pack_settings, unknown_settings
+from turnloom.tools.pack_settings import unknown_settings
 from turnloom.workers.cli import part_checks as parts
 from turnloom.workers.cli import server_checks as servers
 from turnloom.workers.cli.output import json_option, print_json
@@ -113,8 +113,7 @@ def _installed(name: str) -> bool:
 
 
 def _settings() -> str:
-    given = sum(len(each.model_fields_set) for each in (settings(), *read_pack_settings()))
-    return f"{given} set, all others have their defaults"
+    return f"{len(settings().model_fields_set)} set, all others have their defaults"
 
 
 def _names() -> str:
@@ -138,7 +137,8 @@ CHECKS = (
     Check("python", _python, "install Python 3.11 or newer"),
     Check("packages", _packages, "run `make setup`, or `pip install turnloom`"),
     Check("settings", _settings, "correct or unset the variable; docs/reference/settings.md lists them all"),
-    Check("names of settings", _names, "correct or unset the variable", optional=True),
+    Check("packs", parts.packs, "fix the variable, or the package that brings the pack", needs="settings"),
+    Check("names of settings", _names, "correct or unset the variable", "packs", True),
     Check("open files", _open_files, "run `ulimit -n 65536` before the start, or set LimitNOFILE=", optional=True),
     Check("embedded servers", _embedded, "only `turnloom up`, the demo and the tests need them", optional=True),
     Check("database", servers.database, "set DATABASE_URL, or run `turnloom up`, which brings its own", "settings"),
@@ -153,12 +153,11 @@ CHECKS = (
     Check("beat", servers.beat, "start `turnloom beat`, once", "schema", True),
     Check("language model", parts.language_model, _MODEL, needs="settings"),
     Check("prices", parts.prices, "set TURNLOOM_LLM_PRICES: docs/how-to/bound-what-it-costs.md", "settings", True),
-    Check("agents", parts.agents, "fix the file, or set TURNLOOM_PROMPTS_DIR to the folder prompts/", "settings"),
+    Check("agents", parts.agents, "fix the file, or set TURNLOOM_PROMPTS_DIR to the folder prompts/", "packs"),
     Check("overrides", parts.overrides, "`turnloom prompts list --tenant NAME` shows why", "schema", True),
     Check("secret keys", parts.secret_keys, "read docs/how-to/let-it-act-for-a-user.md", "schema", True),
     Check("audit key", parts.audit_key, "set one: docs/how-to/keep-the-audit-log.md", "settings", True),
     Check("link secret", parts.link_secret, "set it to any secret, the same for every process", "settings", True),
-    Check("packs", parts.packs, "fix TURNLOOM_PACKS, or the package that brings the pack", needs="settings"),
     Check("MCP servers", parts.mcp_servers, "fix the file of TURNLOOM_MCP_SERVERS: docs/how-to/mcp.md", needs="packs"),
     Check("tools of agents", parts.tools_of_agents, "fix the agent's file, or enable the pack", "packs", True),
     Check("hooks", parts.hooks, "fix TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),

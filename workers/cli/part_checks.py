@@ -18,6 +18,7 @@ from turnloom.planner.tenant_texts import assemble
 from turnloom.tools.enabled_tools import enabled_tools
 from turnloom.tools.hooks import POINTS
 from turnloom.tools.hooks import hooks as enabled_hooks
+from turnloom.tools.pack_settings import read_pack_settings
 from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.tools.registry import load_registry
 
@@ -110,7 +111,8 @@ def overrides() -> str:
 
 
 def packs() -> str:
-    """Load the packs."""
+    """Load the packs, and read their settings."""
+    read_pack_settings()
     found = load_registry(settings().packs).tools.values()
     counts = Counter(tool.pack for tool in found)
     return ", ".join(f"{pack} ({counts[pack]} tools)" for pack in settings().packs) or "none"

@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 
 from turnloom.models.connections import database as postgres
 from turnloom.models.connections import redis as live
-from turnloom.models.errors import Unavailable
+from turnloom.models.errors import Conflict, NotFound, Unavailable
 from turnloom.models.ledger import readiness
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
@@ -43,14 +43,21 @@ def connections() -> str:
 
 def schema() -> str:
     """Check that the database has the tables and functions that this version needs."""
-    url, of_packs = settings().database_url, branches(settings().packs)
-    missing = revisions.unknown(revisions.current(url), of_packs) or revisions.pending(url, of_packs)
+    missing = _pending(settings().database_url)
     if missing is None:
         with postgres.transaction() as db:
             missing = readiness.lacking(db)
     if missing:
         raise Unavailable(missing)
     return f"up to date, with the functions of this version ({functions.schema()})"
+
+
+def _pending(url: str) -> str | None:
+    try:
+        of_packs = branches(settings().packs)
+    except (NotFound, Conflict):  # the check of the packs reports it
+        return revisions.pending(url)
+    return revisions.unknown(revisions.current(url), of_packs) or revisions.pending(url, of_packs)
 
 
 def role() -> str:

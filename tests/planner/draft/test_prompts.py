@@ -90,3 +90,15 @@ def test_rendered_text_names_its_source() -> None:
     rendered = SHIPPED.render("fragments/safety")
 
     assert rendered == Rendered(rendered.text, SHIPPED.get("fragments/safety").source)
+
+
+def test_the_first_folder_that_has_a_prompt_counts(tmp_path: Path) -> None:
+    """Packs bring prompts of their own, and replace none of ours."""
+    for place, text in (("ours/one", "ours"), ("pack/one", "the pack's"), ("pack/two", "the pack's")):
+        path = tmp_path / f"{place}.j2"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"---\nname: {path.stem}\nversion: 1\ninputs: []\n---\n{text}", "utf-8")
+
+    prompts = Prompts(tmp_path / "ours", tmp_path / "pack")
+
+    assert {name: prompts.render(name).text for name in prompts.names()} == {"one": "ours", "two": "the pack's"}

@@ -165,6 +165,7 @@ def test_evicting_redis_is_found(database, redis_url):
         ("TURNLOOM_DEFAULT_AGENT", "nobody", "agents"),
         ("TURNLOOM_OFFLINE_MODEL", "", "language model"),
         ("TURNLOOM_PACKS", "dates,travel", "settings"),
+        ("TURNLOOM_TRAVEL_LATENCY_MS", "-1", "packs"),
         ("REDIS_URL", "amqp://guest@127.0.0.1", "settings"),
         ("TURNLOOM_PLAN_MAX_STEPS", "many", "settings"),
         ("TURNLOOM_MCP_SERVERS", "nowhere.yaml", "MCP servers"),
@@ -180,6 +181,20 @@ def test_wrong_setting_is_found(database, monkeypatch, variable, value, check):
     assert exit_code == 1
     assert findings[check]["status"] == "failed"
     assert findings[check]["mend"]
+
+
+def test_a_missing_pack_leaves_the_other_checks(database, monkeypatch):
+    """It is found under its own name, and the database is looked at nevertheless."""
+    monkeypatch.setenv("TURNLOOM_PACKS", '["datez"]')
+    settings.cache_clear()
+
+    _, findings = examine()
+
+    assert {name: findings[name]["status"] for name in ("settings", "packs", "schema")} == {
+        "settings": "ok",
+        "packs": "failed",
+        "schema": "ok",
+    }
 
 
 def test_a_hook_that_is_none_is_found(monkeypatch):
