@@ -164,17 +164,11 @@ def record(
         turn=turn_id,
         attempt=attempt,
         plan=_write_plan(new),
-        placement=new.placement,
-        max_parallel=new.max_parallel,
         steps=Jsonb(new.steps),
         fragments=Jsonb(new.fragments),
+        begun=_write_begun(new.begun),
         calls=write_calls(new.calls),
-        queue=wanted.queue,
-        take=wanted.take,
-        worker=holder.worker,
-        lease_ms=holder.lease_ms,
-        begun=Jsonb(new.begun.steps),
-        known=list(new.begun.known),
+        asked=Jsonb({"queue": wanted.queue, "take": wanted.take, **vars(holder)}),
     )
     if found is None:
         return None
@@ -199,7 +193,7 @@ def answer(
         turn=turn_id,
         attempt=attempt,
         plan=_write_plan(new),
-        placement=new.placement,
+        begun=_write_begun(new.begun),
         end=write_ending(ending),
         calls=write_calls(calls),
         window=settings().tenant_window,
@@ -217,10 +211,15 @@ def _write_plan(new: NewPlan) -> Jsonb:
             "source": new.source,
             "document": new.plan.model_dump(mode="json", exclude_none=True),
             "trace": new.trace,
-            "told": list(new.begun.told),
+            "placement": new.placement,
+            "max_parallel": new.max_parallel,
             **({} if new.slots is None else {"slots": new.slots}),
         }
     )
+
+
+def _write_begun(begun: Begun) -> Jsonb:
+    return Jsonb({"steps": begun.steps, "known": begun.known, "told": begun.told})
 
 
 def of_turn(db: Session, turn_id: UUID) -> list[PlanRow]:

@@ -144,133 +144,179 @@ begin
     select from conversations where tenant_id = p_turn.tenant_id and id = p_turn.conversation_id);
 end $$;
 
--- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn.
+-- What opening a turn has come to.
 -- Outcome: opened; merged (into the turn that is told); repeated or mismatched (this message id came before, with the
--- same or another body); full (it did not, and the backlog has no room); busy. `is_sent`: it is the caller's to
--- dispatch. `closed` is what hot.close_turn says of the turn that this one takes the place of.
--- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the
--- outcome `later`.
-create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
-returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb)
-language plpgsql as $$
-#variable_conflict use_column
+-- same or another body); full (it did not, and the backlog has no room); busy; later (hot.is_free). `is_sent`: the turn
+-- is the caller's to dispatch. `closed` is what hot.close_turn says of the turn that this one takes the place of.
+create type hot.opened as (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb);
+
+-- What has come of a message before. The outcome is null where it is new. The caller holds hot.message_lock.
+create function hot.known_message(p_tenant uuid, p_channel text, p_message_id text, p_body_hash bytea)
+returns hot.opened language plpgsql as $$
 declare
-  t turns := jsonb_populate_record(null::turns, p_new);
-  v_burst_ms int := p_new ->> 'burst_ms';
-  earlier record;
-  merged turns;
-  c conversations;
-  v_is_new boolean;
-  v_policy text;
-  v_closed jsonb;
-  v_agent text;
-  v_person jsonb;
-  v_at timestamptz;
-  v_content jsonb;
-  v_digest bytea;
+  o hot.opened;
 begin
-  if not p_may_wait and not hot.is_free(t) then
-    return query select 'later'::text, null::uuid, t.conversation_id, null::int, false, null::jsonb;
-    return;
+  select case when known.body_hash = p_body_hash then 'repeated' else 'mismatched' end, x.id, x.conversation_id, x.seq,
+         false
+    into o.outcome, o.turn_id, o.conversation_id, o.seq, o.is_sent
+    from (select y.id, y.body_hash from turns y
+           where y.tenant_id = p_tenant and y.channel = p_channel and y.message_id = p_message_id
+           union all
+          select m.turn_id, m.body_hash from merged_messages m
+           where m.tenant_id = p_tenant and m.channel = p_channel and m.message_id = p_message_id) known
+    join turns x on x.id = known.id;
+  return o;
+end $$;
+
+-- Brings a message to a conversation that is busy with a turn, and whose lock the caller holds. The outcome is null
+-- where a turn is to be opened.
+create function hot.meet_active(p_active uuid, p_turn turns, p_burst_ms int, p_lease_ms int)
+returns hot.opened language plpgsql as $$
+declare
+  o hot.opened;
+  v_merged turns;
+  v_policy text := hot.choose_policy(p_turn.on_busy, p_active, p_turn.sequence);
+begin
+  if v_policy = 'reject' then
+    return ('busy', null, p_turn.conversation_id, null, false, null)::hot.opened;
+  elsif v_policy = 'merge' then
+    v_merged := hot.merge_message(p_active, p_turn, p_burst_ms);
+    if v_merged.id is not null then
+      return ('merged', v_merged.id, p_turn.conversation_id, v_merged.seq, false, null)::hot.opened;
+    end if;
+  elsif v_policy in ('interrupt', 'rollback') then
+    o.closed := hot.close_turn(p_active, 'superseded', p_turn.id, p_lease_ms);
   end if;
-  if t.message_id is not null then
-    perform pg_advisory_xact_lock(hot.message_lock(t));
-    select x.id, x.conversation_id, x.seq, known.body_hash into earlier
-      from (select y.id, y.body_hash from turns y
-             where y.tenant_id = t.tenant_id and y.channel = t.channel and y.message_id = t.message_id
-             union all
-            select m.turn_id, m.body_hash from merged_messages m
-             where m.tenant_id = t.tenant_id and m.channel = t.channel and m.message_id = t.message_id) known
-      join turns x on x.id = known.id;
-    if found then
-      return query select case when earlier.body_hash = t.body_hash then 'repeated' else 'mismatched' end,
-                          earlier.id, earlier.conversation_id, earlier.seq, false, null::jsonb;
-      return;
+  return o;
+end $$;
+
+-- A conversation that nobody has made yet.
+create function hot.new_conversation(p_tenant uuid, p_conversation text, p_channel text)
+returns conversations language plpgsql as $$
+declare
+  c conversations;
+begin
+  c.tenant_id := p_tenant;
+  c.id := p_conversation;
+  c.channel := p_channel;
+  c.last_seq := 0;
+  c.last_sequence := 0;
+  c.audit_seq := 0;
+  c.audit_hash := '';
+  return c;
+end $$;
+
+-- Writes a conversation as a message leaves it, with the audit record of the message. False: it was to be made, and
+-- somebody else has made it meanwhile.
+create function hot.receive(c conversations, p_is_new boolean, p_turn uuid, p_content jsonb, p_at timestamptz)
+returns boolean language plpgsql as $$
+declare
+  v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
+begin
+  c.audit_seq := c.audit_seq + 1;
+  c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_at, v_digest, c.audit_hash);
+  if p_is_new then
+    insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
+                               created_at, updated_at)
+    values (c.tenant_id, c.id, c.channel, c.agent, c.person, c.last_seq, c.active_turn_id, c.audit_seq, c.audit_hash,
+            p_at, p_at)
+    on conflict (tenant_id, id) do nothing;
+    if not found then
+      return false;
     end if;
+  else
+    update conversations x
+       set last_seq = c.last_seq, active_turn_id = c.active_turn_id, person = c.person, audit_seq = c.audit_seq,
+           audit_hash = c.audit_hash, updated_at = p_at
+     where x.tenant_id = c.tenant_id and x.id = c.id;
   end if;
-  if not (p_new ->> 'may_open')::boolean then
-    return query select 'full'::text, null::uuid, t.conversation_id, null::int, false, null::jsonb;
-    return;
-  end if;
-  -- Every row is written once, with all that comes with it: this is what a message costs. A second round is for
-  -- whoever finds no conversation and then loses the race to make it.
-  loop
-    select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;
-    v_is_new := not found;
-    if v_is_new then
-      c.agent := p_new ->> 'default_agent';
-      c.last_seq := 0;
-      c.last_sequence := 0;
-      c.audit_seq := 0;
-      c.audit_hash := '';
-    elsif c.active_turn_id is not null then
-      v_policy := hot.choose_policy(t.on_busy, c.active_turn_id, t.sequence);
-      if v_policy = 'reject' then
-        return query select 'busy'::text, null::uuid, c.id, null::int, false, null::jsonb;
-        return;
-      elsif v_policy = 'merge' then
-        merged := hot.merge_message(c.active_turn_id, t, v_burst_ms);
-        if merged.id is not null then
-          return query select 'merged'::text, merged.id, c.id, merged.seq, false, null::jsonb;
-          return;
-        end if;
-      elsif v_policy in ('interrupt', 'rollback') then
-        v_closed := hot.close_turn(c.active_turn_id, 'superseded', t.id, p_lease_ms);
-      end if;
-    end if;
-    v_at := clock_timestamp();
-    t.seq := c.last_seq + 1;
-    v_agent := coalesce(t.agent, c.agent);
-    v_person := case when v_is_new or t.person <> '{}' then t.person else c.person end;
-    if c.active_turn_id is null or (t.sequence is not null and hot.step_aside(c.active_turn_id, t.sequence)) then
-      c.active_turn_id := t.id;
-    end if;
-    v_content := jsonb_build_object(
-      'seq', t.seq, 'agent', v_agent, 'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex'));
-    v_digest := sha256(convert_to(v_content::text, 'UTF8'));
-    c.audit_seq := c.audit_seq + 1;
-    c.audit_hash := hot.audit_hash(t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_at, v_digest,
-                                   c.audit_hash);
-    if v_is_new then
-      insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
-                                 created_at, updated_at)
-      values (t.tenant_id, t.conversation_id, t.channel, v_agent, v_person, t.seq, t.id, c.audit_seq, c.audit_hash,
-              v_at, v_at)
-      on conflict (tenant_id, id) do nothing;
-      continue when not found;
-    else
-      update conversations x
-         set last_seq = t.seq, active_turn_id = c.active_turn_id, person = v_person, audit_seq = c.audit_seq,
-             audit_hash = c.audit_hash, updated_at = v_at
-       where x.tenant_id = t.tenant_id and x.id = c.id;
-    end if;
-    exit;
-  end loop;
-  t.settles_at := v_at + make_interval(secs => nullif(v_burst_ms, 0) / 1000.0);
+  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
+  values (c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_content, v_digest, c.audit_hash, p_at);
+  return true;
+end $$;
+
+-- Stores a turn that its conversation has counted, with its first event, and decides when it is due. Out: whether it is
+-- the caller's to dispatch.
+create function hot.store_turn(t turns, p_new jsonb, p_is_active boolean, p_last_sequence bigint, p_window int,
+                               p_at timestamptz)
+returns boolean language plpgsql as $$
+begin
+  t.settles_at := p_at + make_interval(secs => nullif((p_new ->> 'burst_ms')::int, 0) / 1000.0);
   t.awaits_until := case when t.sequence is not null then
-                      v_at + make_interval(secs => (p_new ->> 'order_ms')::int / 1000.0) end;
-  t.deadline_at := v_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0);
-  if c.active_turn_id = t.id then
-    t.due_at := hot.due_at(t, c.last_sequence, v_at);
-    t.sent_at := case when t.due_at = v_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then v_at end;
+                      p_at + make_interval(secs => (p_new ->> 'order_ms')::int / 1000.0) end;
+  if p_is_active then
+    t.due_at := hot.due_at(t, p_last_sequence, p_at);
+    t.sent_at := case when t.due_at = p_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then p_at end;
   end if;
   insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash,
                      agent, mode, on_error, on_busy, message, person, extra, callback_url, submitted_plan, status,
                      last_event, deadline_at, settles_at, awaits_until, due_at, sent_at, created_at)
   values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash,
-          v_agent, t.mode, t.on_error, t.on_busy, t.message, v_person, t.extra, t.callback_url, t.submitted_plan,
-          'queued', 1, t.deadline_at, t.settles_at, t.awaits_until, t.due_at, t.sent_at, v_at);
-  insert into audit (tenant_id, conversation_id, seq, turn_id, kind, content, digest, hash, at)
-  values (t.tenant_id, t.conversation_id, c.audit_seq, t.id, 'turn.received', v_content, v_digest, c.audit_hash, v_at);
+          t.agent, t.mode, t.on_error, t.on_busy, t.message, t.person, t.extra, t.callback_url, t.submitted_plan,
+          'queued', 1, p_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0), t.settles_at,
+          t.awaits_until, t.due_at, t.sent_at, p_at);
   insert into turn_events (turn_id, seq, tenant_id, type, data, at)
   values (t.id, 1, t.tenant_id, 'turn.queued', jsonb_build_object('conversation_id', t.conversation_id, 'seq', t.seq),
-          v_at);
-  return query select 'opened'::text, t.id, t.conversation_id, t.seq, t.sent_at is not null, v_closed;
+          p_at);
+  return t.sent_at is not null;
 end $$;
 
--- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations. Out, for each: as hot.open_turn.
+-- Opens a turn. `p_new` holds the fields of the request as columns of `turns`, and beside them those of NewTurn.
+-- Who opens several in one transaction, in the order of their conversations, may not wait: what is not free has the
+-- outcome `later`. Every row is written once, with all that comes with it: this is what a message costs.
+create function hot.open_turn(p_new jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
+returns hot.opened language plpgsql as $$
+declare
+  t turns := jsonb_populate_record(null::turns, p_new);
+  c conversations;
+  o hot.opened;
+  v_is_new boolean;
+  v_at timestamptz;
+begin
+  if not p_may_wait and not hot.is_free(t) then
+    return ('later', null, t.conversation_id, null, false, null)::hot.opened;
+  end if;
+  if t.message_id is not null then
+    perform pg_advisory_xact_lock(hot.message_lock(t));
+    o := hot.known_message(t.tenant_id, t.channel, t.message_id, t.body_hash);
+  end if;
+  if o.outcome is not null then
+    return o;
+  elsif not (p_new ->> 'may_open')::boolean then
+    return ('full', null, t.conversation_id, null, false, null)::hot.opened;
+  end if;
+  -- A second round is for whoever finds no conversation and then loses the race to make it.
+  loop
+    select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;
+    v_is_new := not found;
+    if v_is_new then
+      c := hot.new_conversation(t.tenant_id, t.conversation_id, t.channel);
+      c.agent := coalesce(t.agent, p_new ->> 'default_agent');
+    elsif c.active_turn_id is not null then
+      o := hot.meet_active(c.active_turn_id, t, (p_new ->> 'burst_ms')::int, p_lease_ms);
+      if o.outcome is not null then
+        return o;
+      end if;
+    end if;
+    v_at := clock_timestamp();
+    c.last_seq := c.last_seq + 1;
+    c.person := case when v_is_new or t.person <> '{}' then t.person else c.person end;
+    if c.active_turn_id is null or (t.sequence is not null and hot.step_aside(c.active_turn_id, t.sequence)) then
+      c.active_turn_id := t.id;
+    end if;
+    exit when hot.receive(c, v_is_new, t.id, jsonb_build_object(
+      'seq', c.last_seq, 'agent', coalesce(t.agent, c.agent),
+      'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex')), v_at);
+  end loop;
+  t.seq := c.last_seq;
+  t.agent := coalesce(t.agent, c.agent);
+  t.person := c.person;
+  return ('opened', t.id, c.id, t.seq,
+          hot.store_turn(t, p_new, c.active_turn_id = t.id, c.last_sequence, p_window, v_at), o.closed)::hot.opened;
+end $$;
+
+-- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations.
 create function hot.open_turns(p_news jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
-returns table (outcome text, turn_id uuid, conversation_id text, seq int, is_sent boolean, closed jsonb)
-language sql as $$
+returns setof hot.opened language sql as $$
   select o.* from jsonb_array_elements(p_news) new, hot.open_turn(new, p_lease_ms, p_window, p_may_wait) o
 $$;

@@ -271,33 +271,80 @@ begin
   return hot.append_events(t, v_events, v_at);
 end $$;
 
--- Records a plan. The steps that were started early in this generation are the plan's too: `p_steps` and `p_fragments`
--- are the rest. `p_max_parallel` is the cap on steps at a time, where the plan could have more; then each fragment is
--- one step. `p_plan` may have events in `told`, of steps that were written and that nobody has been told of; they come
--- first: hot.untold. `p_begun` are the plan's too: reads that their planner has begun, in the states that they are in;
--- `p_known` those whose state is recorded already. Of what is ready the planner takes as much as it has slots for on
--- `p_queue`: hot.take.
+-- The steps that a plan has before it is recorded: those that its planner has begun, and those that were started early
+-- in this generation.
+create function hot.early_steps(p_turn uuid, p_generation int, p_begun jsonb) returns text[] language plpgsql as $$
+begin
+  return array(select jsonb_array_elements_text(p_begun -> 'known')
+               union all select e ->> 'id' from jsonb_array_elements(p_begun -> 'steps') e
+               union all select unnest(f.steps) from fragments f
+                          where f.turn_id = p_turn and f.generation = p_generation);
+end $$;
+
+-- Makes early steps the plan's, and ends what has become impossible. Out: events.
+create function hot.adopt_early(p_turn uuid, p_revision int, p_early text[], p_on_error text, p_at timestamptz)
+returns jsonb language plpgsql as $$
+begin
+  update steps set revision = p_revision where turn_id = p_turn and id = any (p_early);
+  return hot.end_impossible(p_turn, p_on_error = 'fail_fast' and exists (
+    select from steps where turn_id = p_turn and id = any (p_early) and status = 'failed' and critical), p_at);
+end $$;
+
+-- The event that a plan is recorded.
+create function hot.plan_recorded(p_turn uuid, p_revision int, p_action text) returns jsonb language plpgsql as $$
+begin
+  return jsonb_build_object(
+    'type', case p_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
+      'revision', p_revision, 'action', p_action,
+      'steps', (select coalesce(jsonb_agg(jsonb_build_object(
+                         'id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of)) order by s.position),
+                       '[]')
+                  from steps s where s.turn_id = p_turn and s.revision = p_revision)));
+end $$;
+
+-- Lets a turn run the plan that was recorded, or be answered where it has no open steps. Its calls and events are
+-- counted.
+create function hot.run_plan(p_turn uuid, p_plan jsonb, p_open int, p_calls jsonb, p_told int, p_at timestamptz)
+returns void language plpgsql as $$
+begin
+  update turns t
+     set status = case when p_open > 0 then 'running' else 'responding' end, open_steps = p_open,
+         compiled_at = p_at, planned_at = p_at, responding_at = case when p_open = 0 then p_at end,
+         planning_ms = t.planning_ms + extract(epoch from p_at - t.planning_at) * 1000,
+         revision = t.revision + 1, tries = 0, error = null, placement = p_plan ->> 'placement',
+         max_parallel = (p_plan ->> 'max_parallel')::int, slots = coalesce(p_plan -> 'slots', t.slots),
+         action = p_plan #>> '{document,action}', synthesis_hint = p_plan #>> '{document,synthesis_hint}',
+         usage = hot.add_calls(t.usage, p_calls), last_event = t.last_event + p_told
+   where t.id = p_turn;
+end $$;
+
+-- Records a plan, `p_plan`: {format, source, document, trace, placement, max_parallel, slots}. `max_parallel` is the
+-- cap on steps at a time, where the plan could have more; then each fragment is one step. Without `slots` the turn
+-- keeps those that it has.
+-- `p_begun` are the plan's too, as are the steps that were started early in this generation: `p_steps` and
+-- `p_fragments` are the rest.
+--   steps       reads that their planner has begun, in the states that they are in: hot.store_begun
+--   known       [step ids]: the others that it has begun, whose state is recorded already
+--   told        events of steps that were written and that nobody has been told of: hot.untold. They come first
+-- Of what is ready the planner takes as much as it has slots for, `p_asked`: {queue, take, worker, lease_ms}, as of
+-- hot.take.
 -- Where no step is open, the turn is left in our hands, to respond; a worker that has begun its steps gets the reply's
 -- `material`.
 -- Null: the claim was lost. Out: {generation, open_steps, material, claimed: [{lane, step}], fragments: [expression] to
 -- publish, at: the time in seconds since 1970, events}.
-create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_max_parallel int,
-                                p_steps jsonb, p_fragments jsonb, p_calls jsonb, p_queue text, p_take int,
-                                p_worker text, p_lease_ms int, p_begun jsonb, p_known text[])
+create function hot.record_plan(p_turn uuid, p_attempt int, p_plan jsonb, p_steps jsonb, p_fragments jsonb,
+                                p_begun jsonb, p_calls jsonb, p_asked jsonb)
 returns jsonb language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   t turns;
   v_at timestamptz;
   v_revision int;
-  v_fails boolean;
+  v_has_begun boolean := p_begun -> 'steps' <> '[]' or p_begun -> 'known' <> '[]';
   v_early text[];
-  v_begun text[] := p_known || array(select e ->> 'id' from jsonb_array_elements(p_begun) e);
   v_told jsonb;
   v_ended jsonb := '[]';
-  v_ready int[];
   v_taken jsonb;
   v_open int;
-  v_events jsonb;
 begin
   select * into t from turns where id = p_turn and attempt = p_attempt and status = 'planning' for no key update;
   if not found then
@@ -308,52 +355,28 @@ begin
   insert into plans (turn_id, revision, tenant_id, format, source, document, trace, created_at)
   values (p_turn, v_revision, t.tenant_id, (p_plan ->> 'format')::smallint,
           p_plan ->> 'source', p_plan -> 'document', p_plan -> 'trace', v_at);
-  v_told := hot.untold(t, coalesce(p_plan -> 'told', '[]'));
-  if p_begun <> '[]' then
-    v_told := v_told || hot.store_begun(t, v_revision, p_begun, p_worker, p_lease_ms, v_at);
+  v_told := hot.untold(t, p_begun -> 'told');
+  if p_begun -> 'steps' <> '[]' then
+    v_told := v_told || hot.store_begun(
+      t, v_revision, p_begun -> 'steps', p_asked ->> 'worker', (p_asked ->> 'lease_ms')::int, v_at);
   end if;
-  v_early := v_begun || array(select unnest(f.steps) from fragments f
-                              where f.turn_id = p_turn and f.generation = t.generation);
+  v_early := hot.early_steps(p_turn, t.generation, p_begun);
   perform hot.store_steps(t, v_revision, p_steps, v_at);
-  if cardinality(v_early) > 0 then
-    update steps set revision = v_revision where turn_id = p_turn and id = any (v_early);
-    v_fails := t.on_error = 'fail_fast' and exists (
-      select 1 from steps where turn_id = p_turn and id = any (v_early) and status = 'failed' and critical);
+  if v_early <> '{}' or v_revision > 1 then
+    v_ended := hot.adopt_early(p_turn, v_revision, v_early, t.on_error, v_at);
   end if;
-  if cardinality(v_early) > 0 or v_revision > 1 then
-    v_ended := hot.end_impossible(p_turn, coalesce(v_fails, false), v_at);
-  end if;
-  t.max_parallel := p_max_parallel;
-  v_ready := hot.store_fragments(t, p_fragments, v_at);
-  v_taken := hot.take(t, array(select f from fragments f where f.turn_id = p_turn and f.generation = t.generation
-                                  and f.number = any (v_ready) order by f.number),
-                      p_queue, p_take, false, p_worker, p_lease_ms, v_at);
-  v_open := case when v_begun = '{}' then t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended)
-                 else hot.count_open(p_turn) end;
-  v_events := hot.store_events(
-    t,
-    v_told || jsonb_build_object(
-      'type', case v_revision when 1 then 'plan.ready' else 'plan.revised' end, 'data', jsonb_build_object(
-        'revision', v_revision, 'action', p_plan #>> '{document,action}',
-        'steps', (select coalesce(jsonb_agg(jsonb_build_object(
-                           'id', s.id, 'tool', s.tool, 'needs', array_remove(s.needs, s.copy_of))
-                           order by s.position), '[]')
-                    from steps s where s.turn_id = p_turn and s.revision = v_revision)))
-    || v_ended || hot.started(v_taken -> 'claimed', p_worker), v_at);
-  update turns set status = case when v_open > 0 then 'running' else 'responding' end,
-         compiled_at = v_at, open_steps = v_open, planned_at = v_at, revision = v_revision, tries = 0, error = null,
-         planning_ms = t.planning_ms + extract(epoch from v_at - t.planning_at) * 1000,
-         responding_at = case when v_open = 0 then v_at end, placement = p_placement, max_parallel = p_max_parallel,
-         slots = coalesce(p_plan -> 'slots', t.slots), action = p_plan #>> '{document,action}',
-         synthesis_hint = p_plan #>> '{document,synthesis_hint}', usage = hot.add_calls(t.usage, p_calls),
-         last_event = last_event + hot.count_events(v_events)
-   where id = p_turn;
+  t.max_parallel := (p_plan ->> 'max_parallel')::int;
+  v_taken := hot.take_first(t, p_fragments, p_asked, v_at);
+  v_open := case when v_has_begun then hot.count_open(p_turn)
+                 else t.open_steps + jsonb_array_length(p_steps) - jsonb_array_length(v_ended) end;
+  v_told := hot.store_events(
+    t, v_told || hot.plan_recorded(p_turn, v_revision, p_plan #>> '{document,action}') || v_ended
+       || hot.started(v_taken -> 'claimed', p_asked ->> 'worker'), v_at);
+  perform hot.run_plan(p_turn, p_plan, v_open, p_calls, hot.count_events(v_told), v_at);
   perform hot.store_calls(t, p_calls, v_at);
-  return jsonb_build_object(
-    'generation', t.generation, 'open_steps', v_open,
-    'material', case when v_open = 0 and v_begun <> '{}' then hot.reply_material(p_turn) end,
-    'claimed', v_taken -> 'claimed', 'fragments', v_taken -> 'fragments', 'at', extract(epoch from v_at),
-    'events', v_events);
+  return v_taken || jsonb_build_object(
+    'generation', t.generation, 'open_steps', v_open, 'at', extract(epoch from v_at), 'events', v_told,
+    'material', case when v_open = 0 and v_has_begun then hot.reply_material(p_turn) end);
 end $$;
 
 -- Gives a turn that was to be answered back to the planners, under its fence. While nobody has claimed it, it has no

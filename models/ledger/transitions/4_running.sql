@@ -240,6 +240,19 @@ begin
   return jsonb_build_object('claimed', v_claimed, 'fragments', v_fragments);
 end $$;
 
+-- Stores the fragments of a plan that is being recorded, and claims of those that are ready what its planner has slots
+-- for. Out: as hot.take.
+create function hot.take_first(p_turn turns, p_fragments jsonb, p_asked jsonb, p_at timestamptz)
+returns jsonb language plpgsql as $$
+declare
+  v_ready int[] := hot.store_fragments(p_turn, p_fragments, p_at);
+begin
+  return hot.take(
+    p_turn, array(select f from fragments f where f.turn_id = p_turn.id and f.generation = p_turn.generation
+                     and f.number = any (v_ready) order by f.number),
+    p_asked ->> 'queue', (p_asked ->> 'take')::int, false, p_asked ->> 'worker', (p_asked ->> 'lease_ms')::int, p_at);
+end $$;
+
 -- The events of claimed steps that begin now.
 create function hot.started(p_claimed jsonb, p_worker text) returns jsonb language sql immutable as $$
   select coalesce(jsonb_agg(jsonb_build_object('type', 'step.started', 'data', jsonb_build_object(

@@ -183,7 +183,7 @@ end $$;
 
 -- Records a plan without steps, and ends its turn with the planner's own answer: one commit after the claim.
 -- Null: the claim was lost. Out: as hot.finish_turn, and the events of the record.
-create function hot.answer_turn(p_turn uuid, p_attempt int, p_plan jsonb, p_placement text, p_end jsonb, p_calls jsonb,
+create function hot.answer_turn(p_turn uuid, p_attempt int, p_plan jsonb, p_begun jsonb, p_end jsonb, p_calls jsonb,
                                 p_window int)
 returns jsonb language plpgsql as $$
 declare
@@ -192,8 +192,7 @@ begin
   perform from conversations c
    where (c.tenant_id, c.id) = (select x.tenant_id, x.conversation_id from turns x where x.id = p_turn)
      for no key update;
-  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, p_placement, null, '[]', '[]', '[]', 'plan', 0, null, 0,
-                                '[]', '{}');
+  v_recorded := hot.record_plan(p_turn, p_attempt, p_plan, '[]', '[]', p_begun, '[]', '{"queue": "plan", "take": 0}');
   if v_recorded is null then
     return null;
   end if;
