@@ -41,6 +41,12 @@ def lose(turn_id: UUID) -> None:
         db.execute(text("UPDATE steps SET lease_until = '-infinity' WHERE turn_id = :turn"), {"turn": turn_id})
 
 
+def lose_turn(turn_id: UUID) -> None:
+    """Let the lease of a turn's planner or responder run out."""
+    with transaction() as db:
+        db.execute(text("UPDATE turns SET lease_until = '-infinity' WHERE id = :turn"), {"turn": turn_id})
+
+
 def end(turn_id: UUID, attempt: int, status: FinalTurnStatus = "cancelled") -> turns.FinishedTurn | None:
     with statement() as db:
         return turns.finish(db, turn_id, attempt, Ending(status, Reply(text="stopped"), {}))

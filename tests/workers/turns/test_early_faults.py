@@ -9,13 +9,13 @@ import pytest
 from tests.factories import claim_turn, finish_turn, step
 from tests.facts import wait_for
 from tests.models.ledger.early import view
-from tests.models.ledger.stopping import close, lose
+from tests.models.ledger.stopping import close, lose, lose_turn
 from tests.models.ledger.stopping import view as turn_view
 from tests.workers.turns.early_planner import HOLDER, Planner, kinds, slow
-from turnloom.models.connections.database import statement, transaction
+from turnloom.models.connections.database import statement
 from turnloom.models.contracts.event import Event
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import plans, replies, turns
+from turnloom.models.ledger import plans, replies
 from turnloom.models.ledger.plans import Begun
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.recovery import recompile
@@ -59,10 +59,7 @@ def test_a_lost_planner_takes_its_reads_with_it(planner: Planner) -> None:
     planner.write(slow("a"))
     wait_for(lambda: view(planner.turn.id) == {"a": ("running", 1, 0)})
     lost = planner.reads
-    with transaction() as db:
-        turn = turns.get(db, planner.turn.id)
-        assert turn is not None
-        turn.lease_until = turn.created_at
+    lose_turn(planner.turn.id)
     second = claim_turn(planner.turn.id)
     assert second is not None
     cancelled = view(second.id)
