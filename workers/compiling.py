@@ -6,19 +6,15 @@ differs from one before it.
 """
 
 import json
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from turnloom.models.contracts.plan import Plan, Step, implied_inputs, implied_needs
-from turnloom.models.runtime.settings import settings
-from turnloom.planner.plan.bundles import bundles
 from turnloom.planner.plan.expressions import dump_expression
-from turnloom.planner.plan.graph import Fragment, Node, fragments, most_at_once
+from turnloom.planner.plan.graph import Fragment, Node, most_at_once
 from turnloom.tools.registry import Registry
-
-SLOTS = {"spread": 1, "dense": 4}
-"""Lanes of a turn that one task runs at the same time, by placement."""
+from turnloom.workers.turns.layout import layout_of
 
 _TOLD = {"id", "needs", "reason", "parallel_group", "assumes", "phase", "purpose"}
 """Fields of a step that do not affect its call. Its needs count through the implied ones."""
@@ -86,7 +82,7 @@ def compile_plan(
     max_parallel = cap if cap is not None and _may_exceed(nodes, cap) else None
     return Compiled(
         steps=[row for row in rows if row["id"] not in started],
-        fragments=reduced(nodes, placement, max_parallel, started),
+        fragments=layout_of(placement, is_capped=max_parallel is not None).fragments(nodes, started),
         max_parallel=max_parallel,
     )
 
@@ -104,19 +100,6 @@ def fragment_rows(compiled: Iterable[Fragment], first: int = 0) -> list[dict[str
         }
         for number, fragment in enumerate(compiled, first)
     ]
-
-
-def reduced(nodes: Iterable[Node], placement: str, max_parallel: int | None, pinned: Collection[str]) -> list[Fragment]:
-    """Return the fragments of steps, made for canvases or for bundles by the placement.
-
-    Under a cap each step is a fragment, because the ledger sends it when a place is free.
-    """
-    most_steps = settings().canvas_max_steps
-    if max_parallel is not None:
-        return fragments(nodes, 1, pinned)
-    if placement == "dense":
-        return bundles(nodes, SLOTS["dense"], most_steps, pinned)
-    return fragments(nodes, most_steps, pinned)
 
 
 def limit_ms(columns: dict[str, Any]) -> int | None:

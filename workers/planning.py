@@ -20,7 +20,6 @@ from turnloom.models.ledger.steps import ClaimedLane, TurnFacts, Wanted
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import configure_logging, log
-from turnloom.models.runtime.settings import Placement
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import PlanDraft, draft
@@ -32,7 +31,6 @@ from turnloom.planner.plan.validation import validate
 from turnloom.planner.reply.apologies import Trouble
 from turnloom.workers.broker import canvas
 from turnloom.workers.broker.app import app
-from turnloom.workers.compiling import SLOTS
 from turnloom.workers.dispatch import dispatch_turns
 from turnloom.workers.execution import Executor
 from turnloom.workers.responding import Deltas, broken, finish, respond
@@ -42,6 +40,7 @@ from turnloom.workers.turns.conversation_knowledge import know
 from turnloom.workers.turns.direct_replies import answer_at_once
 from turnloom.workers.turns.early_reads import EarlyReads
 from turnloom.workers.turns.early_steps import EarlySteps, HeldSteps
+from turnloom.workers.turns.layout import Layout, layout_of
 from turnloom.workers.turns.llm_slots import Claiming, llm_slots
 from turnloom.workers.turns.new_plans import PlanOrigin, new_plan, placement_of
 from turnloom.workers.turns.planning_context import recall
@@ -156,9 +155,10 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
 def _early(turn: ClaimedTurn, context: PlanningContext) -> AbstractContextManager[Early]:
     """Return the handler of early steps: they run here, or are started elsewhere."""
     agent = context.agent
-    if _wanted(placement_of(agent)).take:
+    layout = _layout(agent)
+    if layout.planner_slots:
         return EarlyReads(turn, context.tools, current_holder(), agent.max_parallel, context.done)
-    return nullcontext(EarlySteps(turn, context.tools, SLOTS[placement_of(agent)], agent.max_parallel))
+    return nullcontext(EarlySteps(turn, context.tools, layout.slots, agent.max_parallel))
 
 
 def drop_refused(turn: ClaimedTurn, early: Early) -> None:
@@ -236,10 +236,11 @@ def _go_on(
     turn: ClaimedTurn, agent: AgentProfile, meter: Meter, plan: Plan, origin: PlanOrigin, early: Early | None = None
 ) -> _Own | None:
     """Record the plan with the steps that have started; then send the ready ones, or answer if no step is open."""
-    placement = placement_of(agent)
+    layout = _layout(agent)
     held = early.held_by(plan) if early else HeldSteps()
     new = new_plan(turn, agent, plan, origin, held, meter.calls)
-    wanted, holder = _wanted(placement), current_holder()
+    queue = "tools.io" if layout.planner_slots else "plan"
+    wanted, holder = Wanted([], queue, layout.planner_slots, mixed=False), current_holder()
     reach("plan.drafted")
     if not (turn.revision or plan.steps or held.started) and answer_at_once(turn, new, meter):
         return None
@@ -257,19 +258,13 @@ def _go_on(
     executor = Executor(turn.id, facts, recorded.generation, wanted.queue, holder)
     if isinstance(early, EarlyReads):
         early.hand_over(executor)
-    canvas.publish(turn.id, recorded.generation, map(load_expression, recorded.fragments), SLOTS[placement])
+    canvas.publish(turn.id, recorded.generation, map(load_expression, recorded.fragments), layout.slots)
     reach("plan.published")
     return _Own(executor, recorded.claimed, max(1, wanted.take), recorded.at)
 
 
-def _wanted(placement: Placement) -> Wanted:
-    """Return the lanes that the planner runs itself.
-
-    In `dense`, if it takes tools' tasks, these are as many as it has free slots.
-    """
-    runs_tools = placement == "dense" and "tools.io" in app.amqp.queues.consume_from
-    queue, take = ("tools.io", SLOTS[placement]) if runs_tools else ("plan", 0)
-    return Wanted([], queue, take, mixed=False)
+def _layout(agent: AgentProfile) -> Layout:
+    return layout_of(placement_of(agent), runs_tools="tools.io" in app.amqp.queues.consume_from)
 
 
 def _trace(context: PlanningContext, drafted: PlanDraft) -> dict[str, Any]:

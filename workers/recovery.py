@@ -29,8 +29,9 @@ from turnloom.models.runtime.settings import settings
 from turnloom.planner.plan.graph import Node
 from turnloom.workers.broker import canvas
 from turnloom.workers.broker.app import app
-from turnloom.workers.compiling import SLOTS, fragment_rows, reduced
+from turnloom.workers.compiling import fragment_rows
 from turnloom.workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, queue_lengths, send
+from turnloom.workers.turns.layout import layout_of
 from turnloom.workers.turns.turn_events import committing
 
 _BATCH = 500
@@ -83,10 +84,11 @@ def recompile(turn_id: UUID, gone: Gone | None = None, *, resumed: bool = False)
         if reclaimed is None:
             return False
         pinned = {step.id for step in reclaimed.steps if step.is_pinned}
-        compiled = reduced(_nodes(reclaimed.steps), reclaimed.placement, reclaimed.max_parallel, pinned)
+        layout = layout_of(reclaimed.placement, is_capped=reclaimed.max_parallel is not None)
+        compiled = layout.fragments(_nodes(reclaimed.steps), pinned)
         ready = recovery.store_fragments(db, turn_id, fragment_rows(compiled))
     expressions = [compiled[number].expression for number in ready]
-    canvas.publish(turn_id, reclaimed.generation, expressions, SLOTS[reclaimed.placement])
+    canvas.publish(turn_id, reclaimed.generation, expressions, layout.slots)
     if reclaimed.respond is not None:
         send("respond", turn_id, reclaimed.respond, queue="respond")
     return True
