@@ -16,7 +16,7 @@ from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.processes import without_workers
 from benchmarks.progress import progress
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.embedded import Stack
 
 _STEPS = 200

@@ -21,8 +21,8 @@ from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker import stock
-from turnloom.workers.broker.app import QUEUES
 from turnloom.workers.broker.messages import TaskMessage, write
+from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.turns.turn_events import follow
 
 PUBLISH_ERRORS: tuple[type[BaseException], ...] = (OSError, Failed, OperationalError)

@@ -20,7 +20,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt
 from tests.chaos.drills import LONG, Disturbance, Ground
 from tests.facts import wait_for
 from turnloom.models.schema.roles import APPLICATION_ROLE
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.embedded.servers import EmbeddedServer
 
 AWAY_S = 10.0 if LONG else 2.0

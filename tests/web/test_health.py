@@ -9,7 +9,7 @@ from turnloom.models.connections import redis
 from turnloom.models.connections.database import close_connections
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import functions
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 
 
 def test_alive(client: FlaskClient) -> None:

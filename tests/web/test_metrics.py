@@ -17,7 +17,7 @@ from turnloom.models.runtime.counters import Counts, counts
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED, hand_on
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.registry import load_registry
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.running.outcomes import Parked
 from turnloom.workers.running.tool_metrics import count_call, count_given_up, count_retry
 

@@ -14,10 +14,7 @@ from kombu.transport import TRANSPORT_ALIASES
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import configure_logging, log
 from turnloom.models.runtime.settings import settings
-
-QUEUES = ("plan", "tools.io", "tools.cpu", "respond", "deliver", "maintenance")
-"""The queues are separate, so that a full tool queue never blocks planning."""
-
+from turnloom.workers.broker.queues import QUEUES
 
 _FAIL_SOON = {"max_retries": 1, "interval_start": 0}
 """If the broker is out or hangs, publishing fails soon: the ledger holds the work, and the sweep sends it again."""

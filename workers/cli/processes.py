@@ -81,8 +81,8 @@ def flower(host: str, port: int) -> None:
 def _lacking() -> str | None:
     """Return a sentence if the database must be migrated first. If it does not answer, we wait for it later."""
     # This import is here because a probe of a worker must not load SQLAlchemy.
-    from turnloom.models.connections.database import close_connections, transaction  # noqa: PLC0415
-    from turnloom.models.ledger import readiness  # noqa: PLC0415
+    from turnloom.models.connections.database import close_connections, transaction  # noqa: PLC0415 - see above
+    from turnloom.models.ledger import readiness  # noqa: PLC0415 - see above
 
     try:
         with transaction() as db:

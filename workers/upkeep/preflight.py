@@ -8,7 +8,7 @@ from turnloom.planner.agents import load_agents
 from turnloom.planner.plan.playbooks import load_playbooks
 from turnloom.tools.enabled_tools import enabled_tools
 from turnloom.tools.hooks import hooks
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 
 _TOOLS_ONLY = frozenset({"tools.cpu"})
 """A worker that serves only these queues neither plans nor answers."""

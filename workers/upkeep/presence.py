@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from turnloom.models.connections.database import transaction
 from turnloom.models.connections.redis import beat_lives
 from turnloom.models.ledger import workers
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.dispatch import ALIVE
 
 

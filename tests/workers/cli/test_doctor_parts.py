@@ -10,7 +10,7 @@ from tests.planner.llm.scripted import fails, says, scripted_server
 from tests.workers.cli.test_doctor import examine
 from turnloom.models.connections.redis import note_beat
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.broker.app import QUEUES
+from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.cli.doctor import CHECKS
 
 
