@@ -5,32 +5,40 @@ import sys
 
 import pytest
 
+_TOOLS = "from turnloom.tools.enabled_tools import enabled_tools; enabled_tools()"
 _TASKS = (
     "import turnloom.workers.broker.celery_program, celery.bin.worker; from turnloom.workers.broker.app import app;"
-    " app.loader.import_default_modules()"
+    f" app.loader.import_default_modules(); {_TOOLS}"
 )
 _BEAT = (
     "import turnloom.workers.broker.celery_program, celery.bin.beat; from turnloom.workers.broker.beat import app;"
     " app.backend; app.loader.import_default_modules()"
 )
 _WEB = "from turnloom.web.app import create_app; create_app()"
+_TERMINAL = {"rich", "pygments"}
+_MIGRATIONS = {"alembic", "mako"}
+_CALLS = {"httpx2", "http.cookiejar", "openai", "cryptography.fernet", "defusedxml"}
+"""What only a process needs that calls a service or a language model, or reads a secret."""
+_PACKS = {"caldav", "icalendar", "trafilatura"}
+_MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mcp.tool_import"}
 
 
 @pytest.mark.parametrize(
     ("start", "unwanted"),
     [
-        (_TASKS, {"rich", "pygments", "alembic", "mako", "flower"}),
-        (_WEB, {"rich", "pygments", "alembic", "mako", "openai", "trafilatura", "celery.bin"}),
-        (
-            _BEAT,
-            {"rich", "pygments", "alembic", "mako", "openai", "sqlalchemy", "psycopg", "turnloom.workers.execution"},
-        ),
-        ("import turnloom.workers.cli.up", {"alembic", "mako", "openai"}),
+        (_TASKS, {*_TERMINAL, *_MIGRATIONS, *_CALLS, *_PACKS, *_MCP, "flask", "flower"}),
+        (_WEB, {*_TERMINAL, *_MIGRATIONS, *_CALLS, *_PACKS, *_MCP, "celery.bin"}),
+        ("import turnloom.web.gunicorn_conf, turnloom.web.connections", {"turnloom.models", "werkzeug"}),
+        (_BEAT, {*_TERMINAL, *_MIGRATIONS, *_CALLS, "sqlalchemy", "psycopg", "turnloom.workers.execution"}),
+        ("import turnloom.workers.cli.processes", {"sqlalchemy", "psycopg", "celery", "redis"}),
+        ("import turnloom.workers.cli.up", {*_MIGRATIONS, "openai"}),
+        ("import turnloom.workers.cli.mcp", {"mcp", "mcp_types", "anyio", "uvicorn"}),
+        ("import turnloom.workers.cli.doctor", {"openai", "turnloom.workers.broker.app"}),
     ],
-    ids=["worker", "web", "beat", "up"],
+    ids=["worker", "web", "gunicorn", "beat", "probe", "up", "mcp", "doctor"],
 )
 def test_no_process_loads_what_it_does_not_use(start: str, unwanted: set[str]) -> None:
-    """A worker has no use for coloured tracebacks, a web server none for migrations, beat none for Postgres."""
+    """An import inside a function is for one of these: a process that never calls it starts without the library."""
     command = [sys.executable, "-c", f"{start}; import sys; print(*sys.modules)"]
 
     loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())

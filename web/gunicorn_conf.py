@@ -38,7 +38,7 @@ def post_fork(server: object, worker: object) -> None:
 def post_worker_init(worker: object) -> None:
     """Exempt the loaded objects from garbage collection, mostly collect young ones, and start handing on the counts."""
     from turnloom.models.runtime.daemon import Daemon  # noqa: PLC0415 - the main process imports nothing of ours
-    from turnloom.models.runtime.metrics import HANDED_ON_S, hand_on  # noqa: PLC0415
+    from turnloom.models.runtime.metrics import HANDED_ON_S, hand_on  # noqa: PLC0415 - see above
 
     del worker
     gc.freeze()

@@ -9,6 +9,9 @@ import orjson
 from turnloom.models.errors import Invalid
 from turnloom.tools.mcp.schemas import as_object
 
+MOST_TOOLS = 500
+"""Most tools of one server, because the language model reads all of them for every plan."""
+
 _NAMES = ("name", "api_name", "id")
 _DESCRIPTIONS = ("description", "api_description", "desc", "title")
 _INPUTS = ("inputSchema", "input_schema", "parameters", "arguments")

@@ -5,6 +5,10 @@ from functools import cache
 from itertools import islice
 from typing import Any, ClassVar, Self
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError as Mismatch
+from jsonschema.exceptions import best_match
+from jsonschema.validators import extend
 from pydantic import RootModel, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
@@ -39,8 +43,6 @@ def model_of(name: str, schema: Schema) -> type[Foreign]:
 
 
 def _faults(model: type[Foreign], value: Any) -> Iterator[InitErrorDetails]:
-    from jsonschema.exceptions import best_match  # noqa: PLC0415 - heavy, and only needed where there are servers
-
     try:
         for error in _validator_of(model).iter_errors(value):
             # Among alternatives, report the one that matched furthest: its place shows where a reference stands.
@@ -75,22 +77,11 @@ def _sentence(error: Any) -> str:
 
 @cache
 def _validator_of(model: type[Foreign]) -> Any:
-    return _validator_class()(model.json_schema)
-
-
-@cache
-def _validator_class() -> Any:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - as above
-    from jsonschema.validators import extend  # noqa: PLC0415 - as above
-
-    words = {"required": _required, "additionalProperties": _additional, "pattern": _pattern}
-    return extend(Draft202012Validator, words)
+    return _Validator(model.json_schema)
 
 
 def _required(validator: Any, names: list[str], value: Any, _: Schema) -> Iterator[Any]:
     """Check `required` as the library does, and report the place of the missing field."""
-    from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
-
     for name in names:
         if validator.is_type(value, "object") and name not in value:
             yield Mismatch("is missing", path=[name])
@@ -101,8 +92,6 @@ def _additional(validator: Any, rest: Any, value: Any, schema: Schema) -> Iterat
 
     `patternProperties` are ignored: translated schemas have none.
     """
-    from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
-
     if validator.is_type(value, "object"):
         for name in value.keys() - schema.get("properties", {}).keys():
             if rest is False:
@@ -113,8 +102,11 @@ def _additional(validator: Any, rest: Any, value: Any, schema: Schema) -> Iterat
 
 def _pattern(validator: Any, pattern: str, value: Any, _: Schema) -> Iterator[Any]:
     """Check `pattern` as the library does, but with a regex engine that no pattern can make hang."""
-    from jsonschema.exceptions import ValidationError as Mismatch  # noqa: PLC0415 - as above
-
     engine = matcher(pattern)
     if engine and validator.is_type(value, "string") and not engine.isinstance_python(value):
         yield Mismatch("does not match")
+
+
+_Validator: Any = extend(
+    Draft202012Validator, {"required": _required, "additionalProperties": _additional, "pattern": _pattern}
+)

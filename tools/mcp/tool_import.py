@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from turnloom.models.errors import Invalid
-from turnloom.tools.mcp.call_function import Target, TextResult, caller, repeatable
-from turnloom.tools.mcp.definitions import Definition, read_definition
+from turnloom.tools.mcp.call_function import caller, repeatable
+from turnloom.tools.mcp.call_target import Target, TextResult
+from turnloom.tools.mcp.definitions import MOST_TOOLS, Definition, read_definition
 from turnloom.tools.mcp.effects import treat
 from turnloom.tools.mcp.foreign_models import model_of
 from turnloom.tools.mcp.foreign_texts import clean
@@ -18,9 +19,6 @@ from turnloom.tools.mcp.schemas import Translation, translate
 from turnloom.tools.mcp.servers import McpServer, ToolTerms
 from turnloom.tools.mcp.type_names import Schema
 from turnloom.tools.registry import Tool
-
-MOST_TOOLS = 500
-"""Most tools of one server, because the language model reads all of them for every plan."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_][A-Za-z0-9_-]*)*")
 _LONGEST_NAME = 64

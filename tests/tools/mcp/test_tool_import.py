@@ -9,8 +9,9 @@ import pytest
 
 from tests.tools.mcp.serving import OPEN, only
 from turnloom.models.contracts.plan import Effect
+from turnloom.tools.mcp.definitions import MOST_TOOLS
 from turnloom.tools.mcp.servers import McpServer, ToolTerms
-from turnloom.tools.mcp.tool_import import MOST_TOOLS, judge
+from turnloom.tools.mcp.tool_import import judge
 
 CASES = os.environ.get("TURNLOOM_CASES")
 with_cases = pytest.mark.skipif(not CASES, reason="TURNLOOM_CASES names no folder of outside cases")

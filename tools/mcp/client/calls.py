@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from turnloom.models.errors import ToolFailed, Unavailable
 from turnloom.tools.context import ToolContext
-from turnloom.tools.mcp.call_function import Target, TextResult
+from turnloom.tools.mcp.call_target import Target, TextResult
 from turnloom.tools.mcp.client import faults
 from turnloom.tools.mcp.client.connections import ServerConnection
 from turnloom.tools.mcp.client.loop import Loop, loop

@@ -17,9 +17,8 @@ from turnloom.models.runtime.logging import log
 from turnloom.tools.mcp.client.faults import unreachable
 from turnloom.tools.mcp.client.loop import loop
 from turnloom.tools.mcp.client.transports import LastRefusal, way_to
-from turnloom.tools.mcp.definitions import Definition, read_definition
+from turnloom.tools.mcp.definitions import MOST_TOOLS, Definition, read_definition
 from turnloom.tools.mcp.servers import McpServer
-from turnloom.tools.mcp.tool_import import MOST_TOOLS
 
 # The library logs messages that it cannot read, and these may contain personal data.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -6,7 +6,7 @@ import mcp_types as types
 from pydantic_core import from_json
 
 from turnloom.models.errors import ToolFailed
-from turnloom.tools.mcp.call_function import TextResult
+from turnloom.tools.mcp.call_target import TextResult
 from turnloom.tools.mcp.foreign_models import Foreign
 from turnloom.tools.mcp.foreign_texts import clean
 
