@@ -6,11 +6,11 @@ differs from one before it.
 """
 
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from turnloom.models.contracts.plan import Plan, Step, implied_inputs, implied_needs
+from turnloom.models.contracts.plan import Plan, Step, call_limit_ms, implied_inputs, implied_needs
 from turnloom.planner.plan.expressions import dump_expression
 from turnloom.planner.plan.graph import Fragment, Node, most_at_once
 from turnloom.tools.registry import Registry
@@ -78,7 +78,7 @@ def compile_plan(
     columns = Columns(tools)
     rows = [columns.of(step, position) for position, step in enumerate(plan.steps)]
     ids = {row["id"] for row in rows}  # needed steps of earlier revisions have ended
-    nodes = [_node(row, ids) for row in rows]
+    nodes = [node_of(row, [need for need in row["needs"] if need in ids]) for row in rows]
     max_parallel = cap if cap is not None and _may_exceed(nodes, cap) else None
     return Compiled(
         steps=[row for row in rows if row["id"] not in started],
@@ -102,22 +102,17 @@ def fragment_rows(compiled: Iterable[Fragment], first: int = 0) -> list[dict[str
     ]
 
 
-def limit_ms(columns: dict[str, Any]) -> int | None:
-    """Return the time limit for a step's call with its fallbacks, if it runs in its own process."""
-    if columns["queue"] != "tools.cpu" or columns["inline"]:
-        return None
-    return int(columns["timeout_ms"]) * (1 + len(columns["fallbacks"]))
-
-
-def _node(columns: dict[str, Any], ids: Container[str]) -> Node:
+def node_of(columns: Mapping[str, Any], needs: Iterable[str]) -> Node:
+    """Return the node of a step. It has a time limit if its call runs in a process of its own."""
+    is_isolated = columns["queue"] == "tools.cpu" and not columns["inline"]
     return Node(
         id=columns["id"],
-        needs=tuple(need for need in columns["needs"] if need in ids),
+        needs=tuple(needs),
         queue=columns["queue"],
         tool=columns["tool"],
         effect=columns["effect"],
         inline=columns["inline"],
-        limit_ms=limit_ms(columns),
+        limit_ms=call_limit_ms(columns["timeout_ms"], columns["fallbacks"]) if is_isolated else None,
     )
 
 

@@ -140,9 +140,8 @@ class Executor:
             reach(f"{step.effect}.claimed")
         else:
             reach("read.looked_at")
-        allowed_ms = min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms)
         now = time.monotonic()
-        end = now + allowed_ms / 1000
+        end = now + step.limit_ms / 1000
         self._live[step.id] = Call(lane, step, now, end + GRACE_S, is_told)
         callers.call(self._call, step, end)
 

@@ -21,15 +21,14 @@ from celery.signals import worker_ready, worker_shutdown
 from turnloom.models.connections.database import Transaction, statement, transaction
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import approvals, control, recovery, workers
-from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn, UnfinishedStep
+from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.plan.graph import Node
 from turnloom.workers.broker import canvas
 from turnloom.workers.broker.app import app
-from turnloom.workers.compiling import fragment_rows
+from turnloom.workers.compiling import fragment_rows, node_of
 from turnloom.workers.dispatch import ALIVE, dispatch_decision, dispatch_reply, dispatch_turns, queue_lengths, send
 from turnloom.workers.turns.layout import layout_of
 from turnloom.workers.turns.turn_events import committing
@@ -83,9 +82,10 @@ def recompile(turn_id: UUID, gone: Gone | None = None, *, resumed: bool = False)
         reclaimed = committed(recovery.reclaim(db, turn_id, MAX_ATTEMPTS, LEASE_MS, gone, resumed=resumed))
         if reclaimed is None:
             return False
-        pinned = {step.id for step in reclaimed.steps if step.is_pinned}
+        pinned = {step["id"] for step in reclaimed.steps if step["is_pinned"]}
+        nodes = [node_of(step, () if step["is_pinned"] else step["needs"]) for step in reclaimed.steps]
         layout = layout_of(reclaimed.placement, is_capped=reclaimed.max_parallel is not None)
-        compiled = layout.fragments(_nodes(reclaimed.steps), pinned)
+        compiled = layout.fragments(nodes, pinned)
         ready = recovery.store_fragments(db, turn_id, fragment_rows(compiled))
     expressions = [compiled[number].expression for number in ready]
     canvas.publish(turn_id, reclaimed.generation, expressions, layout.slots)
@@ -151,10 +151,6 @@ def _apart(turn_id: UUID) -> Iterator[None]:
         yield
     except Exception:  # noqa: BLE001 - whatever it is, the other turns must not wait
         log.exception("turn.not_recovered", turn_id=str(turn_id))
-
-
-def _nodes(steps: Iterable[UnfinishedStep]) -> list[Node]:
-    return [Node(s.id, () if s.is_pinned else s.needs, s.queue, s.tool, s.effect, s.inline, s.limit_ms) for s in steps]
 
 
 def _busy_queues(slots: dict[str, int]) -> list[str]:

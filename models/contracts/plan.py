@@ -5,7 +5,7 @@ A plan is a DAG of steps, each one tool call. An argument is a literal or a refe
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
@@ -131,6 +131,11 @@ class Step(Contract):
     """The phase this step belongs to."""
     purpose: str | None = None
     """What its result is for."""
+
+
+def call_limit_ms(timeout_ms: int, fallbacks: Sized) -> int:
+    """Return the time limit of a step's call together with those of its fallbacks: each has the step's full time."""
+    return timeout_ms * (1 + len(fallbacks))
 
 
 class Assumption(Contract):

@@ -33,23 +33,6 @@ class LostTurn:
 
 
 @dataclass(frozen=True)
-class UnfinishedStep:
-    """A step that is not final."""
-
-    id: str
-    needs: tuple[str, ...]
-    """Needed steps that are not final either."""
-    queue: str
-    tool: str
-    effect: str
-    inline: bool
-    limit_ms: int | None
-    """Time limit of its call, if that runs in its own process."""
-    is_pinned: bool
-    """Whether it must not be sent, because somebody runs it or it is parked."""
-
-
-@dataclass(frozen=True)
 class Reclaimed:
     """A running turn whose lost steps were taken back, with its new generation."""
 
@@ -57,7 +40,9 @@ class Reclaimed:
     placement: str
     max_parallel: int | None
     """Steps that may run at the same time."""
-    steps: list[UnfinishedStep]
+    steps: list[dict[str, Any]]
+    """Columns of `StepRow`, one entry per step that is not final; of its needs, those that are not final either.
+    `is_pinned`: whether it must not be sent, because somebody runs it or it is parked."""
     respond: int | None
     """The turn's fence for the reply, if no step is left to run."""
     events: list[Event]
@@ -132,12 +117,11 @@ def reclaim(
     )
     if found is None:
         return None
-    steps = [UnfinishedStep(**{**node, "needs": tuple(node["needs"])}) for node in found["nodes"]]
     return Reclaimed(
         generation=found["generation"],
         placement=found["placement"],
         max_parallel=found["max_parallel"],
-        steps=steps,
+        steps=found["nodes"],
         respond=found["respond"],
         events=read_events(found["events"]),
     )

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
-from turnloom.models.contracts.plan import FinalStepStatus
+from turnloom.models.contracts.plan import FinalStepStatus, call_limit_ms
 from turnloom.models.ledger.replies import Material, read_material
 from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.steps import StepRow
@@ -45,6 +45,11 @@ class ClaimedStep:
     """Steps claimed together with it that must succeed before it begins; its executor gives it their results."""
     has_rivals: bool
     """Whether it has an effect and another step of the turn has the same tool."""
+
+    @property
+    def limit_ms(self) -> int:
+        """Time limit of its call with its fallbacks', within the turn's deadline."""
+        return min(call_limit_ms(self.timeout_ms, self.fallbacks), self.left_ms)
 
 
 @dataclass(frozen=True)

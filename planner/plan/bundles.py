@@ -42,7 +42,7 @@ class _Gathering:
         self._steps = {first.id}
         self._queue = None if first.inline else first.queue
         self._most_lanes = most_lanes
-        self._room = most_steps - 1 if _rides(first) else 0
+        self._room = most_steps - 1 if lane_of([first]).may_share else 0
 
     def take(self, node: Node, needs: frozenset[str]) -> bool:
         """Add a step if it belongs here and there is room; return whether it was added.
@@ -51,7 +51,7 @@ class _Gathering:
         """
         belongs = needs == self._needs or (bool(needs) and needs <= self._steps)
         wants_other_queue = not node.inline and self._queue not in (None, node.queue)
-        if not belongs or wants_other_queue or not _rides(node) or not self._room:
+        if not belongs or wants_other_queue or not self._room or not lane_of([node]).may_share:
             return False
         lane = next((lane for lane in self._lanes if lane[-1].id in needs), None)
         if lane is not None:
@@ -74,7 +74,3 @@ class _Gathering:
             expression=Bundle(lanes) if len(lanes) > 1 else lanes[0],
             inline=self._queue is None,
         )
-
-
-def _rides(node: Node) -> bool:
-    return node.effect == "read" and node.limit_ms is None

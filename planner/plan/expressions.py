@@ -14,9 +14,14 @@ class Lane:
     label: str
     """The text for operators: the first tool, and the number of further steps."""
     only_reads: bool = True
-    """Whether all its steps only read. Only such a lane may share a task with other lanes."""
+    """Whether all its steps only read."""
     limit_ms: int | None = None
-    """Time limit of its call if the call runs in a process of its own. Such a lane shares its task with no other."""
+    """Time limit of its call if the call runs in a process of its own."""
+
+    @property
+    def may_share(self) -> bool:
+        """Whether it may share a task with other lanes."""
+        return self.only_reads and self.limit_ms is None
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def _riding(expression: Expression) -> list[Lane]:
     """Return the lanes that may share a task with others of their queue; none if they may not."""
     if isinstance(expression, Bundle):
         return list(expression.lanes)
-    if isinstance(expression, Lane) and expression.only_reads and not expression.limit_ms:
+    if isinstance(expression, Lane) and expression.may_share:
         return [expression]
     return []
 

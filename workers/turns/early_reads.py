@@ -169,7 +169,7 @@ class EarlyReads:
         if len(self._calls) - len(self._ended) >= self._most:
             return  # it waits for the plan, and so do the steps that need it
         now = time.monotonic()
-        end = now + min(step.timeout_ms * (1 + len(step.fallbacks)), step.left_ms) / 1000
+        end = now + step.limit_ms / 1000
         self._calls[step.id] = Call([step.id], step, now, end + GRACE_S, is_told=True)
         callers.call(self._call, step, end)
 

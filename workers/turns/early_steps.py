@@ -23,11 +23,10 @@ from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.written_steps import WrittenStep
-from turnloom.planner.plan.expressions import Lane
-from turnloom.planner.plan.graph import Fragment
+from turnloom.planner.plan.graph import Fragment, lane_of
 from turnloom.tools.registry import Registry
 from turnloom.workers.broker import canvas
-from turnloom.workers.compiling import Columns, fragment_rows, limit_ms
+from turnloom.workers.compiling import Columns, fragment_rows, node_of
 from turnloom.workers.running.call_threads import callers
 from turnloom.workers.turns.turn_events import committing
 
@@ -167,7 +166,7 @@ def drop_early(turn: ClaimedTurn) -> None:
 
 
 def _fragment(columns: dict[str, Any]) -> Fragment:
-    lane = Lane((columns["id"],), columns["queue"], columns["tool"], limit_ms=limit_ms(columns))
+    lane = lane_of([node_of(columns, ())])
     return Fragment(tuple(columns["needs"]), lane.steps, lane, columns["inline"])
 
 

@@ -121,8 +121,7 @@ create function hot.open_nodes(p_turn uuid, p_at timestamptz) returns jsonb lang
 begin
   return (select coalesce(jsonb_agg(jsonb_build_object(
                    'id', s.id, 'queue', s.queue, 'tool', s.tool, 'effect', s.effect, 'inline', s.inline,
-                   'limit_ms', case when s.queue = 'tools.cpu' and not s.inline then
-                                 s.timeout_ms * (1 + jsonb_array_length(s.fallbacks)) end,
+                   'timeout_ms', s.timeout_ms, 'fallbacks', s.fallbacks,
                    'is_pinned', s.status <> 'pending' or coalesce(s.not_before > p_at, false),
                    'needs', array(select n.id from steps n where n.turn_id = p_turn and n.id = any (s.needs)
                                      and not hot.is_final(n.status))) order by s.revision, s.position), '[]')
@@ -135,7 +134,7 @@ end $$;
 -- before their leases end; if it was ended because it had overrun its time, they end too. `p_resumed`: something may go
 -- on that had to wait.
 -- Null: the turn does not run. Out: {generation, placement, max_parallel, nodes: [{id, needs, queue, tool, effect,
--- is_pinned}], respond, events}. Pinned are the steps that somebody runs, and those that are parked.
+-- inline, timeout_ms, fallbacks, is_pinned}], respond, events}. Pinned are the steps that somebody runs, and those that are parked.
 create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean,
                             p_resumed boolean)
 returns jsonb language plpgsql as $$
