@@ -13,7 +13,7 @@ from turnloom.models.ledger import plans, tenants, turns
 from turnloom.models.ledger.free_llm_slots import Crowded
 from turnloom.models.ledger.memory import Recalled, read_recalled
 from turnloom.models.ledger.plans import NewPlan
-from turnloom.models.ledger.steps import Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, Holder
 from turnloom.models.ledger.turns import ClaimedTurn, Ending, FinishedTurn, NewTurn, OpenedTurn
 from turnloom.models.runtime.ids import new_id
 from turnloom.planner.plan.graph import Fragment, Node, fragments
@@ -21,7 +21,7 @@ from turnloom.tools.registry import load_registry
 from turnloom.workers.compiling import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
-NOTHING = Wanted([], "plan", 0, mixed=False)
+NOTHING = Capacity("plan", 0)
 """Of a plan: its planner runs nothing itself."""
 PLANNER = Holder("planner", 60_000)
 

@@ -22,12 +22,13 @@ from turnloom.models.ledger.shared_steps import Advancing
 from turnloom.models.ledger.steps import (
     Advance,
     BegunStep,
+    Capacity,
     ClaimedLane,
     ClaimedStep,
     FinishedStep,
+    Handover,
     Holder,
     TurnFacts,
-    Wanted,
 )
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
@@ -223,7 +224,7 @@ class Executor:
 
     def _claim_running(self, slots: int) -> None:
         """Claim the reads that began without a claim and still run: from now on they have leases."""
-        self._pursue(self._advance([], Wanted([], self._queue, 0, mixed=False, begun=self._begun())), slots)
+        self._pursue(self._advance(Handover(begun=self._begun()), Capacity(self._queue, 0)), slots)
         reach("read.claimed_late")
 
     def _let_go(self, parked: Parked) -> None:
@@ -244,9 +245,10 @@ class Executor:
         self._later = []
         # All waiting steps may begin at the same time.
         free = 0 if isolation.is_child() else max(0, slots - len(self._live) - len(self._ahead) - len(rests))
-        wanted = Wanted(lanes, self._queue, free, mixed=slots == 1, begun=self._begun(), back=[s.id for s in back])
+        ended = [calls[step.id].timed(step, self._time) for step in finished]
+        handover = Handover(ended, self._begun(), [step.id for step in back], lanes)
         try:
-            return self._advance([calls[step.id].timed(step, self._time) for step in finished], wanted)
+            return self._advance(handover, Capacity(self._queue, free, mixed=slots == 1))
         finally:
             self._release([*(call.step for call in calls.values()), *back])
 
@@ -258,10 +260,10 @@ class Executor:
             if not call.is_told
         ]
 
-    def _advance(self, ended: Sequence[FinishedStep], wanted: Wanted) -> Advance:
+    def _advance(self, handover: Handover, capacity: Capacity) -> Advance:
         """Commit the steps that ended and began, and announce it."""
-        names = [*(step.id for step in ended), *(step.id for step in wanted.begun)]
-        asked = Advancing(self._turn_id, self._generation, ended, wanted, self._holder)
+        names = [*(step.id for step in handover.finished), *(step.id for step in handover.begun)]
+        asked = Advancing(self._turn_id, self._generation, handover, capacity, self._holder)
         with committing(self._turn_id, "steps.recorded") as committed:
             advanced = committed(persist(self._turn_id, names, partial(step_commits.advance, asked)))
         self._time.hear(advanced.at)

@@ -16,7 +16,7 @@ from turnloom.models.errors import InvalidPlan, NotFound, TurnloomError, Unavail
 from turnloom.models.ledger import plans, turns
 from turnloom.models.ledger.free_llm_slots import Crowded
 from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS
-from turnloom.models.ledger.steps import ClaimedLane, TurnFacts, Wanted
+from turnloom.models.ledger.steps import Capacity, ClaimedLane, TurnFacts
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import configure_logging, log
@@ -240,11 +240,11 @@ def _go_on(
     held = early.held_by(plan) if early else HeldSteps()
     new = new_plan(turn, agent, plan, origin, held, meter.calls)
     queue = "tools.io" if layout.planner_slots else "plan"
-    wanted, holder = Wanted([], queue, layout.planner_slots, mixed=False), current_holder()
+    capacity, holder = Capacity(queue, layout.planner_slots), current_holder()
     reach("plan.drafted")
     if not (turn.revision or plan.steps or held.started) and answer_at_once(turn, new, meter):
         return None
-    free = replace(wanted, take=max(0, wanted.take - held.begun.running))
+    free = replace(capacity, take=max(0, capacity.take - held.begun.running))
     with committing(turn.id, "plan.recorded") as committed, statement() as db:
         recorded = committed(plans.record(db, turn.id, turn.attempt, new, free, holder))
     if recorded is None:
@@ -255,12 +255,12 @@ def _go_on(
         respond(turn.id, turn.attempt, recorded.material)
         return None
     facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, new.max_parallel is not None)
-    executor = Executor(turn.id, facts, recorded.generation, wanted.queue, holder)
+    executor = Executor(turn.id, facts, recorded.generation, capacity.queue, holder)
     if isinstance(early, EarlyReads):
         early.hand_over(executor)
     canvas.publish(turn.id, recorded.generation, map(load_expression, recorded.fragments), layout.slots)
     reach("plan.published")
-    return _Own(executor, recorded.claimed, max(1, wanted.take), recorded.at)
+    return _Own(executor, recorded.claimed, max(1, capacity.take), recorded.at)
 
 
 def _layout(agent: AgentProfile) -> Layout:

@@ -14,7 +14,7 @@ from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.contracts.plan import PLAN_FORMAT, Plan
 from turnloom.models.contracts.usage import LlmCall
 from turnloom.models.ledger.replies import Material, read_material
-from turnloom.models.ledger.steps import ClaimedLane, Holder, Wanted, read_lanes
+from turnloom.models.ledger.steps import Capacity, ClaimedLane, Holder, read_lanes
 from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending
 from turnloom.models.ledger.usage import write_calls
@@ -152,9 +152,9 @@ def drop_early(db: psycopg.Connection, turn_id: UUID, attempt: int) -> list[Even
 
 
 def record(
-    db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan, wanted: Wanted, holder: Holder
+    db: psycopg.Connection, turn_id: UUID, attempt: int, new: NewPlan, capacity: Capacity, holder: Holder
 ) -> RecordedPlan | None:
-    """Record a plan, which includes the early steps that were not dropped, and claim the lanes that the planner wants.
+    """Record a plan with the early steps that were not dropped, and claim lanes for the planner's free slots.
 
     None: the fence is old.
     """
@@ -168,7 +168,7 @@ def record(
         fragments=Jsonb(new.fragments),
         begun=_write_begun(new.begun),
         calls=write_calls(new.calls),
-        asked=Jsonb({"queue": wanted.queue, "take": wanted.take, **vars(holder)}),
+        asked=Jsonb({"queue": capacity.queue, "take": capacity.take, **vars(holder)}),
     )
     if found is None:
         return None

@@ -9,10 +9,10 @@ from psycopg.types.json import Jsonb
 
 from turnloom.models.ledger.steps import (
     Advance,
-    FinishedStep,
+    Capacity,
+    Handover,
     Holder,
     StepClaim,
-    Wanted,
     read_advance,
     read_claim,
     write_advance,
@@ -33,8 +33,8 @@ class Advancing(NamedTuple):
 
     turn_id: UUID
     generation: int
-    finished: Sequence[FinishedStep]
-    wanted: Wanted
+    handover: Handover
+    capacity: Capacity
     holder: Holder
 
 
@@ -48,7 +48,7 @@ def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[StepClaim
 def advance_all(db: psycopg.Connection, asked: Sequence[Advancing]) -> list[Advance | None]:
     """Record for several executors in one commit. None for each that would have to wait for a lock."""
     wanted = [
-        {"turn": str(each.turn_id), **write_advance(each.generation, each.finished, each.wanted, each.holder)}
+        {"turn": str(each.turn_id), **write_advance(each.generation, each.handover, each.capacity, each.holder)}
         for each in asked
     ]
     rows = call_rows(db, "advance_all", asked=Jsonb(wanted), lease_ms=asked[0].holder.lease_ms)

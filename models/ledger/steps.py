@@ -162,19 +162,25 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """An executor's state when some of its steps have finished: the steps it still holds and its free capacity."""
+class Handover:
+    """The steps of an executor whose state has changed since its last commit."""
 
-    lanes: Sequence[Sequence[str]]
-    """The rest of each lane that it runs."""
-    queue: str
-    take: int
-    """Free slots for further lanes of this queue."""
-    mixed: bool
-    """Whether these may begin with a step that has an effect."""
+    finished: Sequence[FinishedStep] = ()
     begun: Sequence[BegunStep] = ()
     back: Sequence[str] = ()
     """Waiting steps that it gives back."""
+    lanes: Sequence[Sequence[str]] = ()
+    """The rest of each lane that it runs, to be claimed."""
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The free slots of an executor for further lanes of its queue."""
+
+    queue: str
+    take: int
+    mixed: bool = False
+    """Whether these may begin with a step that has an effect."""
 
 
 def claim(
@@ -205,30 +211,23 @@ def begin_effect(db: psycopg.Connection, turn_id: UUID, step_id: str, attempt: i
 
 
 def advance(
-    db: psycopg.Connection,
-    turn_id: UUID,
-    generation: int,
-    finished: Sequence[FinishedStep],
-    wanted: Wanted,
-    holder: Holder,
+    db: psycopg.Connection, turn_id: UUID, generation: int, handover: Handover, capacity: Capacity, holder: Holder
 ) -> Advance:
     """Record finished steps and claim ready ones: first the rest of the lanes, then up to `take` lanes of the queue."""
-    asked = write_advance(generation, finished, wanted, holder)
+    asked = write_advance(generation, handover, capacity, holder)
     return read_advance(call(db, "advance", turn=turn_id, asked=Jsonb(asked), lease_ms=holder.lease_ms))
 
 
-def write_advance(generation: int, finished: Sequence[FinishedStep], wanted: Wanted, holder: Holder) -> dict[str, Any]:
+def write_advance(generation: int, handover: Handover, capacity: Capacity, holder: Holder) -> dict[str, Any]:
     """Return what an executor asks as `hot.advance` takes it."""
     return {
         "generation": generation,
         "worker": holder.worker,
-        "finished": [vars(step) for step in finished],
-        "begun": [vars(step) for step in wanted.begun],
-        "back": list(wanted.back),
-        "lanes": wanted.lanes,
-        "queue": wanted.queue,
-        "take": wanted.take,
-        "mixed": wanted.mixed,
+        "finished": [vars(step) for step in handover.finished],
+        "begun": [vars(step) for step in handover.begun],
+        "back": list(handover.back),
+        "lanes": handover.lanes,
+        **vars(capacity),
     }
 
 

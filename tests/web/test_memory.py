@@ -10,7 +10,7 @@ from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import steps, turns
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 from turnloom.models.ledger.turns import Ending
 
 PATH = "/v1/conversations/c1/memory"
@@ -28,7 +28,7 @@ def turn_id(client: FlaskClient) -> str:
     with statement() as db:
         steps.claim(db, turn.id, [["a"]], turn.generation, HOLDER)
         found = FinishedStep("a", 1, "succeeded", {"days": []}, input_hash="h", remember=call)
-        advance = steps.advance(db, turn.id, turn.generation, [found], Wanted([], "tools.io", 0, mixed=False), HOLDER)
+        advance = steps.advance(db, turn.id, turn.generation, Handover([found]), Capacity("tools.io", 0), HOLDER)
         ending = Ending("succeeded", Reply(text="Sunny."), {}, slots={"city": "Rome", "stars": 4})
         assert turns.finish(db, turn.id, advance.respond or 0, ending) is not None
     return str(turn.id)

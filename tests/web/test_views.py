@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from tests.factories import claim_turn, record_plan, step
 from turnloom.models.connections.database import statement
 from turnloom.models.ledger import steps
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 
 _HOLDER = Holder("w1", 6_000)
 
@@ -34,7 +34,7 @@ def test_shown_turn(client: FlaskClient) -> None:
             assert lane.step
             if name == "b":
                 done = FinishedStep("b", lane.step.attempt, "succeeded", {"slept_ms": 1})
-                steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 0, mixed=True), _HOLDER)
+                steps.advance(db, turn_id, 1, Handover([done]), Capacity("tools.io", 0, mixed=True), _HOLDER)
 
     running = client.get(accepted["links"]["self"]).get_json()
 

@@ -17,7 +17,7 @@ from turnloom.models.connections.shared_commits import SharedCommits
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import shared_steps, steps
 from turnloom.models.ledger.shared_steps import Advancing, Looking
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 from turnloom.workers.running import step_commits
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -98,7 +98,7 @@ def test_each_hears_that_postgres_is_out() -> None:
 
 def recording(turn_id: UUID, name: str = "a", result: object = None) -> Advancing:
     finished = [FinishedStep(name, 1, "succeeded", result)]
-    return Advancing(turn_id, 1, finished, Wanted([], "tools.io", 0, mixed=False), HOLDER)
+    return Advancing(turn_id, 1, Handover(finished), Capacity("tools.io", 0), HOLDER)
 
 
 def claimed(turn_id: UUID) -> UUID:

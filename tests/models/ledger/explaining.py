@@ -9,7 +9,7 @@ from turnloom.models.connections.database import snapshot, statement
 from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.contracts.explanation import Explanation
 from turnloom.models.ledger import explanation, steps, turns, workers
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 
 LEASE = timedelta(seconds=6)
 HOLDER = Holder("worker-io-1@host/7", 6_000)
@@ -41,7 +41,7 @@ def claim(turn_id: UUID, *lane: str) -> steps.StepClaim:
 def succeed(turn_id: UUID, name: str) -> steps.Advance:
     with statement() as db:
         finished = [FinishedStep(name, 1, "succeeded", result={})]
-        return steps.advance(db, turn_id, 1, finished, Wanted([], "tools.io", 0, mixed=False), HOLDER)
+        return steps.advance(db, turn_id, 1, Handover(finished), Capacity("tools.io", 0), HOLDER)
 
 
 def lose(table: str = "turns") -> None:

@@ -11,7 +11,7 @@ from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus, Reply
 from turnloom.models.ledger import control, steps, turns
 from turnloom.models.ledger.control import ClosedTurn
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 from turnloom.models.ledger.turns import Ending
 from turnloom.models.tables.turns import TurnRow
 
@@ -33,7 +33,7 @@ def claim(turn_id: UUID, name: str) -> steps.StepClaim:
 def record(turn_id: UUID, name: str, status: FinalStepStatus = "succeeded") -> steps.Advance:
     done = FinishedStep(name, 1, status, result={}, error=None if status == "succeeded" else {"code": "NOT_FOUND"})
     with statement() as db:
-        return steps.advance(db, turn_id, 1, [done], Wanted([], "tools.io", 4, mixed=True), HOLDER)
+        return steps.advance(db, turn_id, 1, Handover([done]), Capacity("tools.io", 4, mixed=True), HOLDER)
 
 
 def lose(turn_id: UUID) -> None:

@@ -15,7 +15,7 @@ from tests.models.ledger.parking import change, delay
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import Plan
 from turnloom.models.ledger import approvals, explanation, recovery, steps, turns
-from turnloom.models.ledger.steps import Advance, FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Advance, Capacity, FinishedStep, Handover, Holder
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.planner.plan.graph import transitive_closure
 from turnloom.workers.compiling import compile_plan
@@ -50,10 +50,10 @@ class Workers:
     def end(self, name: str, take: int = 0) -> Advance:
         self.running.remove(name)
         self.ended.append(name)
-        wanted = Wanted([], "tools.io", take, mixed=True)
+        capacity = Capacity("tools.io", take, mixed=True)
         with statement() as db:
             finished = [FinishedStep(name, 1, "succeeded", result={"ms": 1, "payload": None})]
-            after = steps.advance(db, self.turn_id, self.generation, finished, wanted, HOLDER)
+            after = steps.advance(db, self.turn_id, self.generation, Handover(finished), capacity, HOLDER)
         self.running += [name for lane in after.claimed for name in lane.steps]
         self.sent += [name for fragment in after.fragments for name in fragment["lane"]]
         return after

@@ -12,7 +12,7 @@ from tests.models.ledger.stopping import HOLDER, close, end
 from tests.models.ledger.stopping import view as turn_view
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.ledger import approvals, recovery, steps
-from turnloom.models.ledger.steps import Advance, FinishedStep, StepClaim, Wanted
+from turnloom.models.ledger.steps import Advance, Capacity, FinishedStep, Handover, StepClaim
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -26,7 +26,7 @@ def advance(turn_id: UUID, name: str, attempt: int = 1, *, failed: bool = False,
     error = {"code": "INTERNAL_ERROR", "message": "broke"} if failed else None
     finished = [FinishedStep(name, attempt, "failed" if failed else "succeeded", result={"ms": 1}, error=error)]
     with statement() as db:
-        return steps.advance(db, turn_id, generation, finished, Wanted([], "tools.io", 0, mixed=True), HOLDER)
+        return steps.advance(db, turn_id, generation, Handover(finished), Capacity("tools.io", 0, mixed=True), HOLDER)
 
 
 def lose(turn_id: UUID) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.factories import running_turn, step
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.ledger import recovery, steps
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -39,7 +39,7 @@ def first_ends(count: int, chained: bool, cap: int | None, failed: bool) -> Call
     def end() -> None:
         outcome = FinishedStep("s0", 1, "failed", error={"code": "X"}) if failed else FinishedStep("s0", 1, "succeeded")
         with statement() as db:
-            steps.advance(db, made.pop(), 1, [outcome], Wanted([], "none", 0, mixed=True), HOLDER)
+            steps.advance(db, made.pop(), 1, Handover([outcome]), Capacity("none", 0, mixed=True), HOLDER)
 
     end()  # the functions are compiled, and their statements planned
     return end

@@ -13,7 +13,7 @@ from tests.models.ledger.parking import row
 from tests.models.ledger.stopping import close, statuses
 from turnloom.models.connections.database import statement
 from turnloom.models.ledger import steps
-from turnloom.models.ledger.steps import Advance, BegunStep, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.models.ledger.steps import Advance, BegunStep, Capacity, FinishedStep, Handover, Holder, StepClaim
 from turnloom.workers.recovery import recompile
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -32,10 +32,9 @@ def claim(turn_id: UUID, name: str, generation: int = 1) -> StepClaim:
         return steps.claim(db, turn_id, [[name]], generation, Holder("worker/2", 6_000))
 
 
-def advance(turn_id: UUID, *finished: FinishedStep, generation: int = 1, **wanted: Any) -> Advance:
-    fields: dict[str, Any] = {"lanes": [], "queue": "tools.io", "take": 0, "mixed": False}
+def advance(turn_id: UUID, *finished: FinishedStep, generation: int = 1, **more: Any) -> Advance:
     with statement() as db:
-        return steps.advance(db, turn_id, generation, finished, Wanted(**fields | wanted), HOLDER)
+        return steps.advance(db, turn_id, generation, Handover(finished, **more), Capacity("tools.io", 0), HOLDER)
 
 
 def done(name: str, at: float, *, attempt: int = 0, ms: int = 1) -> FinishedStep:

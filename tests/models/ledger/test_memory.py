@@ -14,7 +14,7 @@ from turnloom.models.contracts.plan import Plan
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import conversations, memory, plans, replies, steps, turns
 from turnloom.models.ledger.plans import NewPlan
-from turnloom.models.ledger.steps import FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 from turnloom.models.ledger.turns import ClaimedTurn, Ending
 from turnloom.workers.compiling import compile_plan, fragment_rows
 
@@ -47,7 +47,7 @@ def _find(turn: ClaimedTurn, name: str = "a", result: Any = "sunny", call: dict[
         claimed = claim.lanes[0].step
         assert claimed is not None
         found = FinishedStep(name, claimed.attempt, "succeeded", result, input_hash="h", remember=call)
-        steps.advance(db, turn.id, turn.generation, [found], Wanted([], "tools.io", 0, mixed=False), holder)
+        steps.advance(db, turn.id, turn.generation, Handover([found]), Capacity("tools.io", 0), holder)
 
 
 def _known(turn: ClaimedTurn) -> Any:
@@ -188,7 +188,7 @@ def test_a_stale_worker_has_nothing_remembered() -> None:
     _plan(turn)
     late = FinishedStep("a", 7, "succeeded", "old", input_hash="h", remember=CALL)
     with statement() as db:
-        steps.advance(db, turn.id, turn.generation, [late], Wanted([], "tools.io", 0, mixed=False), Holder("w", 60_000))
+        steps.advance(db, turn.id, turn.generation, Handover([late]), Capacity("tools.io", 0), Holder("w", 60_000))
 
     assert _known(turn) is None
 
@@ -201,7 +201,7 @@ def test_two_equal_calls_that_end_together_are_remembered_once() -> None:
     with statement() as db:
         claim = steps.claim(db, turn.id, [["a"], ["b"]], turn.generation, holder)
         done = [FinishedStep(name, 1, "succeeded", "sunny", input_hash="h", remember=CALL) for name in ("a", "b")]
-        advance = steps.advance(db, turn.id, turn.generation, done, Wanted([], "tools.io", 0, mixed=False), holder)
+        advance = steps.advance(db, turn.id, turn.generation, Handover(done), Capacity("tools.io", 0), holder)
 
     assert len(claim.lanes) == 2
     assert advance.fenced == []

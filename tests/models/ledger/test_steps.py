@@ -11,7 +11,7 @@ from tests.models.ledger.parking import change
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.ledger import recovery, steps, turns
-from turnloom.models.ledger.steps import Advance, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.models.ledger.steps import Advance, Capacity, FinishedStep, Handover, Holder, StepClaim
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -35,9 +35,8 @@ def advance(
     error = None if status == "succeeded" else {"code": "INTERNAL_ERROR", "message": "broke"}
     finished = [FinishedStep(name, attempt, status, result={"ms": 1, "payload": None}, error=error)]
     with statement() as db:
-        return steps.advance(
-            db, turn_id, 1, finished, Wanted([lane] if lane else [], "tools.io", take, mixed=True), HOLDER
-        )
+        handover = Handover(finished, lanes=[lane] if lane else [])
+        return steps.advance(db, turn_id, 1, handover, Capacity("tools.io", take, mixed=True), HOLDER)
 
 
 def statuses(turn_id: UUID) -> dict[str, str]:

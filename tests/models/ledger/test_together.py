@@ -14,7 +14,16 @@ from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import FinalStepStatus, Plan
 from turnloom.models.ledger import plans, recovery, steps, turns
 from turnloom.models.ledger.plans import NewPlan, RecordedPlan
-from turnloom.models.ledger.steps import Advance, BegunStep, ClaimedStep, FinishedStep, Holder, StepClaim, Wanted
+from turnloom.models.ledger.steps import (
+    Advance,
+    BegunStep,
+    Capacity,
+    ClaimedStep,
+    FinishedStep,
+    Handover,
+    Holder,
+    StepClaim,
+)
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.expressions import load_expression
 from turnloom.workers.compiling import compile_plan, fragment_rows
@@ -30,10 +39,9 @@ def claim(turn_id: UUID, *lanes: Sequence[str], holder: Holder = HOLDER) -> Step
         return steps.claim(db, turn_id, lanes, 1, holder)
 
 
-def advance(turn_id: UUID, *finished: FinishedStep, **wanted: Any) -> Advance:
+def advance(turn_id: UUID, *finished: FinishedStep, **more: Any) -> Advance:
     with statement() as db:
-        fields: dict[str, Any] = {"lanes": [], "queue": "tools.io", "take": 0, "mixed": False}
-        return steps.advance(db, turn_id, 1, finished, Wanted(**fields | wanted), HOLDER)
+        return steps.advance(db, turn_id, 1, Handover(finished, **more), Capacity("tools.io", 0), HOLDER)
 
 
 def done(
@@ -87,7 +95,7 @@ def test_others_are_claimed_one_by_one(other: str) -> None:
         claim(turn_id, ["a"])
     if other == "tried":
         with statement() as db:
-            steps.advance(db, turn_id, 1, [], Wanted([], "tools.io", 0, mixed=False, back=["a"]), HOLDER)
+            steps.advance(db, turn_id, 1, Handover(back=["a"]), Capacity("tools.io", 0), HOLDER)
             db.execute("UPDATE steps SET status = 'pending', started_at = NULL WHERE id = 'a'")
 
     claimed = claim(turn_id, ["a", "b", "c"])
@@ -221,7 +229,7 @@ def _record(turn_id: UUID, attempt: int, raw: list[dict[str, Any]], take: int) -
     compiled = compile_plan(plan, REGISTRY, "dense")
     new = NewPlan(plan, "caller", {}, compiled.steps, fragment_rows(compiled.fragments), "dense", None)
     with statement() as db:
-        recorded = plans.record(db, turn_id, attempt, new, Wanted([], "tools.io", take, mixed=False), HOLDER)
+        recorded = plans.record(db, turn_id, attempt, new, Capacity("tools.io", take), HOLDER)
     assert recorded is not None
     return recorded
 

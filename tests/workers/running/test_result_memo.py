@@ -13,7 +13,7 @@ from tests.factories import running_turn, step
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.envelope import Envelope, ToolError
 from turnloom.models.ledger import memory, steps
-from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, Holder, Wanted
+from turnloom.models.ledger.steps import Capacity, ClaimedStep, FinishedStep, Handover, Holder
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.tools.context import ToolContext
 from turnloom.tools.registry import Tool
@@ -67,8 +67,8 @@ class _World:
 
         finished = through_memory(claimed, tool, args, self._context(name, **context), make)
         with statement() as db:
-            wanted = Wanted([], "tools.io", 0, mixed=False)
-            steps.advance(db, self.turn.id, self.turn.generation, [finished], wanted, HOLDER)
+            capacity = Capacity("tools.io", 0)
+            steps.advance(db, self.turn.id, self.turn.generation, Handover([finished]), capacity, HOLDER)
         return finished
 
     def _claim(self, name: str) -> ClaimedStep:

@@ -14,7 +14,7 @@ from turnloom.models.contracts.plan import Plan, Step
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import NewPlan, RecordedPlan
-from turnloom.models.ledger.steps import Holder, TurnFacts, Wanted
+from turnloom.models.ledger.steps import Capacity, Holder, TurnFacts
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.planner.draft.written_steps import WrittenStep
 from turnloom.tools.packs.sim.load import Wait, Waited
@@ -58,9 +58,9 @@ class Planner:
         rows = fragment_rows(compiled.fragments)
         most = compiled.max_parallel
         new = NewPlan(plan, "llm", {}, compiled.steps, rows, "dense", most, begun=held.begun)
-        wanted = Wanted([], "tools.io", 4, mixed=False)
+        capacity = Capacity("tools.io", 4)
         with statement() as db:
-            recorded = plans.record(db, self.turn.id, self.turn.attempt, new, wanted, HOLDER)
+            recorded = plans.record(db, self.turn.id, self.turn.attempt, new, capacity, HOLDER)
         if recorded is not None:
             facts = TurnFacts(self.turn.tenant_id, self.turn.conversation_id, self.turn.person, cap is not None)
             self.executor = Executor(self.turn.id, facts, recorded.generation, "tools.io", HOLDER)
