@@ -86,7 +86,7 @@ def read_material(found: dict[str, Any]) -> Material:
 def _step_result(found: dict[str, Any]) -> StepResult:
     if found["status"] != "needs_input":
         return StepResult(**found)
-    return StepResult(**{**found, "result": None, "asks": found["result"]["needs"]})
+    return StepResult(**{**found, "result": None, "asks": (found["result"] or {}).get("needs")})
 
 
 def of_turn(db: Session, turn_id: UUID) -> ReplyRow | None:
