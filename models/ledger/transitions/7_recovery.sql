@@ -134,7 +134,8 @@ end $$;
 -- before their leases end; if it was ended because it had overrun its time, they end too. `p_resumed`: something may go
 -- on that had to wait.
 -- Null: the turn does not run. Out: {generation, placement, max_parallel, nodes: [{id, needs, queue, tool, effect,
--- inline, timeout_ms, fallbacks, is_pinned}], respond, events}. Pinned are the steps that somebody runs, and those that are parked.
+-- inline, timeout_ms, fallbacks, is_pinned}], respond, events}. Pinned are the steps that somebody runs, and those that
+-- are parked.
 create function hot.reclaim(p_turn uuid, p_max_attempts int, p_lease_ms int, p_gone text, p_overran boolean,
                             p_resumed boolean)
 returns jsonb language plpgsql as $$
