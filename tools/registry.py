@@ -23,6 +23,7 @@ from turnloom.models.contracts.knowledge import Finding
 from turnloom.models.contracts.plan import Effect
 from turnloom.models.errors import NotFound
 from turnloom.tools.context import ToolContext
+from turnloom.tools.extras import lacking
 from turnloom.tools.pack_index import find_packs, load_pack, pack_of
 
 Queue = Literal["tools.io", "tools.cpu"]
@@ -107,6 +108,8 @@ class Tool:
     """Error codes of the tool, in addition to those of the runner."""
     asks: tuple[str, ...] = ()
     """Fields that the tool may ask the user for (`NeedsInput`)."""
+    extra: str | None = None
+    """The extra of the package `turnloom` that brings its libraries. Without them no plan is offered the tool."""
 
     def __post_init__(self) -> None:
         """Refuse a rate that cannot be read, and a cache for a tool that does more than read or needs approval."""
@@ -191,6 +194,8 @@ class Registry:
         Raises:
             NotFound: there is no such tool, or its pack is not enabled.
         """
+        if reason := unavailable().get(name):
+            raise NotFound(f"the tool {name!r} is not available: {reason}")
         if name not in self.tools:
             raise NotFound(f"there is no tool {name!r}; `turnloom tools list` shows the tools of the enabled packs")
         return self.tools[name]
@@ -202,7 +207,7 @@ class Registry:
 
 
 def load_registry(packs: Iterable[str]) -> Registry:
-    """Import every module of these packs and return their tools.
+    """Import every module of these packs and return their tools, without those that lack an extra.
 
     Raises:
         NotFound: a pack does not exist or cannot be loaded.
@@ -211,8 +216,14 @@ def load_registry(packs: Iterable[str]) -> Registry:
     wanted = find_packs(packs)
     for pack in wanted:
         load_pack(pack)
-    names = {pack.name for pack in wanted}
-    return Registry({name: found for name, found in sorted(_declared.items()) if found.pack in names})
+    names, lost = {pack.name for pack in wanted}, unavailable()
+    found = {name: each for name, each in sorted(_declared.items()) if each.pack in names and name not in lost}
+    return Registry(found)
+
+
+def unavailable() -> dict[str, str]:
+    """Return the tools of the loaded packs that lack an extra of the package: name -> what to do."""
+    return {tool.name: reason for tool in _declared.values() if tool.extra and (reason := lacking(tool.extra))}
 
 
 def _matches(pattern: str, name: str) -> bool:

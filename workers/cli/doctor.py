@@ -158,6 +158,7 @@ CHECKS = (
     Check("secret keys", parts.secret_keys, "read docs/how-to/let-it-act-for-a-user.md", "schema", True),
     Check("audit key", parts.audit_key, "set one: docs/how-to/keep-the-audit-log.md", "settings", True),
     Check("link secret", parts.link_secret, "set it to any secret, the same for every process", "settings", True),
+    Check("extras", parts.extras, "install them, or take the pack out of TURNLOOM_PACKS", "packs", True),
     Check("MCP servers", parts.mcp_servers, "fix the file of TURNLOOM_MCP_SERVERS: docs/how-to/mcp.md", needs="packs"),
     Check("tools of agents", parts.tools_of_agents, "fix the agent's file, or enable the pack", "packs", True),
     Check("hooks", parts.hooks, "fix TURNLOOM_HOOKS, or the package that brings the hook", needs="settings"),

@@ -8,6 +8,7 @@ import orjson
 
 from turnloom.models.errors import Invalid, NotFound, TurnloomError
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.extras import require
 from turnloom.tools.mcp.lockfile import load_pinned, path_of, save_pinned
 from turnloom.tools.mcp.servers import McpServer, load_servers
 from turnloom.tools.mcp.tool_import import Verdict, judge
@@ -33,6 +34,7 @@ def mcp(
     Each call is a turn. Over HTTP each client sends its own key as `Authorization: Bearer KEY`. The key needs the
     scopes plans:submit, turns:write and turns:read. The commands below import tools of other MCP servers.
     """
+    require("mcp", "`turnloom mcp`")
     if context.invoked_subcommand:
         return
     # This import takes 2 s, and the other commands do not need it.

@@ -20,7 +20,7 @@ from turnloom.tools.hooks import POINTS
 from turnloom.tools.hooks import hooks as enabled_hooks
 from turnloom.tools.pack_settings import read_pack_settings
 from turnloom.tools.packs.hotel.settings import HotelSettings
-from turnloom.tools.registry import load_registry
+from turnloom.tools.registry import load_registry, unavailable
 
 _LLM_S = 10.0
 
@@ -116,6 +116,13 @@ def packs() -> str:
     found = load_registry(settings().packs).tools.values()
     counts = Counter(tool.pack for tool in found)
     return ", ".join(f"{pack} ({counts[pack]} tools)" for pack in settings().packs) or "none"
+
+
+def extras() -> str:
+    """Look for tools of the packs that lack an extra of the package."""
+    if lacking := unavailable():
+        raise Unavailable("; ".join(f"{name} is not available: {reason}" for name, reason in lacking.items()))
+    return "every tool has its libraries"
 
 
 def mcp_servers() -> str:

@@ -111,6 +111,7 @@ def find_confirmed(_: ProposalChoice, context: ToolContext) -> ConfirmedMeeting 
         *("NOT_FOUND", "CONFLICT", "VALIDATION_ERROR", "CONNECTION_INACTIVE", "REAUTH_REQUIRED"),
         *("RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX"),
     ),
+    extra="calendars",
 )
 def confirm_meeting(query: ProposalChoice, context: ToolContext) -> ConfirmedMeeting:
     """Confirm one of the times that network.schedule_meeting has proposed, and write it into both calendars.

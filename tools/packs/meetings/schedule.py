@@ -109,6 +109,7 @@ def find_proposed(_: MeetingQuery, context: ToolContext) -> Proposals | None:
         *("NOT_FOUND", "CONFLICT", "VALIDATION_ERROR", "CONNECTION_INACTIVE", "REAUTH_REQUIRED"),
         *("RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX"),
     ),
+    extra="calendars",
 )
 def schedule_meeting(query: MeetingQuery, context: ToolContext) -> Proposals:
     """Propose times for a meeting with somebody the user knows, from both calendars. Books nothing: the user chooses.

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from turnloom.tools.extras import require
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
@@ -17,7 +19,12 @@ class Page:
 
 
 def read_html(html: bytes | str, url: str | None = None) -> Page:
-    """Read a page. If there is no text on it, `text` is empty."""
+    """Read a page. If there is no text on it, `text` is empty.
+
+    Raises:
+        Unavailable: the extra `web` is not installed.
+    """
+    require("web", "HTML")
     import trafilatura  # noqa: PLC0415 - takes 0.4 s, and only processes that read pages need it
 
     found: Any = trafilatura.bare_extraction(

@@ -83,6 +83,7 @@ def _page_seen(page: FetchedPage) -> Iterator[Finding]:
     facts=_page_seen,
     outside=frozenset({"title", "text"}),
     errors=("VALIDATION_ERROR", "NOT_FOUND", "UNAUTHORIZED", "UPSTREAM_4XX", "UPSTREAM_5XX", "RATE_LIMITED"),
+    extra="web",
 )
 def fetch(query: FetchQuery, context: ToolContext) -> FetchedPage:
     """Fetch a web page that the user or a source names, as text.
