@@ -66,6 +66,14 @@ def test_the_doctor_lists_what_is_not_available() -> None:
     assert "research.fetch is not available: not installed: trafilatura" in findings["extras"]["detail"]
 
 
+def test_a_process_starts_without_them() -> None:
+    """Its log names each tool that it lacks."""
+    done = without(f"{BLOCKED} from turnloom.workers.upkeep.preflight import check_parts; check_parts()")
+
+    assert done.returncode == 0
+    assert (done.stdout + done.stderr).count("tool.not_available") == 3
+
+
 def test_a_page_cannot_be_read_without_the_library() -> None:
     """A folder of documents in HTML is loaded only with it."""
     read = "from turnloom.tools.packs.research.main_text import read_html; read_html('<p>x</p>')"

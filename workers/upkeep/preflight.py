@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 
 from turnloom.models.errors import Misconfigured
+from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import load_agents
 from turnloom.planner.plan.playbooks import load_playbooks
 from turnloom.tools.enabled_tools import enabled_tools
 from turnloom.tools.hooks import hooks
+from turnloom.tools.registry import unavailable
 from turnloom.workers.broker.queues import QUEUES
 
 _TOOLS_ONLY = frozenset({"tools.cpu"})
@@ -27,6 +29,8 @@ def check_parts() -> None:
     agents.get(settings().default_agent)
     load_playbooks(folder / "playbooks")
     enabled_tools()
+    for name, reason in unavailable().items():
+        log.warning("tool.not_available", tool=name, reason=reason)
     hooks()
 
 
