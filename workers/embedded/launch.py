@@ -23,12 +23,17 @@ def main(death_signal: int, parent: int, directory: str, command: list[str]) -> 
     """Give up root if `directory` is given, tie our life to the parent's, and become `command`."""
     if directory and os.geteuid() == 0:
         _leave_root(Path(directory))
+    # This comes after the change of user, which would reset it.
+    end_with_parent(death_signal, parent)
+    os.execv(command[0], command)  # noqa: S606 - the command is our own
+
+
+def end_with_parent(death_signal: int, parent: int) -> None:
+    """Let the kernel send this process `death_signal` when its parent ends. This does nothing except on Linux."""
     if sys.platform == "linux":
-        # This comes after the change of user, which would reset it.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, death_signal)
         if os.getppid() != parent:
             sys.exit("the parent ended before its child had begun")
-    os.execv(command[0], command)  # noqa: S606 - the command is our own
 
 
 def _leave_root(directory: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
+from turnloom.workers.embedded.forks import ForkedProcess
 from turnloom.workers.embedded.records import record, signal_group
 from turnloom.workers.embedded.watch import SILENCE_S, Watch
 
@@ -44,6 +45,8 @@ class Program:
     """Whether the program reports every few seconds that it lives. If it stops reporting, it is killed."""
     files: Sequence[int] = ()
     """Numbers of the open files that the program inherits."""
+    fork: ForkedProcess | None = None
+    """A fork that becomes the program at its first start."""
 
 
 class Process:
@@ -68,7 +71,8 @@ class Process:
         self._stopping = threading.Event()
         self._delay_s = _FIRST_DELAY_S
         self._keeper: Daemon | None = None
-        self._child: subprocess.Popen[bytes] | None = None
+        self._fork = program.fork
+        self._child: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._silence_s = silence_s
         self._watch: Watch | None = None
         self._watcher: Daemon | None = None
@@ -172,26 +176,19 @@ class Process:
         self._forget(child)
         return f"exit code {exit_code}"
 
-    def _spawn(self) -> subprocess.Popen[bytes] | None:
+    def _spawn(self) -> subprocess.Popen[bytes] | ForkedProcess | None:
         """Start the program; None if it was asked to stop. With the lock, a stop comes first or finds the child."""
-        program = self._program
-        with self._lock, self.log_path.open("ab") as output:
+        with self._lock:
             if self._stopping.is_set():
                 return None
             if self._watch:
                 self._watch.begin()
-            child = subprocess.Popen(  # noqa: S603 - our own command
-                launch_command(program.command, program.death_signal, program.unprivileged),
-                # The children inherit our environment, because the user's settings apply to them.
-                env={**os.environ, **program.environment, **(self._watch.environment if self._watch else {})},
-                pass_fds=program.files,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            # The children inherit our environment, because the user's settings apply to them.
+            watched = self._watch.environment if self._watch else {}
+            environment = {**os.environ, **self._program.environment, **watched}
+            child = self._take_fork(environment) or self._execute(environment)
             try:
-                record(self._record, child.pid, program.death_signal)
+                record(self._record, child.pid, self._program.death_signal)
             except OSError:
                 child.kill()
                 child.wait()
@@ -199,7 +196,32 @@ class Process:
             self._child = child
             return child
 
-    def _forget(self, child: subprocess.Popen[bytes]) -> None:
+    def _take_fork(self, environment: Mapping[str, str]) -> ForkedProcess | None:
+        """Let the fork become the program. None if there is none, as after the first start."""
+        fork, self._fork = self._fork, None
+        if fork is None:
+            return None
+        try:
+            fork.become(self.name, self._program.command, environment, self.log_path)
+        except OSError as error:
+            log.warning("fork.missing", process=self.name, error=str(error))
+            return None
+        return fork
+
+    def _execute(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        program = self._program
+        with self.log_path.open("ab") as output:
+            return subprocess.Popen(  # noqa: S603 - our own command
+                launch_command(program.command, program.death_signal, program.unprivileged),
+                env=environment,
+                pass_fds=program.files,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _forget(self, child: subprocess.Popen[bytes] | ForkedProcess) -> None:
         with self._lock:
             # Children that a killed parent left behind must not work beside its successor.
             signal_group(child.pid, signal.SIGKILL)

@@ -6,9 +6,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
@@ -26,6 +27,7 @@ from turnloom.workers.broker.commands import (
     web_command,
     worker_command,
 )
+from turnloom.workers.embedded.forks import ForkedProcess, forks
 from turnloom.workers.embedded.home import ApiAccess, Home, writing
 from turnloom.workers.embedded.process import Process, Program, launch_command
 from turnloom.workers.embedded.progress import Told, tell_nobody, timed
@@ -216,16 +218,18 @@ class Stack:
             **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,
         }
-        with timed(self._told, "the database's tables"):
-            self._migrate()
-        # The socket outlives every web server: the next one answers clients that connect while none runs.
-        self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
-        for program in self._programs(self._socket.fileno(), flower_port):
-            process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
-            self.processes[program.name] = process
-            process.start()
-        self._wait_for("web", "the API", f"{self.url}/healthz")
-        self._wait_for("web", "the workers and beat", f"{self.url}/healthz?deep=1")
+        # The preloader loads while the database is migrated.
+        with forks(len(self._celery_commands()), self.environment, self.servers.home.logs / "preloader.log") as found:
+            with timed(self._told, "the database's tables"):
+                self._migrate()
+            # The socket outlives every web server: the next one answers clients that connect while none runs.
+            self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
+            for program in self._programs(self._socket.fileno(), flower_port, found):
+                process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
+                self.processes[program.name] = process
+                process.start()
+            self._wait_for("web", "the API", f"{self.url}/healthz")
+            self._wait_for("web", "the workers and beat", f"{self.url}/healthz?deep=1")
         if self.flower_url:
             self._wait_for("flower", "Flower", f"{self.flower_url}/healthcheck")
         reached = {"TURNLOOM_API_URL": self.url, "TURNLOOM_API_KEY": self.dev_key}
@@ -248,8 +252,20 @@ class Stack:
         if done.returncode != 0:
             raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
 
-    def _programs(self, listening: int, flower_port: int | None) -> list[Program]:
+    def _programs(self, listening: int, flower_port: int | None, forks: Sequence[ForkedProcess]) -> list[Program]:
         """Return the programs that run beside the servers. `listening` is the file number of the API's socket."""
+        ours = partial(Program, environment=self.environment)
+        web = web_command(bind=f"fd://{listening}", processes=1)
+        names = ["web", *(f"web-{number}" for number in range(2, self.options.webs + 1))]
+        programs = [ours(name=name, command=web, is_watched=True, files=(listening,)) for name in names]
+        for (name, command), fork in zip_longest(self._celery_commands().items(), forks):
+            programs.append(ours(name=name, command=command, is_watched=True, fork=fork))
+        if flower_port is not None:
+            programs.append(ours(name="flower", command=flower_command(host=_HOST, port=flower_port)))
+        return programs
+
+    def _celery_commands(self) -> dict[str, list[str]]:
+        """Return the commands of beat and the workers, by the names of their processes."""
         placement = self.environment.get("TURNLOOM_PLACEMENT", settings().placement)
         threads = queues_of_threads(self.options.planners, self.options.tool_workers, cast("Placement", placement))
         commands = {
@@ -258,14 +274,7 @@ class Stack:
         }
         for name, queues in threads.items():
             commands[f"worker-{name}"] = worker_command(queues, name=f"worker-{name}", pool="threads", concurrency=16)
-        web = web_command(bind=f"fd://{listening}", processes=1)
-        names = ["web", *(f"web-{number}" for number in range(2, self.options.webs + 1))]
-        ours = partial(Program, environment=self.environment)
-        programs = [ours(name=name, command=web, is_watched=True, files=(listening,)) for name in names]
-        programs += [ours(name=name, command=line, is_watched=True) for name, line in commands.items()]
-        if flower_port is not None:
-            programs.append(ours(name="flower", command=flower_command(host=_HOST, port=flower_port)))
-        return programs
+        return commands
 
 
 def _port(wanted: int, option: str) -> int:

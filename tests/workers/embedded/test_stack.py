@@ -97,6 +97,18 @@ def test_stack_is_what_was_asked_for(stack: Stack):
     assert answer.status_code == 401
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every process is started by itself")
+def test_workers_and_beat_begin_as_forks(stack: Stack):
+    """Only a fork bears the name of its process; one that was started again bears Python's."""
+    processes = [each for name, each in stack.processes.items() if name.startswith(("worker", "beat"))]
+    at_first = [each for each in processes if each.restarts == 0]
+
+    names = [Path(f"/proc/{each.pid}/comm").read_text().strip() for each in at_first]
+
+    assert len(processes) == 5
+    assert names == [each.name for each in at_first]
+
+
 def test_sigterm_ends_everything(up, tmp_path):
     """SIGTERM stops an ephemeral stack with exit code 0: no process and no directory is left."""
     process = up("--ephemeral")

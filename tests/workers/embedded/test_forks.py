@@ -1,0 +1,138 @@
+"""Workers and beat begin as forks of a process that has loaded what they need."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.facts import is_alive, wait_for
+from turnloom.models.runtime.settings import ROOT
+from turnloom.workers.embedded.forks import ForkedProcess, forks
+from turnloom.workers.embedded.process import Process, Program
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every process is started by itself")
+
+EXAMPLE = """
+import os, signal, sys
+print(os.environ["WORD"], "WORK" in os.environ, *sys.argv[1:], os.getsid(0) == os.getpid(), flush=True)
+if sys.argv[2] == "beat":
+    signal.pause()
+sys.exit(3)
+"""
+"""An application of Celery's that ends its process when it is loaded, or waits if it is beat's."""
+PRELOADED = """
+import os, threading
+from turnloom.workers.embedded import preloader
+preloader.load()
+files = [os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if int(name) > 2]
+print(len(os.listdir("/proc/self/task")), [path for path in files if path.startswith(("socket:", "anon_inode:"))])
+"""
+SUPERVISOR = """
+import sys
+from pathlib import Path
+from tests.workers.embedded.test_forks import become
+from turnloom.workers.embedded.forks import forks
+here = Path(sys.argv[1])
+with forks(1, {"PYTHONPATH": str(here)}, here / "preloader.log") as [fork]:
+    become(fork, here, "beat")
+print(fork.pid, flush=True)
+fork.wait()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the application `example`."""
+    folder = tmp_path_factory.mktemp("forks")
+    (folder / "example.py").write_text(EXAMPLE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def waiting(folder: Path) -> Iterator[list[ForkedProcess]]:
+    """Make forks that find the application."""
+    with forks(3, {"PYTHONPATH": str(folder), "WORK": "1"}, folder / "preloader.log") as made:
+        yield made
+
+
+def become(fork: ForkedProcess, folder: Path, program: str) -> None:
+    command = [sys.executable, "-m", "turnloom.workers.broker.celery_program", "example", program]
+    fork.become("example-process", command, {"WORD": "hello"}, folder / f"{program}.log")
+
+
+def test_a_fork_is_the_program_as_if_it_had_been_started(waiting: list[ForkedProcess], folder: Path) -> None:
+    """It has its own arguments, environment, session and log, and its exit code is known."""
+    fork = waiting.pop()
+
+    become(fork, folder, "worker")
+    exit_code = fork.wait()
+
+    assert (folder / "worker.log").read_text() == "hello False example worker True\n"
+    assert exit_code == 3
+
+
+def test_the_signal_that_ends_a_fork_is_known(waiting: list[ForkedProcess], folder: Path) -> None:
+    """It is the exit code, below 0, as with `subprocess`. The other forks go on."""
+    ended, other = waiting.pop(), waiting.pop()
+    for each in (ended, other):
+        become(each, folder, "beat")
+
+    ended.kill()
+
+    assert ended.wait() == -signal.SIGKILL
+    assert is_alive(other.pid)
+    ended.kill()
+    assert Path(f"/proc/{other.pid}/comm").read_text() == "example-process\n"
+    other.send_signal(signal.SIGTERM)
+    assert other.wait() == -signal.SIGTERM
+
+
+def test_a_process_starts_without_its_fork(tmp_path: Path) -> None:
+    """If the preloader fails, the command itself is started."""
+    (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no preloader')")
+    log_path = tmp_path / "preloader.log"
+    with forks(1, {"PYTHONPATH": str(tmp_path)}, log_path) as [fork]:
+        command = [sys.executable, "-c", "import signal; signal.pause()"]
+        process = Process(Program(name="p", command=command, fork=fork), records=tmp_path, logs=tmp_path)
+        process.start()
+        wait_for(lambda: process.pid, within_s=30)
+
+    restarts = process.restarts
+    process.stop(5)
+    assert "no preloader" in log_path.read_text()
+    assert restarts == 0
+
+
+def test_a_fork_that_nobody_wants_ends(tmp_path: Path) -> None:
+    """A stack that does not come up leaves no fork behind."""
+    with forks(1, {}, tmp_path / "preloader.log") as [fork]:
+        pid = int(fork._connection.recv(16, 0x2))  # MSG_PEEK
+
+    wait_for(lambda: not is_alive(pid), within_s=30)
+
+
+def test_forks_end_with_a_supervisor_that_is_killed(folder: Path) -> None:
+    """kill -9 of the supervisor ends them, although another process has made them."""
+    command = [sys.executable, "-c", SUPERVISOR, str(folder)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as supervisor:
+        assert supervisor.stdout
+        pid = int(supervisor.stdout.readline())
+
+        supervisor.kill()
+
+    wait_for(lambda: not is_alive(pid))
+
+
+def test_a_fork_inherits_no_thread_and_no_connection() -> None:
+    """What the preloader loads starts no thread, not even one of a library in C, and opens nothing."""
+    environment = {**os.environ, "TURNLOOM_OFFLINE_MODEL": "true"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", PRELOADED], capture_output=True, text=True, check=True, env=environment
+    )
+
+    assert done.stdout.split() == ["1", "[]"]
