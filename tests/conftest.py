@@ -4,6 +4,7 @@ The environment of the person who runs the tests does not matter: none of their 
 """
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.journeys.stacks import client_of
+from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections
 from turnloom.models.connections.redis import redis as redis_client
 from turnloom.models.runtime.settings import settings
@@ -42,6 +45,8 @@ ALLOWED_HOST = "127.0.0.2"
 """This machine, under an address at which the stack may call what a user names; it may not at 127.0.0.1."""
 DEV_KEY = "tl_dev_of_the_tests"
 
+_ASKING = re.compile(r"""\basking(_dense)?[:"]""")
+"""A test or a fixture that takes a stack with a scripted language model."""
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
@@ -52,7 +57,12 @@ class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
         module = nodeid.partition("::")[0]
         if not module.startswith(("tests/journeys/", "tests/docs/", "tests/workers/embedded/")):
             return module
-        return "asking" if "asking" in (self.config.rootpath / module).read_text("utf-8") else "stack"
+        text = (self.config.rootpath / module).read_text("utf-8")
+        return "asking" if _ASKING.search(text) else "stack"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(TimeReport())
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -161,8 +171,7 @@ def stack(sim_log: Path) -> Iterator[Stack]:
 @pytest.fixture
 def api(stack: Stack) -> Iterator[httpx2.Client]:
     """A client of the stack's API with the development key."""
-    headers = {"Authorization": f"Bearer {stack.dev_key}"}
-    with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as client:
+    with client_of(stack) as client:
         yield client
 
 
