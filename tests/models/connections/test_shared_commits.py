@@ -176,7 +176,9 @@ def late_write_and_next_read(conversation_id: str) -> tuple[Advancing, Advancing
     claim(following.id, "a")
     late, read = recording(first.id, "w"), recording(following.id)
     remember = {"tool": "sim.wait", "args": {}, "for_s": 60.0}
-    return late, read._replace(finished=[replace(read.finished[0], input_hash="h", remember=remember)])
+    return late, read._replace(
+        handover=Handover([replace(read.handover.finished[0], input_hash="h", remember=remember)])
+    )
 
 
 def _advance_all(*turns: UUID) -> list[steps.Advance | None]:
