@@ -190,32 +190,17 @@ begin
   return o;
 end $$;
 
--- A conversation that nobody has made yet.
-create function hot.new_conversation(p_tenant uuid, p_conversation text, p_channel text)
-returns conversations language plpgsql as $$
-declare
-  c conversations;
-begin
-  c.tenant_id := p_tenant;
-  c.id := p_conversation;
-  c.channel := p_channel;
-  c.last_seq := 0;
-  c.last_sequence := 0;
-  c.audit_seq := 0;
-  c.audit_hash := '';
-  return c;
-end $$;
-
--- Writes a conversation as a message leaves it, with the audit record of the message. False: it was to be made, and
--- somebody else has made it meanwhile.
-create function hot.receive(c conversations, p_is_new boolean, p_turn uuid, p_content jsonb, p_at timestamptz)
+-- Writes a conversation as a message leaves it, with the audit record of the message. One that has no `created_at` is
+-- new. False: somebody else has made it meanwhile.
+create function hot.receive(c conversations, p_turn uuid, p_content jsonb, p_at timestamptz)
 returns boolean language plpgsql as $$
 declare
   v_digest bytea := sha256(convert_to(p_content::text, 'UTF8'));
 begin
-  c.audit_seq := c.audit_seq + 1;
-  c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_at, v_digest, c.audit_hash);
-  if p_is_new then
+  c.audit_seq := coalesce(c.audit_seq, 0) + 1;
+  c.audit_hash := hot.audit_hash(c.tenant_id, c.id, c.audit_seq, p_turn, 'turn.received', p_at, v_digest,
+                                 coalesce(c.audit_hash, ''));
+  if c.created_at is null then
     insert into conversations (tenant_id, id, channel, agent, person, last_seq, active_turn_id, audit_seq, audit_hash,
                                created_at, updated_at)
     values (c.tenant_id, c.id, c.channel, c.agent, c.person, c.last_seq, c.active_turn_id, c.audit_seq, c.audit_hash,
@@ -270,7 +255,6 @@ declare
   t turns := jsonb_populate_record(null::turns, p_new);
   c conversations;
   o hot.opened;
-  v_is_new boolean;
   v_at timestamptz;
 begin
   if not p_may_wait and not hot.is_free(t) then
@@ -288,9 +272,10 @@ begin
   -- A second round is for whoever finds no conversation and then loses the race to make it.
   loop
     select * into c from conversations x where x.tenant_id = t.tenant_id and x.id = t.conversation_id for no key update;
-    v_is_new := not found;
-    if v_is_new then
-      c := hot.new_conversation(t.tenant_id, t.conversation_id, t.channel);
+    if not found then
+      c.tenant_id := t.tenant_id;
+      c.id := t.conversation_id;
+      c.channel := t.channel;
       c.agent := coalesce(t.agent, p_new ->> 'default_agent');
     elsif c.active_turn_id is not null then
       o := hot.meet_active(c.active_turn_id, t, (p_new ->> 'burst_ms')::int, p_lease_ms);
@@ -299,20 +284,20 @@ begin
       end if;
     end if;
     v_at := clock_timestamp();
-    c.last_seq := c.last_seq + 1;
-    c.person := case when v_is_new or t.person <> '{}' then t.person else c.person end;
+    c.last_seq := coalesce(c.last_seq, 0) + 1;
+    c.person := case when c.person is null or t.person <> '{}' then t.person else c.person end;
     if c.active_turn_id is null or (t.sequence is not null and hot.step_aside(c.active_turn_id, t.sequence)) then
       c.active_turn_id := t.id;
     end if;
-    exit when hot.receive(c, v_is_new, t.id, jsonb_build_object(
+    exit when hot.receive(c, t.id, jsonb_build_object(
       'seq', c.last_seq, 'agent', coalesce(t.agent, c.agent),
       'message_sha256', encode(sha256(convert_to(t.message, 'UTF8')), 'hex')), v_at);
   end loop;
   t.seq := c.last_seq;
   t.agent := coalesce(t.agent, c.agent);
   t.person := c.person;
-  return ('opened', t.id, c.id, t.seq,
-          hot.store_turn(t, p_new, c.active_turn_id = t.id, c.last_sequence, p_window, v_at), o.closed)::hot.opened;
+  return ('opened', t.id, c.id, t.seq, hot.store_turn(t, p_new, c.active_turn_id = t.id, coalesce(c.last_sequence, 0),
+                                                      p_window, v_at), o.closed)::hot.opened;
 end $$;
 
 -- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations.
