@@ -53,6 +53,11 @@ class Reader:
         if (stand.is_final or stand.last_event > self.seen) and self._news.empty():
             self._news.put(None)
 
+    def send_to_record(self) -> None:
+        """Send a reader that follows the turn to the record: no later news tells that a delta was missed before it."""
+        if self.seen < math.inf:
+            self._news.put(None)
+
     def wait(self, at_most_s: float) -> list[Item] | None:
         """Return the next news; an empty list if none comes in time; None if the reader must look into the ledger."""
         try:
@@ -124,8 +129,7 @@ class Hub:
                 if self._stopping.is_set():
                     return
                 if not self._hears:
-                    self._hears, self._hears_since = True, time.monotonic()
-                    self._may_look.set()  # earlier announcements were not heard
+                    self._begin_to_hear()
                 if message is not None:
                     self._hand_on(message)
         except Unavailable:
@@ -134,6 +138,15 @@ class Hub:
             raise
         finally:
             self._hears, self._hears_since = False, math.inf
+
+    def _begin_to_hear(self) -> None:
+        """Note that earlier announcements were not heard: who follows a turn reads what it missed before any news."""
+        self._hears, self._hears_since = True, time.monotonic()
+        self._may_look.set()
+        with self._lock:
+            readers = [reader for readers in self._readers.values() for reader in readers]
+        for reader in readers:
+            reader.send_to_record()
 
     def _hand_on(self, message: bytes) -> None:
         try:

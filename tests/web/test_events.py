@@ -253,6 +253,30 @@ def test_hub_comes_back(client: FlaskClient, new_hub: Callable[[], Hub]) -> None
     assert not mine._readers
 
 
+def test_a_delta_of_a_moment_without_news_is_told(
+    client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader gets what was said while no subscription stood, before what is announced after it."""
+    turn_id, mine = _open(client), new_hub()
+    monkeypatch.setattr("turnloom.web.events.hub", lambda: mine)
+    work = _work(turn_id, deltas=1)
+    for _ in range(3):
+        next(work)
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: b"".join(follow(turn_id)))
+        wait_for(lambda: mine._hears and str(turn_id) in mine._readers)
+        redis().client_kill_filter(_type="pubsub")
+        wait_for(lambda: not mine._hears)
+        next(work)
+        settle_deltas(turn_id)
+        wait_for(lambda: mine._hears)
+        list(work)
+        told = _read(reading.result().decode())
+
+    assert [each.id for each in told] == ["1", "2", "3", "4", "4.1", "5", "6"]
+
+
 def _announced(turn_id: UUID, reader: Any) -> bool:
     announce(turn_id, [Event(seq=1, type="turn.queued", data={})])
     return bool(reader.wait(0.05))
