@@ -32,6 +32,7 @@ class ConnectionPool(Pool):
         self._places = threading.Semaphore(pool_size)
         self._free: deque[tuple[ConnectionPoolEntry, float]] = deque()
         self._doubted_at = 0.0
+        self._is_disposed = False
         event.listen(self, "invalidate", self._doubt)
 
     @contextmanager
@@ -51,7 +52,8 @@ class ConnectionPool(Pool):
             self._do_return_conn(entry)
 
     def dispose(self) -> None:
-        """Close the free connections."""
+        """Close the free connections now, and lent ones when they come back."""
+        self._is_disposed = True
         while self._free:
             self._free.pop()[0].close()
 
@@ -64,6 +66,8 @@ class ConnectionPool(Pool):
             self._free.append((record, time.monotonic()))
         else:
             record.close()
+        if self._is_disposed:
+            self.dispose()
         self._places.release()
 
     def _take(self, *, autocommit: bool) -> ConnectionPoolEntry:

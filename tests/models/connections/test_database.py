@@ -12,6 +12,7 @@ from psycopg.pq import TransactionStatus
 from pydantic import ValidationError
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from tests.facts import wait_for
 from turnloom.models.connections.database import close_connections, engine, snapshot, statement, transaction
@@ -123,6 +124,17 @@ def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.Monk
     assert (len(held), refusals) == (4, ["overloaded"] * 2)
     assert {_ask(how) for how in ("statement", "transaction")} < held
     close_connections()
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("how", _WAYS)
+def test_a_connection_that_comes_back_to_a_closed_pool_is_closed(how: str) -> None:
+    """A thread may still hold one while another closes the pool."""
+    with _WAYS[how]() as lent:
+        driver = lent.connection().connection.driver_connection if isinstance(lent, Session) else lent
+        close_connections()
+
+    assert driver.closed
 
 
 def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
