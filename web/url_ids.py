@@ -4,8 +4,8 @@ from apiflask import APIFlask
 from pydantic import TypeAdapter, ValidationError
 from werkzeug.routing import PathConverter
 
-from turnloom.models.contracts.directory import IntegrationName
 from turnloom.models.contracts.turn import PARTS, Identifier
+from turnloom.models.contracts.users import IntegrationName
 from turnloom.models.errors import NotFound
 
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)

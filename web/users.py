@@ -9,7 +9,8 @@ from flask import Response
 from pydantic import TypeAdapter
 
 from turnloom.models.connections.database import Transaction, transaction
-from turnloom.models.contracts.directory import (
+from turnloom.models.contracts.turn import Identifier
+from turnloom.models.contracts.users import (
     AccountRequest,
     AccountView,
     ConnectionRequest,
@@ -18,7 +19,6 @@ from turnloom.models.contracts.directory import (
     UserPage,
     UserView,
 )
-from turnloom.models.contracts.turn import Identifier
 from turnloom.models.errors import Invalid, PolicyDenied
 from turnloom.models.ledger import integrations
 from turnloom.models.ledger import users as ledger

@@ -20,7 +20,7 @@ from turnloom.models.runtime.batching import Gatherer
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.broker import stock
+from turnloom.workers.broker import stock_celery
 from turnloom.workers.broker.messages import TaskMessage, write
 from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.turns.turn_events import follow
@@ -41,7 +41,7 @@ def waiting_messages() -> dict[str, int]:
 
 def queue_lengths(queues: Iterable[str]) -> dict[str, int] | None:
     """Return how many messages wait in each of these queues; None if the broker does not answer."""
-    return stock.queue_lengths(queues) if settings().broker_url else redis.queue_lengths(queues)
+    return stock_celery.queue_lengths(queues) if settings().broker_url else redis.queue_lengths(queues)
 
 
 def dispatch_turns(turn_ids: Sequence[UUID]) -> None:
@@ -107,7 +107,7 @@ def publish(messages: Sequence[TaskMessage]) -> None:
         PUBLISH_ERRORS: the broker is out; any of the messages may have been sent.
     """
     if not settings().has_fast_broker:
-        stock.publish(messages)
+        stock_celery.publish(messages)
         return
     queues: dict[str, list[bytes]] = defaultdict(list)
     for each in messages:

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.directory import AccountRequest, AccountStatus
+from turnloom.models.contracts.users import AccountRequest, AccountStatus
 from turnloom.models.errors import NotFound, ToolFailed
 from turnloom.models.ledger.users import get_user
 from turnloom.models.runtime import secrets

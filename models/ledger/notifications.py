@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.directory import NotificationStatus
+from turnloom.models.contracts.users import NotificationStatus
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.notifications import NotificationRow

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, case, collate, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from turnloom.models.contracts.directory import ConnectionStatus, Profile
+from turnloom.models.contracts.users import ConnectionStatus, Profile
 from turnloom.models.errors import Invalid, NotFound
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.tables.users import ConnectionRow, UserRow

@@ -12,7 +12,7 @@ import orjson
 from pydantic import ValidationError
 
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import AccountRequest
+from turnloom.models.contracts.users import AccountRequest
 from turnloom.models.errors import Invalid, Unavailable
 from turnloom.models.ledger import integrations, tenants
 from turnloom.models.ledger.integrations import Account

@@ -7,7 +7,7 @@ from uuid import UUID
 import yaml
 
 from turnloom.models.connections.database import Transaction
-from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.ledger import integrations, notifications, users
 from turnloom.models.ledger.notifications import Notice
 

@@ -6,8 +6,8 @@ import click
 from pydantic import TypeAdapter, ValidationError
 
 from turnloom.models.connections.database import Transaction, transaction
-from turnloom.models.contracts.directory import Profile
 from turnloom.models.contracts.turn import Identifier
+from turnloom.models.contracts.users import Profile
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import integrations, tenants, users
 from turnloom.models.ledger.users import DirectoryUser

@@ -9,7 +9,7 @@ import pytest
 from tests.factories import make_tenant
 from tests.facts import wait_for
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.errors import NotFound, ToolFailed, Unavailable
 from turnloom.models.ledger import integrations, users
 from turnloom.models.ledger.integrations import NO_ACCESS, Account

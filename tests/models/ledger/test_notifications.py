@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from tests.factories import make_tenant, open_turn, work
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import NotificationStatus
+from turnloom.models.contracts.users import NotificationStatus
 from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger import conversations, notifications
 from turnloom.models.ledger.notifications import Notice, Notification

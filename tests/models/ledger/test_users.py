@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tests.factories import make_tenant
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import Profile
+from turnloom.models.contracts.users import Profile
 from turnloom.models.errors import Invalid, NotFound
 from turnloom.models.ledger import users
 from turnloom.models.ledger.users import DirectoryUser

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.tools.guards.asking import TENANT, Answer, Question, context, made
-from turnloom.models.contracts.directory import AccountStatus
+from turnloom.models.contracts.users import AccountStatus
 from turnloom.models.ledger.integrations import Account
 from turnloom.tools.context import ToolContext
 from turnloom.tools.runner import refusal

@@ -11,7 +11,7 @@ from redis import Redis
 from tests.factories import make_tenant
 from tests.pooler import pooled
 from turnloom.models.connections.database import close_connections, transaction
-from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import integrations, users
 from turnloom.models.runtime.secrets import new_key

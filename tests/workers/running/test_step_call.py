@@ -17,7 +17,7 @@ from tests.models.ledger.stopping import lose, statuses
 from turnloom.models.connections.database import snapshot, statement, transaction
 from turnloom.models.connections.redis import redis
 from turnloom.models.contracts.delay_causes import explain
-from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.errors import ToolFailed, Unavailable
 from turnloom.models.ledger import explanation, integrations, steps, turns, users
 from turnloom.models.ledger.steps import Holder

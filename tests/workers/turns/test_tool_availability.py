@@ -8,7 +8,7 @@ import pytest
 
 from tests.factories import claim_turn, make_tenant, open_turn
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import AccountRequest, Profile
+from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.ledger import integrations, users
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.tools.guards import breaker

@@ -8,7 +8,7 @@ from pydantic import Field
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.artifact import Table, TableArtifact
 from turnloom.models.contracts.base import Contract, Moment
-from turnloom.models.contracts.directory import NotificationStatus
+from turnloom.models.contracts.users import NotificationStatus
 from turnloom.models.ledger import notifications
 from turnloom.models.ledger.notifications import Notification
 from turnloom.tools.context import ToolContext

@@ -13,7 +13,7 @@ from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Given
 from tests.tools.packs.meetings.arranging import FRIDAY, at, connect_calendar, make_busy, settle_people
 from tests.tools.serving import LocalServer
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import Profile
+from turnloom.models.contracts.users import Profile
 from turnloom.models.ledger import users
 from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id

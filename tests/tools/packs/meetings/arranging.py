@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from tests.tools.conftest import TENANT
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import AccountRequest, Profile
 from turnloom.models.contracts.envelope import Envelope
+from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.ledger import integrations, users
 from turnloom.models.tables.tenants import TenantRow
 from turnloom.tools.packs.meetings.store import calendars

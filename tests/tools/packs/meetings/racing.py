@@ -15,7 +15,7 @@ import pytest
 from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import ALWAYS, SCOPES, at
 from turnloom.models.connections.database import forget_connections, transaction
-from turnloom.models.contracts.directory import Profile
+from turnloom.models.contracts.users import Profile
 from turnloom.models.ledger import users
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings

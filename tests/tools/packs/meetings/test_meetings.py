@@ -9,7 +9,7 @@ from tests.tools.conftest import TENANT
 from tests.tools.packs.meetings.arranging import PEOPLE, at, code, data, events, make_busy, session_status, starts
 from tests.tools.packs.meetings.conftest import REGISTRY, Ask
 from turnloom.models.connections.database import transaction
-from turnloom.models.contracts.directory import Profile
+from turnloom.models.contracts.users import Profile
 from turnloom.models.ledger import notifications, users
 from turnloom.tools.erasure import erase_conversation
 

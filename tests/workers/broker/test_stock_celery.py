@@ -15,7 +15,7 @@ from turnloom.models.connections.redis import redis
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.plan.graph import fragments
 from turnloom.workers import dispatch
-from turnloom.workers.broker import stock
+from turnloom.workers.broker import stock_celery
 from turnloom.workers.broker.app import make_app
 from turnloom.workers.broker.canvas import build, stock_canvas
 from turnloom.workers.broker.chords import Fork
@@ -52,7 +52,7 @@ def test_messages_are_sent_by_celery(monkeypatch: pytest.MonkeyPatch) -> None:
 
     dispatch.publish([MESSAGE])
 
-    assert stock.queue_lengths(["plan", "tools.io"]) == {"plan": 0, "tools.io": 2}
+    assert stock_celery.queue_lengths(["plan", "tools.io"]) == {"plan": 0, "tools.io": 2}
     ours, celerys = (json.loads(str(redis().rpop("tools.io"), "utf-8")) for _ in range(2))  # type: ignore[arg-type]
     assert b64decode(ours["body"]) == b64decode(celerys["body"]).replace(b", ", b",").replace(b": ", b":")
     assert {name for name, value in ours["headers"].items() if value != celerys["headers"][name]} <= {"id", "root_id"}
@@ -62,7 +62,7 @@ def test_a_broker_that_is_out_delays_a_turn(monkeypatch: pytest.MonkeyPatch) -> 
     """It is an error of publishing, which the sweep makes good, and nothing is known of the queues."""
     monkeypatch.setenv("TURNLOOM_BROKER_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()
-    monkeypatch.setattr(stock, "app", make_app("disabled", set_as_current=False))
+    monkeypatch.setattr(stock_celery, "app", make_app("disabled", set_as_current=False))
 
     with pytest.raises(dispatch.PUBLISH_ERRORS):
         dispatch.publish([MESSAGE])

@@ -1,4 +1,4 @@
-"""The directory lists users, whom they know, and the accounts that they let us use."""
+"""Users, whom they know, and the accounts that they let us use."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
