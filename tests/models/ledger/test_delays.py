@@ -71,7 +71,7 @@ def test_it_is_refused_before_its_time_and_found_when_it_has_come() -> None:
 
     assert early == ("early", [])
     assert due == [(turn.id, "steps")]
-    assert (node.is_pinned, found()) == (False, [])
+    assert (node["is_pinned"], found()) == (False, [])
 
 
 def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
@@ -82,7 +82,7 @@ def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
     delay(turn.id, "a")
     change("UPDATE steps SET lease_until = '-infinity' WHERE id = 'b'")
 
-    between = {node.id: node.is_pinned for node in reclaim(turn.id).steps}
+    between = {node["id"]: node["is_pinned"] for node in reclaim(turn.id).steps}
     before = found()
     let_its_time_come()
 
@@ -208,7 +208,7 @@ def test_a_write_is_asked_about_again_and_again() -> None:
     assert "tried again" in told_before
     assert "what became of its call (out)" in told_before
     assert ask_later(turn.id, 5) is None
-    assert (row(turn.id).attempt - row(turn.id).parked, reclaim(turn.id).steps[0].is_pinned) == (0, False)
+    assert (row(turn.id).attempt - row(turn.id).parked, reclaim(turn.id).steps[0]["is_pinned"]) == (0, False)
 
 
 @pytest.mark.parametrize(

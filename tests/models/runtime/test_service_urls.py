@@ -37,7 +37,7 @@ def test_a_malformed_url_is_refused_and_not_quoted(name: str, url: str) -> None:
         Settings.model_validate({name: url})
 
     assert NEEDLE not in f"{refused.value} {refused.value!r}"
-    assert re.search("the URL (must begin with|cannot be read)|the broker must be Redis", str(refused.value))
+    assert re.search("the URL (must begin with|cannot be read)|the server must be Redis", str(refused.value))
 
 
 @pytest.mark.parametrize(
