@@ -35,7 +35,7 @@ class NextVersion:
         for package in _PACKAGES:
             shutil.copytree(ROOT / package, folder / "turnloom" / package, ignore=shutil.ignore_patterns("__pycache__"))
         for path in [*folder.glob("turnloom/models/**/*.sql"), *folder.glob("turnloom/models/**/*.py")]:
-            path.write_text(re.sub(r"\bhot\.(\w+)", r"hot.\1_next", path.read_text("utf-8")), "utf-8")
+            path.write_text(re.sub(r"\bhot\.(\w+|\{\})", r"hot.\1_next", path.read_text("utf-8")), "utf-8")
 
     def upgrade(self, ground: Ground, _: random.Random, stopping: threading.Event) -> None:
         """Migrate, let workers of both versions work for a while, and stop the old ones."""
