@@ -1,4 +1,4 @@
-"""Make an application over its own database, and keys to it."""
+"""An application over a database of its own, and API keys for it."""
 
 from collections.abc import Callable, Generator, Iterator
 from uuid import UUID
@@ -20,7 +20,7 @@ KeyMaker = Callable[..., dict[str, str]]
 
 
 def follow(turn_id: UUID, position: Position = (0, 0)) -> Generator[bytes, None, None]:
-    """Follow a turn of the tenant that keys are made for."""
+    """Follow a turn of the tenant that owns the keys."""
     with transaction() as db:
         tenant_id = tenants.ensure(db, "ours")
     return stream(turn_id, tenant_id, position)
@@ -28,7 +28,7 @@ def follow(turn_id: UUID, position: Position = (0, 0)) -> Generator[bytes, None,
 
 @pytest.fixture
 def app(database: str, redis_url: str) -> Iterator[APIFlask]:
-    # Celery's application is a module's, made with the settings of its import.
+    # Celery's application is a module's attribute and has the settings that held at import.
     celery.conf.update(broker_url=redis_url, broker_write_url=redis_url)
     yield create_app()
     hub().close()
@@ -37,7 +37,7 @@ def app(database: str, redis_url: str) -> Iterator[APIFlask]:
 
 @pytest.fixture
 def new_hub() -> Iterator[Callable[[], Hub]]:
-    """Make a hub of the test's own."""
+    """Return a function that makes hubs, and close them after the test."""
     made: list[Hub] = []
 
     def make() -> Hub:

@@ -51,20 +51,20 @@ def file() -> Response:
 
 @app.get("/hold")
 def hold() -> str:
-    """Keep all other greenlets from running until a file tells to go on."""
+    """Block all other greenlets until the file `go` exists."""
     _hold(request.args["folder"])
     return ""
 
 
 @app.route("/place", methods=["GET", "POST"])
 def place() -> str:
-    """Tell how many were answered before."""
+    """Return how many places were given out before this one."""
     return str(next(_places))
 
 
 @app.get("/read")
 def read_place() -> str:
-    """Tell whether it was read with the last readers, while nobody else ran, and how many were answered before."""
+    """Return whether this read was in the last batch, during which no other greenlet ran, and its place."""
     key = len(_asked), request.args["folder"]
     _asked.add(key)
     return f"{read(_read, key)} {place()}"
@@ -92,4 +92,4 @@ def _read(keys: Sequence[Key]) -> Mapping[Key, bool]:
 def _hold(folder: str) -> None:
     Path(folder, "held").touch()
     while not Path(folder, "go").exists():
-        get_original("time", "sleep")(0.01)  # the patched one lets others run
+        get_original("time", "sleep")(0.01)  # the patched `sleep` would let other greenlets run

@@ -1,4 +1,4 @@
-"""A person decides over HTTP about a call that waits for approval."""
+"""A person approves or rejects a waiting call over HTTP."""
 
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from tests.web.conftest import KeyMaker
 
 @pytest.fixture
 def turn_id(client: FlaskClient) -> str:
-    """A turn whose step `w` waits for approval, and whose step `later` does not yet."""
+    """A turn whose step `w` waits for approval, and whose step `later` does not wait for it yet."""
     opened: str = client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]
     turn = claim_turn(UUID(opened))
     assert turn is not None
@@ -34,7 +34,7 @@ def step_of(client: FlaskClient, turn_id: str) -> Any:
 
 
 def test_a_turn_shows_what_waits_for_approval(client: FlaskClient, turn_id: str) -> None:
-    """Its step, with the arguments that are to be approved, and until when."""
+    """The turn shows the step, the arguments to be approved and the time at which the approval lapses."""
     turn = client.get(f"/v1/turns/{turn_id}").get_json()
 
     shown = turn["steps"][0]
@@ -45,7 +45,7 @@ def test_a_turn_shows_what_waits_for_approval(client: FlaskClient, turn_id: str)
 
 
 def test_approving(client: FlaskClient, turn_id: str) -> None:
-    """The answer tells the decision, and the turn is sent on."""
+    """The answer shows the decision, and the turn is queued to continue."""
     answer = decide(client, turn_id, reason="it is needed")
 
     found = answer.get_json()
@@ -57,7 +57,7 @@ def test_approving(client: FlaskClient, turn_id: str) -> None:
 
 
 def test_rejecting(client: FlaskClient, turn_id: str) -> None:
-    """The step has failed, with the code and the reason."""
+    """The step fails with the code REJECTED and the reason."""
     answer = decide(client, turn_id, "reject", reason="too dear")
 
     shown = step_of(client, turn_id)
@@ -68,8 +68,8 @@ def test_rejecting(client: FlaskClient, turn_id: str) -> None:
     )
 
 
-def test_rejecting_what_was_the_last(client: FlaskClient, turn_id: str) -> None:
-    """The reply is due at once."""
+def test_rejecting_the_last_step(client: FlaskClient, turn_id: str) -> None:
+    """If no other step is left, the reply is due at once."""
     change("UPDATE steps SET on_need_error = 'skip'")
 
     decide(client, turn_id, "reject")
@@ -79,7 +79,7 @@ def test_rejecting_what_was_the_last(client: FlaskClient, turn_id: str) -> None:
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_the_same_decision_again(client: FlaskClient, turn_id: str, decision: str) -> None:
-    """It gets the same answer and changes nothing; the other decision is refused."""
+    """A repeated decision gets the same answer and changes nothing; the opposite decision is refused."""
     first, again = (decide(client, turn_id, decision, reason=reason) for reason in ("a", "b"))
 
     other = decide(client, turn_id, {"approve": "reject", "reject": "approve"}[decision])
@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], int, str]] = {
     "no decision": ("w", {"decision": "perhaps"}, 422, "invalid"),
     "a decision in capitals": ("w", {"decision": "APPROVE"}, 422, "invalid"),
     "an unknown field": ("w", {"args_hash": "h"}, 422, "invalid"),
-    "a reason that is none": ("w", {"reason": 7}, 422, "invalid"),
+    "a reason that is no text": ("w", {"reason": 7}, 422, "invalid"),
     "a reason that is too long": ("w", {"reason": "x" * 2_001}, 422, "invalid"),
 }
 
@@ -114,7 +114,7 @@ def test_what_is_refused(client: FlaskClient, turn_id: str, case: str) -> None:
 
 
 def test_a_stopped_turn_has_nothing_to_decide(client: FlaskClient, turn_id: str) -> None:
-    """Its step was cancelled."""
+    """A stopped turn has cancelled its steps, so that no approval is left to decide."""
     close(UUID(turn_id))
 
     answer = decide(client, turn_id)
@@ -133,7 +133,7 @@ def test_deciding_needs_its_scope(app: APIFlask, turn_id: str, key: KeyMaker) ->
 
 
 def test_somebody_elses_step(app: APIFlask, client: FlaskClient, turn_id: str, key: KeyMaker) -> None:
-    """It does not exist, whatever the body is."""
+    """Another tenant's step does not exist, whatever the body is."""
     stranger = app.test_client()
 
     for body in ({"decision": "approve"}, {}):

@@ -1,4 +1,4 @@
-"""Test who may call the API, and what a key may do."""
+"""Who may call the API, and what a key may do."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +44,7 @@ def test_every_route_wants_a_key(app: APIFlask) -> None:
 
 
 def test_other_tenants_things_do_not_exist(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
-    """Every route that names a thing answers 404 to another tenant's key, and to its owner's it does not."""
+    """Every route that names a thing answers 404 to another tenant's key, and does not to its owner's."""
     body = {"message": "mine", "conversation_id": "mine", "message_id": "m1"}
     turn_id = client.post("/v1/turns", json=body).get_json()["turn_id"]
     client.put("/v1/users/mine", json={"name": "Mine"})
@@ -131,7 +131,7 @@ def test_key_in_either_header(app: APIFlask, key: KeyMaker) -> None:
 
 
 def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A known key costs no query for five seconds; after that a revoked one is known no more."""
+    """A known key costs no query for five seconds. After that, a revoked key is no longer recognised."""
     plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
     caller, now = known.recognise(plain), 0.0
     assert caller
@@ -149,8 +149,8 @@ def test_key_is_remembered_for_a_while(key: KeyMaker, monkeypatch: pytest.Monkey
     assert late is None
 
 
-def test_one_asks_for_all_who_come_with_a_key(key: KeyMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If many requests come at once with an unknown or revoked key, the ledger is asked once."""
+def test_requests_with_the_same_key_share_one_query(key: KeyMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If many requests come at once with a key that is not cached, the ledger is asked once."""
     plain, known = key()["Authorization"].removeprefix("Bearer "), KnownKeys()
     came, asked = Mock(wraps=keys.digest), Mock()
     recognise = keys.recognise

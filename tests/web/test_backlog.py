@@ -1,4 +1,4 @@
-"""The API refuses messages while too many turns are in work."""
+"""The API refuses messages while too many turns are unfinished."""
 
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +17,7 @@ from turnloom.models.runtime.settings import settings
 
 @pytest.fixture
 def limits(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two turns of a tenant, three in all; counted again before anybody is refused."""
+    """Two turns for each tenant and three in all. The turns are counted again before a message is refused."""
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
     monkeypatch.setenv("TURNLOOM_BACKLOG_LIMIT", "3")
     monkeypatch.setattr("turnloom.web.backlog._BELIEVED_WHEN_FULL_S", 0.0)
@@ -31,7 +31,7 @@ def _post(client: FlaskClient, headers: dict[str, str] | None = None, **body: An
 
 @pytest.mark.usefixtures("limits")
 def test_a_full_backlog_refuses_a_new_message(client: FlaskClient) -> None:
-    """Over its limit a tenant gets 503 with a time to come back, and nothing is recorded."""
+    """Over its limit, a tenant gets 503 with a time to come back, and nothing is recorded."""
     accepted = [_post(client).status_code for _ in range(2)]
 
     refused = _post(client, conversation_id="c")
@@ -57,7 +57,7 @@ def test_a_repeated_message_is_answered_though_the_backlog_is_full(client: Flask
 
 @pytest.mark.usefixtures("limits")
 def test_one_tenants_backlog_is_not_anothers_until_all_is_full(client: FlaskClient, key: KeyMaker) -> None:
-    """Each tenant has a limit of its own, and all together have one."""
+    """Each tenant has a limit of its own, and all tenants together have one."""
     statuses = [_post(client).status_code for _ in range(3)]
     other = key(tenant="theirs")
 
@@ -67,7 +67,7 @@ def test_one_tenants_backlog_is_not_anothers_until_all_is_full(client: FlaskClie
 
 
 @pytest.mark.usefixtures("limits")
-def test_a_backlog_that_is_worked_off_takes_messages_again(client: FlaskClient) -> None:
+def test_a_backlog_takes_messages_again_when_turns_finish(client: FlaskClient) -> None:
     """A finished turn does not count."""
     first = _post(client).get_json()
     _post(client)
@@ -81,7 +81,7 @@ def test_a_backlog_that_is_worked_off_takes_messages_again(client: FlaskClient) 
 
 @pytest.mark.usefixtures("limits")
 def test_the_development_key_has_no_limit(app: APIFlask) -> None:
-    """The embedded stack's own key is never refused, whatever waits."""
+    """The embedded stack's own key is never refused, however many turns wait."""
     with transaction() as db:
         keys.ensure_dev_key(db, "dev")
 
@@ -90,8 +90,8 @@ def test_the_development_key_has_no_limit(app: APIFlask) -> None:
     assert statuses == [202] * 5
 
 
-def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The ledger is not asked with each message, least of all when it is slow; what is let in is added to the count."""
+def test_a_count_is_used_for_a_while(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger is not asked for each message. Accepted messages are added to the last count."""
     counted = Mock(wraps=backlog.count)
     monkeypatch.setattr(backlog, "count", counted)
     monkeypatch.setattr("turnloom.web.backlog._TIMES_AS_LONG", 1e6)
@@ -104,8 +104,8 @@ def test_a_count_is_believed_for_a_while(client: FlaskClient, monkeypatch: pytes
     assert (statuses, counted.call_count) == ([202, 202, 503, 503], 1)
 
 
-def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that was let in and then refused, repeated or lost does not take a place."""
+def test_a_message_that_opens_no_turn_is_not_counted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that was let in but opened no turn (refused, repeated, invalid) does not count."""
     monkeypatch.setattr("turnloom.web.backlog._TIMES_AS_LONG", 1e6)
     monkeypatch.setattr("turnloom.web.backlog._BELIEVED_S", 60.0)
     monkeypatch.setenv("TURNLOOM_TENANT_BACKLOG_LIMIT", "2")
@@ -120,7 +120,7 @@ def test_what_was_not_opened_is_not_counted(client: FlaskClient, monkeypatch: py
     assert [_post(client).status_code for _ in range(2)] == [202, 503]
 
 
-def test_a_slow_count_is_believed_no_longer_than_another(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_count_is_used_no_longer_than_another(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the ledger takes five seconds to count, it is asked again within the second after that."""
     now, count = 0.0, backlog.count
 
@@ -145,8 +145,8 @@ def test_a_slow_count_is_believed_no_longer_than_another(client: FlaskClient, mo
     assert (refused, _post(client).status_code, counted.call_count) == (503, 202, 2)
 
 
-def test_the_backlog_is_what_is_not_final(database: str) -> None:
-    """Queued, planning, running and responding turns count, by tenant, up to a bound."""
+def test_the_backlog_is_the_unfinished_turns(database: str) -> None:
+    """Queued, planning, running and responding turns count, for each tenant, up to a bound."""
     ours, theirs = make_tenant(), make_tenant("theirs")
     finished = claim_turn(open_turn(ours, conversation_id="c0").turn_id)
     assert finished is not None

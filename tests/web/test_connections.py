@@ -1,4 +1,4 @@
-"""Clients are slow, silent or many, at a real server with short time-outs."""
+"""Slow, silent and numerous clients at a real server with short time-outs."""
 
 import os
 import socket
@@ -20,14 +20,14 @@ PLACES = 40
 CROWDED = PLACES * 7 // 8
 LENGTH = b"POST /length HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
 HANG = 20.0
-"""Whoever is not let go of by then, never is."""
+"""A connection that is still open after this time is never closed."""
 
 Connect = Callable[[], socket.socket]
 
 
 @contextmanager
 def served(**settings: object) -> Iterator[Connect]:
-    """Run the application as the API is run; yield what connects to it."""
+    """Start the API's server with the slow application; yield a function that connects to it."""
     port = free_port()
     command = web_command(bind=f"127.0.0.1:{port}", processes=1)
     command[command.index("turnloom.web.app:create_app()")] = "tests.web.slow_app:app"
@@ -62,7 +62,7 @@ def connect() -> Iterator[Connect]:
 
 
 def asked(client: socket.socket, request: bytes) -> bytes:
-    """Send a request and return its answer, or what there is of it when the connection ends."""
+    """Send a request. Return its answer, or the part of it that came before the connection ended."""
     client.sendall(request)
     told = b""
     while not (b"\r\n\r\n" in told and len(told.partition(b"\r\n\r\n")[2]) >= _length(told)):
@@ -77,7 +77,7 @@ def _length(answer: bytes) -> int:
 
 
 def until_ended(client: socket.socket) -> bytes:
-    """Return all that comes until the server ends the connection."""
+    """Return everything that comes until the server ends the connection."""
     told = b""
     with suppress(ConnectionResetError):
         while piece := client.recv(65_536):
@@ -86,7 +86,7 @@ def until_ended(client: socket.socket) -> bytes:
 
 
 def drip(client: socket.socket, text: bytes) -> None:
-    """Send a byte now and then, each long before any time-out, until nobody takes them."""
+    """Send the text byte by byte, each byte well before any time-out, until the server ends the connection."""
     deadline = time.monotonic() + HANG
     with suppress(OSError):
         for place in range(len(text)):
@@ -100,7 +100,7 @@ def drip(client: socket.socket, text: bytes) -> None:
 
 
 def test_an_answer_goes_out_in_one_piece(connect: Connect) -> None:
-    """Its header is sent with its body. A header without a body is sent, too, and so is one before a file."""
+    """The header is sent with the body. An answer to HEAD and the answer with a file are sent as well."""
     client = connect()
     told = []
     for request in (b"GET /wait?s=0", b"HEAD /wait?s=0"):
@@ -114,13 +114,13 @@ def test_an_answer_goes_out_in_one_piece(connect: Connect) -> None:
     assert content == (ROOT / "tests" / "web" / "slow_app.py").read_bytes()
 
 
-def test_who_never_says_anything_is_let_go(connect: Connect) -> None:
-    """A connection without a first byte ends, without a word."""
+def test_a_silent_connection_is_closed(connect: Connect) -> None:
+    """The server closes a connection on which it receives nothing, and sends nothing."""
     assert until_ended(connect()) == b""
 
 
-def test_half_a_header_is_answered_and_let_go(connect: Connect) -> None:
-    """This holds whether the client stops or goes on byte by byte."""
+def test_half_a_header_gets_408(connect: Connect) -> None:
+    """The client gets 408, whether it stops within the header or goes on byte by byte."""
     still, slow = connect(), connect()
 
     still.sendall(b"GET / HTTP/1.1\r\nHost:")
@@ -131,8 +131,8 @@ def test_half_a_header_is_answered_and_let_go(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"", b"123456789"], ids=["still", "slow"])
-def test_half_a_body_is_answered_and_let_go(connect: Connect, rest: bytes) -> None:
-    """The application hears of it as of any error of HTTP."""
+def test_half_a_body_gets_408(connect: Connect, rest: bytes) -> None:
+    """The client gets 408, whether it stops within the body or goes on byte by byte."""
     client = connect()
     client.sendall(LENGTH)
     drip(client, rest)
@@ -140,8 +140,8 @@ def test_half_a_body_is_answered_and_let_go(connect: Connect, rest: bytes) -> No
     assert until_ended(client).startswith(b"HTTP/1.1 408 ")
 
 
-def test_half_a_chunk_is_answered_and_let_go(connect: Connect) -> None:
-    """A body without a length is no other."""
+def test_half_a_chunk_gets_408(connect: Connect) -> None:
+    """A body without a length has the same time-out."""
     client = connect()
     client.sendall(b"POST /length HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc")
 
@@ -149,7 +149,7 @@ def test_half_a_chunk_is_answered_and_let_go(connect: Connect) -> None:
 
 
 def test_a_connection_may_rest_between_requests(connect: Connect) -> None:
-    """For longer than a header may take; then it ends without a word."""
+    """It may rest longer than a header may take. Then the server closes it and sends nothing."""
     client = connect()
     first = asked(client, LENGTH + b"0123456789")
     began = time.monotonic()
@@ -161,7 +161,7 @@ def test_a_connection_may_rest_between_requests(connect: Connect) -> None:
 
 
 def test_no_answer_is_cut_short(connect: Connect) -> None:
-    """Neither one that is waited for longer than any time-out, nor a stream; the connection is good after it."""
+    """An answer may take longer than any time-out, a stream as well, and the connection can be used again."""
     waiting, streaming = connect(), connect()
     streaming.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 
@@ -173,19 +173,19 @@ def test_no_answer_is_cut_short(connect: Connect) -> None:
     assert until_ended(streaming).count(b"data: ") == 8
 
 
-def test_who_takes_nothing_of_an_answer_is_let_go(connect: Connect) -> None:
-    """Data that fits into no buffer any more is not sent for ever."""
+def test_a_client_that_does_not_read_is_cut_off(connect: Connect) -> None:
+    """The server closes a connection whose client does not read."""
     client = connect()
     client.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 
     time_over = time.monotonic() + 3 * IDLE_S
-    wait_for(lambda: time.monotonic() > time_over)  # what is tested is what a silence of that length does
+    wait_for(lambda: time.monotonic() > time_over)  # the client's silence itself is what the test needs
 
     assert len(until_ended(client)) < 65_536_000
 
 
-def test_the_silent_make_room(connect: Connect) -> None:
-    """Twice as many half-open connections as there are places keep nobody out, not even for a header's time."""
+def test_half_open_connections_make_room(connect: Connect) -> None:
+    """Half-open connections, twice as many as the server has places, keep nobody out, not even for a time-out."""
     with served(HEADER_TIMEOUT_S=300) as connect_here:
         flood = [connect_here() for _ in range(2 * PLACES)]
         for client in flood:
@@ -197,8 +197,8 @@ def test_the_silent_make_room(connect: Connect) -> None:
         assert all(answer.endswith(b"\r\n\r\n10") for answer in answers)
 
 
-def test_one_address_has_so_many_connections(connect: Connect) -> None:
-    """Further ones are refused in a word, until one of them ends. Proxies may have any number."""
+def test_an_address_has_a_limited_number_of_connections(connect: Connect) -> None:
+    """An address has a limited number of connections. Further ones get 429 until one ends. Proxies have no limit."""
     with served(CONNECTIONS_PER_ADDRESS=3, PROXIES="[]") as connect_here:
         held: list[socket.socket] = []
 
@@ -224,8 +224,8 @@ def _is_let_in(client: socket.socket) -> bool:
     return False
 
 
-def test_what_open_requests_hold_is_not_looked_through_for_garbage(connect: Connect) -> None:
-    """Collections look only at what new requests leave behind."""
+def test_garbage_collections_skip_what_open_requests_hold(connect: Connect) -> None:
+    """The garbage collector looks only at objects that new requests leave behind."""
     answer = asked(connect(), b"GET /garbage HTTP/1.1\r\nHost: x\r\n\r\n")
     young, *older = map(int, answer.rpartition(b"[")[2].strip(b"]\n").split(b","))
 
@@ -245,5 +245,5 @@ def test_what_open_requests_hold_is_not_looked_through_for_garbage(connect: Conn
     ],
 )
 def test_what_is_counted_as_one_address(peer: object, counted: str) -> None:
-    """Of IPv6 the network, which one client has all of; a socket file is this machine's."""
+    """An IPv6 client counts as its /64 network, of which it has every address. A socket file counts as this machine."""
     assert _address(peer) == counted

@@ -20,7 +20,7 @@ def _post(client: FlaskClient, status: int = 202, **body: Any) -> dict[str, Any]
 
 
 def test_cancelling(client: FlaskClient) -> None:
-    """The answer is 202, the turn is to be answered, and to cancel it again changes nothing."""
+    """The answer is 202 and the reply is due. Cancelling again changes nothing."""
     turn_id = _post(client)["turn_id"]
 
     first, second = (client.post(f"/v1/turns/{turn_id}/cancel") for _ in range(2))
@@ -30,8 +30,8 @@ def test_cancelling(client: FlaskClient) -> None:
     assert queue_length("respond") == 1
 
 
-def test_cancelling_what_is_final(client: FlaskClient) -> None:
-    """A final turn stays as it is: 200 and its status."""
+def test_cancelling_a_final_turn(client: FlaskClient) -> None:
+    """A final turn stays as it is: the answer is 200 with its status."""
     turn_id = _post(client)["turn_id"]
     turn = claim_turn(UUID(turn_id))
     assert turn is not None
@@ -43,8 +43,8 @@ def test_cancelling_what_is_final(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("turn_id", [None, "01890000-0000-7000-8000-000000000000", "no-id"])
-def test_cancelling_what_is_not_there(app: APIFlask, client: FlaskClient, key: KeyMaker, turn_id: str | None) -> None:
-    """A turn of another tenant, an unknown one and no id at all: 404, and nothing happens."""
+def test_cancelling_an_unknown_turn(app: APIFlask, client: FlaskClient, key: KeyMaker, turn_id: str | None) -> None:
+    """Another tenant's turn, an unknown turn and a malformed id get 404, and nothing happens."""
     own = _post(client)["turn_id"]
 
     answer = app.test_client().post(f"/v1/turns/{turn_id or own}/cancel", headers=key(tenant="theirs"))
@@ -63,7 +63,7 @@ def test_cancelling_needs_its_scope(app: APIFlask, client: FlaskClient, key: Key
 
 
 def test_a_merged_message_is_accepted(client: FlaskClient) -> None:
-    """It is answered with the turn that it became a part of, which is sent once; so is its copy, with 200."""
+    """It is answered with the turn that it became a part of, and that turn is sent once. A copy of it gets 200."""
     first = _post(client)
 
     merged = _post(client, message="and this", message_id="m2")
@@ -75,7 +75,7 @@ def test_a_merged_message_is_accepted(client: FlaskClient) -> None:
 
 
 def test_an_interrupting_message_is_accepted(client: FlaskClient) -> None:
-    """It opens a new turn, and the previous turn is sent to be answered."""
+    """It opens a new turn, and the reply to the previous turn is due."""
     first = _post(client)
 
     second = _post(client, on_busy="interrupt")

@@ -18,7 +18,7 @@ def _post(client: FlaskClient, conversation_id: str, message: str = "hi") -> UUI
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
 def test_pages_of_conversations(client: FlaskClient, limit: int) -> None:
-    """Page by page, every conversation comes once, the last touched first."""
+    """Paging shows every conversation once, the most recently changed first."""
     for number in range(5):
         _post(client, f"c{number}")
     _post(client, "c2")
@@ -58,7 +58,7 @@ def test_pages_of_turns(client: FlaskClient) -> None:
 )
 @pytest.mark.parametrize("path", ["/v1/conversations", "/v1/conversations/c/turns", "/v1/audit"])
 def test_bad_page(client: FlaskClient, path: str, query: str) -> None:
-    """A page that cannot be is refused."""
+    """A wrong limit or cursor is refused."""
     _post(client, "c")
     audited = "&conversation_id=c" if path == "/v1/audit" else ""
 
@@ -69,7 +69,7 @@ def test_bad_page(client: FlaskClient, path: str, query: str) -> None:
 
 @pytest.mark.parametrize("conversation_id", ["nothing", "%00", "a%20b", "x" * 200, "%F0%9F%98%80"])
 def test_unknown_conversation(client: FlaskClient, conversation_id: str) -> None:
-    """An unknown conversation is not found, in any operation."""
+    """Every operation answers 404 for an unknown conversation."""
     path = f"/v1/conversations/{conversation_id}"
 
     answers = [client.get(path), client.get(f"{path}/turns"), client.delete(path)]
@@ -78,7 +78,7 @@ def test_unknown_conversation(client: FlaskClient, conversation_id: str) -> None
 
 
 def test_erased_conversation(client: FlaskClient) -> None:
-    """Erasing takes the words and leaves the skeleton: turns, statuses, and an audit chain that verifies."""
+    """Erasing removes all text. Turns, statuses and an audit chain that verifies remain."""
     turn = claim_turn(_post(client, "c", "my secret"))
     assert turn is not None
     busy = client.delete("/v1/conversations/c")
@@ -102,7 +102,7 @@ def test_erased_conversation(client: FlaskClient) -> None:
 
 
 def test_audit_records(client: FlaskClient) -> None:
-    """The audit chain of a conversation is listed page by page; each record names its hash."""
+    """The audit chain of a conversation is listed page by page; each record shows its hash."""
     turn = claim_turn(_post(client, "c"))
     assert turn is not None
     finish_turn(turn)

@@ -18,7 +18,7 @@ from turnloom.models.contracts.problem import Problem
     ],
 )
 def test_problem_of_a_wrong_address(client: FlaskClient, method: str, path: str, status: int, code: str) -> None:
-    """A wrong address or method is a problem document like any other."""
+    """A wrong address or method gets a problem document like any other error."""
     answer = client.open(path, method=method)
 
     problem = Problem.model_validate(answer.get_json())
@@ -29,7 +29,7 @@ def test_problem_of_a_wrong_address(client: FlaskClient, method: str, path: str,
 
 
 def test_unforeseen_error(app: APIFlask, client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    """An unforeseen error is a 500 that does not show the cause. The log has it under the same trace id."""
+    """An unforeseen error is a 500 that does not show the cause. The log has the cause under the same trace id."""
 
     def broken() -> str:
         raise RuntimeError("the secret cause")

@@ -45,7 +45,7 @@ def _open(client: FlaskClient) -> UUID:
 
 
 def _work(turn_id: UUID, deltas: int = 3) -> Iterator[None]:
-    """Take a turn through its life, as workers do: one announcement after the other."""
+    """Take a turn through its life, as workers do, one announcement after the other."""
     turn = claim_turn(turn_id)
     assert turn is not None
     announce(turn_id, turn.events)
@@ -86,7 +86,7 @@ _IDS = ["1", "2", "3", "4", "4.1", "4.2", "4.3", "5", "6"]
 
 
 def test_late_joiner_gets_the_whole_turn(client: FlaskClient) -> None:
-    """A stream that is opened after the end tells everything, in order, and ends."""
+    """A stream that is opened after the end shows every event in order, and ends."""
     turn_id = _open(client)
     list(_work(turn_id))
 
@@ -100,8 +100,8 @@ def test_late_joiner_gets_the_whole_turn(client: FlaskClient) -> None:
     assert all(each.data["turn_id"] == str(turn_id) for each in told if each.type != "reply.delta")
 
 
-def test_what_is_kept_of_a_turn_in_redis_is_gone_a_minute_after_its_last_word(client: FlaskClient) -> None:
-    """Redis holds the words of the last minute, however the process ends that wrote them: it is the broker, too."""
+def test_redis_keeps_deltas_for_a_minute(client: FlaskClient) -> None:
+    """Redis keeps deltas for a minute after the last one, however the process that wrote them ends."""
     turn_id = _open(client)
     list(_work(turn_id))
 
@@ -113,7 +113,7 @@ def test_what_is_kept_of_a_turn_in_redis_is_gone_a_minute_after_its_last_word(cl
 
 @pytest.mark.parametrize("through", ["header", "query"])
 def test_resume_at_every_position(client: FlaskClient, through: str) -> None:
-    """After any event, none is lost and none is doubled."""
+    """After any event, no event is missing and none comes twice."""
     turn_id = _open(client)
     list(_work(turn_id))
 
@@ -125,7 +125,7 @@ def test_resume_at_every_position(client: FlaskClient, through: str) -> None:
 
 
 def test_nothing_after_the_end(client: FlaskClient) -> None:
-    """After the final event of a final turn the answer is 204, which tells a browser not to come again."""
+    """After the final event of a final turn the answer is 204, which stops a browser from connecting again."""
     turn_id = _open(client)
     list(_work(turn_id))
 
@@ -136,7 +136,7 @@ def test_nothing_after_the_end(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("last_id", ["x", "-1", "1.", ".1", "1.2.3", "1e3", "٣", "99999999999", "7"])
 def test_no_such_event_id(client: FlaskClient, last_id: str) -> None:
-    """An id that is malformed, or of an event that has not happened, is refused."""
+    """The id of an event is refused if it is malformed or the event has not happened."""
     turn_id = _open(client)
 
     answer = client.get(f"/v1/turns/{turn_id}/events", query_string={"last_event_id": last_id})
@@ -146,7 +146,7 @@ def test_no_such_event_id(client: FlaskClient, last_id: str) -> None:
 
 @pytest.mark.parametrize("pauses", range(6))
 def test_reader_who_joins_midway(client: FlaskClient, pauses: int) -> None:
-    """Whoever joins while the turn is worked on gets what was, then what comes, each once."""
+    """A reader who joins while the turn runs gets the earlier events, then the new ones, each once."""
     turn_id = _open(client)
     work = _work(turn_id)
     for _ in range(pauses):
@@ -163,7 +163,7 @@ def test_reader_who_joins_midway(client: FlaskClient, pauses: int) -> None:
 
 
 def test_many_readers_of_one_turn(client: FlaskClient) -> None:
-    """Readers that come and go by the position they have reached lose nothing and hear nothing twice."""
+    """Readers that leave and come back at the position they have reached miss nothing and get nothing twice."""
     turn_id = _open(client)
 
     def read_in_pieces(piece: int) -> list[str]:
@@ -211,7 +211,7 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Redis is down the stream goes on from the ledger, without deltas."""
+    """While Redis is down, the stream continues from the ledger, without deltas."""
     turn_id = _open(client)
     deaf = new_hub()
     monkeypatch.setattr(deaf, "_listen", threading.Event().wait)
@@ -228,7 +228,7 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
 
 
 def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quiet stream says from time to time that it is there."""
+    """A quiet stream sends a comment from time to time."""
     turn_id = _open(client)
     monkeypatch.setattr("turnloom.web.events._HEARTBEAT_S", 0.05)
     source = follow(turn_id, (1, 0))
@@ -241,7 +241,7 @@ def test_heartbeat(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_hub_comes_back(client: FlaskClient, new_hub: Callable[[], Hub]) -> None:
-    """A hub whose subscription breaks subscribes again, and what it hears reaches its readers."""
+    """A hub whose subscription breaks subscribes again, and its readers get what is announced after that."""
     turn_id, mine = _open(client), new_hub()
 
     with mine.follow(str(turn_id)) as reader:
@@ -253,10 +253,10 @@ def test_hub_comes_back(client: FlaskClient, new_hub: Callable[[], Hub]) -> None
     assert not mine._readers
 
 
-def test_a_delta_of_a_moment_without_news_is_told(
+def test_a_delta_from_a_moment_without_a_subscription_is_sent(
     client: FlaskClient, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A reader gets what was said while no subscription stood, before what is announced after it."""
+    """A reader gets the deltas that came while there was no subscription, before later announcements."""
     turn_id, mine = _open(client), new_hub()
     monkeypatch.setattr("turnloom.web.events.hub", lambda: mine)
     work = _work(turn_id, deltas=1)

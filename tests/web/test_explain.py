@@ -14,7 +14,7 @@ from turnloom.workers.cli import main
 
 
 def test_explanation_of_a_turn(client: FlaskClient) -> None:
-    """A queued turn without any worker: the cause, the queue, since when, in one document."""
+    """The explanation of a queued turn without a worker names the cause, the queue and since when it waits."""
     turn = client.post("/v1/turns", json={"message": "hi"}).get_json()
 
     found = client.get(f"/v1/turns/{turn['turn_id']}/explain").get_json()
@@ -32,8 +32,8 @@ def test_explanation_of_a_turn(client: FlaskClient) -> None:
     }
 
 
-def test_explanation_of_somebody_elses_turn(client: FlaskClient, key: KeyMaker) -> None:
-    """What belongs to another tenant does not exist, and a key without the scope may not ask."""
+def test_explanation_of_another_tenants_turn(client: FlaskClient, key: KeyMaker) -> None:
+    """Another tenant's turn does not exist, and a key without the scope may not ask."""
     turn = client.post("/v1/turns", json={"message": "hi"}).get_json()
     address = f"/v1/turns/{turn['turn_id']}/explain"
 
@@ -43,7 +43,7 @@ def test_explanation_of_somebody_elses_turn(client: FlaskClient, key: KeyMaker) 
 
 
 def test_the_broker_is_down(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redis that does not answer is seen, and named."""
+    """If Redis does not answer, the explanation says so."""
     turn = client.post("/v1/turns", json={"message": "hi"}).get_json()
     redis().close()
     redis.cache_clear()
@@ -57,7 +57,7 @@ def test_the_broker_is_down(client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_command_says_the_same(client: FlaskClient) -> None:
-    """`turnloom explain` reads the ledger itself: a line for people, or the document."""
+    """`turnloom explain` reads the ledger itself. It prints one line for people, or the JSON document."""
     turn_id = client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]
 
     line, document = (CliRunner().invoke(main, ["explain", turn_id, *more]) for more in ([], ["--json"]))
@@ -67,8 +67,8 @@ def test_the_command_says_the_same(client: FlaskClient) -> None:
     assert line.stdout == f"queued, no_worker: {over_http['message']}\n"
 
 
-def test_the_command_is_asked_about_nothing(database: str) -> None:
-    """An unknown turn is exit code 1, and a malformed id is 2."""
+def test_the_command_without_a_turn(database: str) -> None:
+    """An unknown turn gives exit code 1, a malformed id 2."""
     results = [CliRunner().invoke(main, ["explain", turn_id]) for turn_id in (str(uuid4()), "c1")]
 
     assert [result.exit_code for result in results] == [1, 2]

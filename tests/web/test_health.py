@@ -13,14 +13,14 @@ from turnloom.workers.broker.queues import QUEUES
 
 
 def test_alive(client: FlaskClient) -> None:
-    """The process says that it is alive, without a key."""
+    """The process says that it is alive, and asks for no key."""
     answer = client.get("/healthz", headers={"Authorization": ""})
 
     assert (answer.status_code, answer.get_json()) == (200, {"status": "ok"})
 
 
 def test_ready_without_workers(client: FlaskClient) -> None:
-    """Ready means able to record a turn. Workers, beat and Redis are not needed, as a recorded turn waits for them."""
+    """Ready means able to record a turn. A recorded turn waits for workers, beat and Redis, so they are not needed."""
     redis_url = "redis://127.0.0.1:1/0"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REDIS_URL", redis_url)
@@ -44,7 +44,7 @@ def test_healthy_when_all_are_there(client: FlaskClient) -> None:
 
 
 def test_not_healthy_without_workers_or_beat(client: FlaskClient) -> None:
-    """The queues that nobody takes from are named, and so is beat."""
+    """The answer names the queues that no worker takes from, and beat."""
     beat("plan", "tools.cpu")
 
     answer = client.get("/healthz?deep=1", headers={"Authorization": ""})
@@ -55,7 +55,7 @@ def test_not_healthy_without_workers_or_beat(client: FlaskClient) -> None:
 
 
 def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What keeps a turn from being accepted comes first."""
+    """The reason why no turn can be accepted comes first."""
     beat(*QUEUES)
     redis.note_beat(60)
     monkeypatch.setattr(
@@ -69,7 +69,7 @@ def test_not_healthy_when_no_turn_can_be_accepted(client: FlaskClient, monkeypat
 
 
 def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database at another revision is named as what is missing."""
+    """The answer names a database at another revision as the reason."""
     monkeypatch.setattr(
         "turnloom.web.health.revisions.pending", lambda *_: "the database is at revision 1, this needs 2"
     )
@@ -81,7 +81,7 @@ def test_not_ready_without_migration(client: FlaskClient, monkeypatch: pytest.Mo
 
 
 def test_not_ready_without_functions(client: FlaskClient) -> None:
-    """A process is ready no longer when later migrations have dropped the functions of its version."""
+    """A process is no longer ready when later migrations have dropped the functions of its version."""
     was_ready = client.get("/readyz").status_code
     owner_url = settings().owner_database_url
     assert owner_url
@@ -95,7 +95,7 @@ def test_not_ready_without_functions(client: FlaskClient) -> None:
 
 
 def test_not_ready_when_postgres_only_reads(client: FlaskClient) -> None:
-    """A Postgres that takes no writes is named as what is missing."""
+    """The answer names a Postgres that takes no writes as the reason."""
     owner_url = settings().owner_database_url
     assert owner_url
     with psycopg.connect(owner_url) as owner:

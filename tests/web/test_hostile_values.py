@@ -81,7 +81,7 @@ _CURSORS = tuple(base64.urlsafe_b64encode(json.dumps(place).encode()).decode().r
 
 
 def encoded(text: str) -> str:
-    """Write a text as a part of a URL, half of a surrogate pair too."""
+    """Encode a text as a part of a URL. It may contain half of a surrogate pair."""
     return quote(text.encode("utf-8", "surrogatepass"), safe="")
 
 
@@ -92,20 +92,20 @@ def operations(client: FlaskClient) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def body_of(operation: dict[str, Any]) -> Any:
-    """Return an example of the body that an operation needs; None if it needs none."""
+    """Return an example of the body that an operation needs, or None."""
     return operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
 
 
 def faults(client: FlaskClient, url: str, method: str, body: Any) -> list[str]:
-    """Send a request, and return its first line if the answer is a 500 or not HTTP."""
+    """Send a request. Return its first line if the answer is a server error."""
     with client.open(url, method=method.upper(), json=body) as answer:
         found = answer.status_code
     return [] if 200 <= found < 500 else [f"{found} {method.upper()} {url[:120]}"]
 
 
-def test_nothing_in_an_address_is_a_fault_of_ours(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part of each path, with each of these texts in it."""
-    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))  # without one no account can be kept
+def test_no_path_causes_a_server_error(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every operation copes with every text in every part of its path."""
+    monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))  # an account cannot be stored without one
     settings.cache_clear()
     found = []
     for path, method, operation in operations(client):
@@ -116,8 +116,8 @@ def test_nothing_in_an_address_is_a_fault_of_ours(client: FlaskClient, monkeypat
     assert found == []
 
 
-def test_nothing_in_a_query_is_a_fault_of_ours(client: FlaskClient) -> None:
-    """Each parameter of each operation, with each of these texts, and cursors that lead anywhere."""
+def test_no_query_causes_a_server_error(client: FlaskClient) -> None:
+    """Every operation copes with every text in every query parameter, and with forged cursors."""
     ids = {"turn_id": client.post("/v1/turns", json={"message": "hi", "conversation_id": "c"}).get_json()["turn_id"]}
     client.put("/v1/users/u", json={"name": "u"})
     ids |= {"conversation_id": "c", "user_id": "u"}
@@ -136,8 +136,8 @@ def test_nothing_in_a_query_is_a_fault_of_ours(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("field", ["conversation_id", "agent", "message_id", "mode"])
-def test_nothing_in_a_message_s_ids_is_a_fault_of_ours(client: FlaskClient, field: str) -> None:
-    """This holds when it is read again, or is in a header."""
+def test_no_id_in_a_message_causes_a_server_error(client: FlaskClient, field: str) -> None:
+    """Any text as an id, an agent or a mode gets an answer that is no server error."""
     found = []
     for text in _TEXTS:
         found += faults(client, "/v1/turns", "post", {"message": "hi", field: text})
@@ -146,8 +146,8 @@ def test_nothing_in_a_message_s_ids_is_a_fault_of_ours(client: FlaskClient, fiel
 
 
 @pytest.mark.parametrize("reference", ["a.value[{}]", "a.value.{}", "a[{}].x", "a.{}[0]"])
-def test_an_endless_index_is_no_reference(client: FlaskClient, reference: str) -> None:
-    """Of an argument, and of a condition: the plan is refused, with the step that holds it."""
+def test_an_index_that_is_too_long_is_refused(client: FlaskClient, reference: str) -> None:
+    """An index that is too long is refused in an argument and in a condition."""
     endless = {"$from": reference.format("9" * 5_000)}
     echo = {"id": "a", "tool": "dates.resolve_hint", "args": {"hint": "tomorrow"}}
     for wrong in ({"args": {"hint": endless}}, {"args": {"hint": "today"}, "run_if": endless}):
@@ -160,7 +160,7 @@ def test_an_endless_index_is_no_reference(client: FlaskClient, reference: str) -
 
 @pytest.mark.parametrize("part", ["turns", "memory", "knowledge"])
 def test_no_part_of_a_conversation_can_be_erased(client: FlaskClient, part: str) -> None:
-    """Not even a conversation whose id reads so; and no such id is taken."""
+    """A conversation's parts cannot be erased, and a conversation id cannot end like the name of a part."""
     client.post("/v1/turns", json={"message": "hi", "conversation_id": "c"})
 
     answer = client.delete(f"/v1/conversations/c/{part}")
@@ -171,8 +171,8 @@ def test_no_part_of_a_conversation_can_be_erased(client: FlaskClient, part: str)
     assert "must not end in" in named_so.get_json()["detail"]
 
 
-def test_a_user_is_not_made_by_half_an_address(client: FlaskClient) -> None:
-    """A PUT that forgets the name of the account makes no user called so."""
+def test_a_path_without_an_account_makes_no_user(client: FlaskClient) -> None:
+    """A PUT to `/v1/users/u/accounts`, without an account's name, makes no user `u/accounts`."""
     client.put("/v1/users/u", json={"name": "u"})
 
     answer = client.put("/v1/users/u/accounts", json={"name": "u"})
@@ -183,20 +183,20 @@ def test_a_user_is_not_made_by_half_an_address(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("message", [" \n\t", "\u200b\u200d", "\u2060\ufeff", "\x01", "\u3164", "\u2800", "\ufe0f"])
 def test_a_blank_message_is_refused(client: FlaskClient, message: str) -> None:
-    """Spaces, control characters, and what has no width hold nothing to answer."""
+    """A message of spaces, control characters and zero-width characters only is refused."""
     answer = client.post("/v1/turns", json={"message": message})
 
     assert (answer.status_code, answer.get_json()["errors"][0]["field"]) == (422, "message")
 
 
-@pytest.mark.parametrize("message", [" hi ", "?", "7", "👍", "❤️", "ש", "𝔥"])  # noqa: RUF001 - letters of others
+@pytest.mark.parametrize("message", [" hi ", "?", "7", "👍", "❤️", "ש", "𝔥"])  # noqa: RUF001 - letters of other scripts
 def test_any_sign_is_a_message(client: FlaskClient, message: str) -> None:
-    """A letter, a digit, a mark or an emoji."""
+    """A letter, a digit, a punctuation mark or an emoji is a message."""
     assert client.post("/v1/turns", json={"message": message}).status_code == 202
 
 
 def test_a_key_that_may_not_read_turns_cannot_wait_for_one(app: APIFlask, key: KeyMaker, client: FlaskClient) -> None:
-    """The error names the missing scope before anything is recorded; without `wait` it posts as before."""
+    """The error names the missing scope before anything is recorded. Without `wait` the message is accepted."""
     writer = key("turns:write")
     message = {"message": "hi", "conversation_id": "w"}
 
@@ -209,8 +209,8 @@ def test_a_key_that_may_not_read_turns_cannot_wait_for_one(app: APIFlask, key: K
     assert (accepted.status_code, set(accepted.get_json()) & {"steps", "reply"}) == (202, set())
 
 
-def test_a_body_that_is_too_large_is_told_the_limit(client: FlaskClient) -> None:
-    """In bytes, so that the caller need not guess."""
+def test_the_error_for_a_large_body_states_the_limit(client: FlaskClient) -> None:
+    """The error states the limit in bytes."""
     answer = client.post("/v1/turns", json={"message": "x" * 300_000})
 
     assert (answer.status_code, answer.get_json()["code"]) == (413, "too_large")

@@ -1,4 +1,4 @@
-"""Messages that come together are opened together, and none suffers from the others."""
+"""Messages that come together are recorded together, and none delays or breaks the others."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,21 +23,21 @@ from turnloom.web import ingest, request_gate
 
 @pytest.fixture
 def elsewhere(database: str) -> Iterator[psycopg.Connection]:
-    """A transaction of somebody else."""
+    """A transaction of another client."""
     with psycopg.connect(database) as connection:
         yield connection
 
 
 @pytest.fixture
 def threads() -> Iterator[ThreadPoolExecutor]:
-    """Callers that come at the same time."""
+    """Threads that post at the same time."""
     with ThreadPoolExecutor(12) as callers:
         yield callers
 
 
 @pytest.fixture
 def post(app: APIFlask, key: KeyMaker, threads: ThreadPoolExecutor) -> Callable[[str], Future[TestResponse]]:
-    """Post a message to a conversation; return the answer to come."""
+    """Return a function that posts a message to a conversation and returns the future answer."""
     headers = key()
 
     def send(conversation_id: str) -> TestResponse:
@@ -61,7 +61,7 @@ def _message(conversation_id: str, deadline_ms: int = 60_000) -> NewTurn:
 
 
 def _waits(count: int = 1) -> Callable[[], bool]:
-    """Return whether this many statements wait for a lock."""
+    """Return a function that says whether this many statements wait for a lock."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
     def fact() -> bool:
@@ -72,14 +72,14 @@ def _waits(count: int = 1) -> Callable[[], bool]:
 
 
 def _gathered(count: int) -> Callable[[], bool]:
-    """Return whether this many messages wait for the next commit."""
+    """Return a function that says whether this many messages wait for the next commit."""
     return lambda: ingest._door()._waiting.qsize() == count
 
 
-def test_what_comes_during_a_commit_is_opened_in_the_next(
+def test_messages_that_come_during_a_commit_share_the_next(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """Two commits are under way. Ten messages that come meanwhile cost two more at most, and each is answered."""
+    """While two commits run, ten messages come. They cost at most two further commits, and each is answered."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     names = [f"c{number}" for number in range(12)]
     answers = [post(names[0])]
@@ -99,10 +99,10 @@ def test_what_comes_during_a_commit_is_opened_in_the_next(
     assert commits in ((3,), (4,))
 
 
-def test_a_conversation_that_somebody_holds_delays_its_own_messages_only(
+def test_a_locked_conversation_delays_its_own_messages_only(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """A message to that conversation waits alone, and others are answered meanwhile."""
+    """A message to a locked conversation waits alone; others are answered meanwhile."""
     first = post("held").result()
     elsewhere.execute("SELECT FROM conversations FOR UPDATE")
 
@@ -120,7 +120,7 @@ def test_a_conversation_that_somebody_holds_delays_its_own_messages_only(
 def test_a_message_that_cannot_be_recorded_fails_alone(
     elsewhere: psycopg.Connection, threads: ThreadPoolExecutor
 ) -> None:
-    """The messages that are opened with it are opened all the same."""
+    """The other messages of the same commit are recorded."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     opened = [threads.submit(ingest.open_turn, _message("c0"))]
     wait_for(_waits(1))
@@ -135,8 +135,8 @@ def test_a_message_that_cannot_be_recorded_fails_alone(
     assert isinstance(failing.exception(), psycopg.DataError)
 
 
-def test_a_commit_of_unknown_outcome_is_not_tried_again(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the connection broke after the commit, the sender gets 503 and sends the message again: it was opened once."""
+def test_a_commit_of_unknown_outcome_is_not_repeated(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the connection breaks after the commit, the sender gets 503. A second try finds the message recorded once."""
     record = turns.open_turns
 
     def lose_the_answer(db: psycopg.Connection, news: list[NewTurn], **how: Any) -> list[OpenedTurn]:
@@ -152,10 +152,10 @@ def test_a_commit_of_unknown_outcome_is_not_tried_again(client: FlaskClient, mon
     assert (again.status_code, again.get_json()["seq"]) == (200, 1)
 
 
-def test_what_would_wait_too_long_for_its_commit_is_refused_at_once(
+def test_a_message_that_would_wait_too_long_is_refused_at_once(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """Its sender learns when to come back. What was let in before is opened when it can be."""
+    """Its sender learns when to come back. The messages accepted before it are recorded later."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     first = post("c1")
     wait_for(_waits())
@@ -174,7 +174,7 @@ def test_what_would_wait_too_long_for_its_commit_is_refused_at_once(
 def test_no_message_waits_for_ever(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If nothing is recorded, its sender learns so in time, and may send it again."""
+    """If nothing can be recorded, the sender gets an error in time, and may send the message again."""
     monkeypatch.setattr(ingest, "_PATIENCE_S", 0.3)
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     answers = [post(name).result() for name in ("c1", "c2", "c3")]

@@ -56,7 +56,7 @@ _BAD_FIELDS: list[tuple[dict[str, Any], str, str]] = [
     ("body", "status", "code", "field"), [case[1:] for case in _BAD_BODIES], ids=[case[0] for case in _BAD_BODIES]
 )
 def test_bad_body(client: FlaskClient, body: bytes, status: int, code: str, field: str | None) -> None:
-    """A body that is not what we read is refused with a problem that says why."""
+    """A malformed body is refused with a problem that says why."""
     answer = client.post("/v1/turns", data=body, content_type="application/json")
 
     assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
@@ -68,7 +68,7 @@ def test_bad_body(client: FlaskClient, body: bytes, status: int, code: str, fiel
 
 @pytest.mark.parametrize(("body", "field", "code"), _BAD_FIELDS, ids=lambda value: str(value)[:40])
 def test_bad_field(client: FlaskClient, body: dict[str, Any], field: str, code: str) -> None:
-    """A wrong field is named with what is wrong about it."""
+    """The problem names the wrong field and says what is wrong with it."""
     answer = client.post("/v1/turns", json=body)
 
     assert answer.status_code == 422
@@ -92,7 +92,7 @@ def test_value_is_not_echoed(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("chunked", [False, True])
 def test_body_too_large(client: FlaskClient, chunked: bool) -> None:
-    """A body over the limit is refused, also one that does not tell its length."""
+    """A body over the limit is refused, even if it does not state its length."""
     body = json.dumps({"message": "a", "metadata": {"x": "y" * settings().api_max_body_bytes}}).encode()
     told = {"wsgi.input_terminated": True, "CONTENT_LENGTH": ""} if chunked else {}
 
@@ -115,7 +115,7 @@ def test_body_too_large(client: FlaskClient, chunked: bool) -> None:
     ids=str,
 )
 def test_other_media_types(client: FlaskClient, headers: dict[str, str]) -> None:
-    """Only plain application/json in UTF-8 is read."""
+    """Only application/json in UTF-8 is read."""
     answer = client.post("/v1/turns", data=b'{"message": "hi"}', headers=headers)
 
     assert answer.status_code == 415
@@ -133,7 +133,7 @@ def test_deepest_body_is_read(client: FlaskClient) -> None:
 
 
 def test_surrogate_pair_is_a_character(client: FlaskClient) -> None:
-    """A character outside the basic plane may be written as an escaped pair, and an escaped backslash before u0000."""
+    """A character outside the basic plane may be written as an escaped pair; an escaped backslash may precede u0000."""
     body = rb'{"message": "\ud83d\ude00 \\u0000"}'
 
     answer = client.post("/v1/turns", data=body, content_type="application/json")
@@ -143,7 +143,7 @@ def test_surrogate_pair_is_a_character(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("query", ["wait=31", "wait=-1", "wait=nan", "wait=soon", "pause=1"])
 def test_bad_query(client: FlaskClient, query: str) -> None:
-    """A wrong or unknown parameter of the query is refused."""
+    """A wrong or unknown query parameter is refused."""
     answer = client.post(f"/v1/turns?{query}", json={"message": "hi"})
 
     assert answer.status_code == 422

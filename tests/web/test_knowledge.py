@@ -43,7 +43,7 @@ def known(client: FlaskClient) -> ClaimedTurn:
 
 @pytest.mark.usefixtures("known")
 def test_what_is_known_is_shown_with_its_sources(client: FlaskClient) -> None:
-    """Entities with scores, their relationships, both sides of a contradiction and what decided, hypotheses."""
+    """The answer has scored entities, relationships, hypotheses, and both sides of contradictions with what decided."""
     page = client.get(PATH).get_json()
 
     kyoto, nara, inn = page["items"]
@@ -63,7 +63,7 @@ def test_what_is_known_is_shown_with_its_sources(client: FlaskClient) -> None:
 @pytest.mark.usefixtures("known")
 @pytest.mark.parametrize("limit", [1, 2])
 def test_pages_of_knowledge(client: FlaskClient, limit: int) -> None:
-    """Page by page every entity comes once, and a contradiction with its entity."""
+    """Paging shows every entity once, and each contradiction with its entity."""
     seen: list[str] = []
     disputed: list[str] = []
     query = f"limit={limit}"
@@ -79,13 +79,13 @@ def test_pages_of_knowledge(client: FlaskClient, limit: int) -> None:
 
 
 @pytest.mark.parametrize("query", ["limit=0", "cursor=x", "cursor=bnVsbA", "page=2"])
-def test_a_page_that_cannot_be_is_refused(client: FlaskClient, known: ClaimedTurn, query: str) -> None:
-    """As everywhere."""
+def test_a_wrong_page_is_refused(client: FlaskClient, known: ClaimedTurn, query: str) -> None:
+    """A wrong limit or cursor is refused, as everywhere."""
     assert client.get(f"{PATH}?{query}").status_code == 422
 
 
 def test_a_conversation_that_knows_nothing_has_an_empty_page(client: FlaskClient) -> None:
-    """It exists, and nothing was learned in it."""
+    """A conversation in which nothing was learned has an empty page."""
     _turn(client)
 
     assert client.get(PATH).get_json() == {"items": [], "contradictions": [], "hypotheses": [], "next_cursor": None}
@@ -93,14 +93,14 @@ def test_a_conversation_that_knows_nothing_has_an_empty_page(client: FlaskClient
 
 @pytest.mark.usefixtures("known")
 def test_another_tenants_knowledge_does_not_exist(client: FlaskClient, key: KeyMaker) -> None:
-    """Neither does that of a conversation which there is not; and it takes the right to read."""
+    """Another tenant's knowledge and an unknown conversation's get 404. The read scope is required."""
     assert client.get(PATH, headers=key("turns:read", tenant="theirs")).status_code == 404
     assert client.get("/v1/conversations/nothing/knowledge").status_code == 404
     assert client.get(PATH, headers=key("turns:write")).status_code == 403
 
 
 def test_an_erased_conversation_knows_nothing(client: FlaskClient, known: ClaimedTurn) -> None:
-    """Erasing takes what was learned with it."""
+    """Erasing a conversation removes what was learned in it."""
     finish_turn(known)
 
     client.delete("/v1/conversations/c1")

@@ -1,4 +1,4 @@
-"""All readers of a process share one subscription and one look into the ledger, and nothing ends them."""
+"""All readers of a process share one subscription and one query of the ledger, and both survive every error."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ MALFORMED = [
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counts:
-    """Count from now on, and return the counts."""
+    """Counters that start at zero."""
     mine = Counts()
     monkeypatch.setattr("turnloom.web.live_news.counts", lambda: mine)
     monkeypatch.setattr("turnloom.models.runtime.daemon.counts", lambda: mine)
@@ -61,7 +61,7 @@ _numbers = count(1)
 
 
 def _hears(turn_id: UUID, reader: Reader) -> bool:
-    """Return whether it hears what is announced now, and not only earlier announcements."""
+    """Return whether the reader hears an announcement made now, not only earlier ones."""
     number = next(_numbers)
     announce(turn_id, [Event(seq=number, type="turn.queued", data={})])
     while (heard := reader.wait(0.05)) != []:
@@ -71,10 +71,10 @@ def _hears(turn_id: UUID, reader: Reader) -> bool:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_malformed_message_is_passed_over(
+def test_a_malformed_message_is_skipped(
     counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Later news on the same subscription is heard as usual, and each malformed one is counted."""
+    """Later announcements on the same subscription are heard, and each malformed message is counted."""
     turn_id, hub, listened = new_id(), new_hub(), Mock(wraps=redis.listen)
     monkeypatch.setattr(redis, "listen", listened)
     with hub.follow(str(turn_id)) as reader:
@@ -89,10 +89,10 @@ def test_a_malformed_message_is_passed_over(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), SystemExit(1)], ids=repr)
-def test_whatever_ends_the_listener_starts_it_again(
+def test_a_listener_that_fails_starts_again(
     error: BaseException, counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is counted, and until it hears again the hub does not say that it does."""
+    """The failure is counted. Until the listener hears again, the hub says that it is deaf."""
     turn_id, hub, listen = new_id(), new_hub(), redis.listen
     go_on, may_listen = threading.Event(), threading.Event()
 
@@ -118,10 +118,10 @@ def test_whatever_ends_the_listener_starts_it_again(
     assert (was_deaf, hub._hears) == (True, True)
 
 
-def test_a_look_that_fails_is_made_again(
+def test_a_query_that_fails_is_repeated(
     turn_id: UUID, counted: Counts, new_hub: Callable[[], Hub], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its failure notifies nobody; the next one notifies the readers."""
+    """A failed query notifies nobody; the next one notifies the readers."""
     stands, failing = events.stands, iter([True])
 
     def fail_once(*asked: Any) -> Any:
@@ -135,15 +135,15 @@ def test_a_look_that_fails_is_made_again(
     with new_hub().follow(str(turn_id)) as reader:
         wait_for(lambda: _total(counted, "turnloom_daemon_failures_total", "live looks") == 1)
         while reader.wait(0.2) is None:
-            reader.seen = 1  # the beginning of the subscription came first
+            reader.seen = 1  # the notification that the subscription stands came first
         reader.seen = 0
         wait_for(lambda: reader.wait(0.05) is None)
 
     assert _total(counted, "turnloom_daemon_failures_total", "live looks") == 1
 
 
-def test_one_look_serves_all_readers(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It notifies readers that know less than the ledger; those that wait for the end are notified only of that."""
+def test_one_query_serves_all_readers(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It notifies readers that know less than the ledger, and a reader that waits for the end only of the end."""
     turn_ids = [UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]) for _ in range(3)]
     behind, abreast, waiting = Reader(0), Reader(1), Reader(inf)
     hub, looked = Hub(), Mock(wraps=events.stands)
@@ -166,18 +166,18 @@ def test_one_look_serves_all_readers(client: FlaskClient, monkeypatch: pytest.Mo
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Hub:
-    """The hub of streams; it hears what the test hands on, and looks nowhere."""
+    """The hub of streams. It hears only what the test hands on, and never queries the ledger."""
     made = Hub()
     made._looks = Daemon("test", Mock())
     monkeypatch.setattr("turnloom.web.events.hub", lambda: made)
     return made
 
 
-def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One round trip to Postgres when it begins; none for what it hears, nor for comments that keep proxies awake.
+def test_cost_of_a_stream(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream costs one round trip to Postgres when it begins, and none for announcements or heartbeats.
 
-    Redis is asked when somebody may have said something before: not where this process has heard all that Redis keeps,
-    and nothing of that turn.
+    It asks Redis for earlier deltas when there may be some: not if this process has heard everything that Redis keeps,
+    and that included no delta of the turn.
     """
     monkeypatch.setattr("turnloom.web.events._HEARTBEAT_S", 0.01)
     close_connections()
@@ -206,8 +206,8 @@ def test_what_a_stream_costs(turn_id: UUID, quiet: Hub, tmp_path: Path, monkeypa
     assert [joined, silent, spoken] == [(1, 1), (1, 0), (1, 1)]
 
 
-def test_what_has_been_said_is_forgotten_when_redis_has_forgotten_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that hears everything remembers which turns had deltas, for as long as Redis keeps these."""
+def test_turns_with_deltas_are_forgotten_when_redis_drops_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that hears everything remembers which turns had deltas for as long as Redis keeps them."""
     monkeypatch.setattr("turnloom.web.live_news.DELTAS_TTL_S", 0.0)
     hub = Hub()
     hub._hears_since = -inf
@@ -227,14 +227,14 @@ def _cost_to_join(turn_id: UUID, costs: "_Costs") -> tuple[int, int]:
 
 
 class _Costs:
-    """Counts, from time to time, the round trips to Postgres and the looks for deltas in Redis."""
+    """Counts the round trips to Postgres and the reads of deltas from Redis."""
 
     def __init__(self, round_trips: Callable[[], int]) -> None:
         self._round_trips = round_trips
         self._before = (0, 0)
 
     def begin(self) -> tuple[int, int]:
-        """Return what has been spent since the last time."""
+        """Return what has been spent since the last call."""
         now = self._round_trips(), redis_commands().get("xrange", 0)
         spent = now[0] - self._before[0], now[1] - self._before[1]
         self._before = now

@@ -1,4 +1,4 @@
-"""What a conversation keeps from turn to turn is shown over HTTP."""
+"""A conversation's memory is shown over HTTP."""
 
 from uuid import UUID
 
@@ -19,7 +19,7 @@ HOLDER = Holder("w", 60_000)
 
 @pytest.fixture
 def turn_id(client: FlaskClient) -> str:
-    """A turn that settled a city and found its weather."""
+    """A turn that filled the slot `city` and looked up the weather."""
     posted = client.post("/v1/turns", json={"message": "hello", "conversation_id": "c1", "agent": "travel"}).get_json()
     turn = claim_turn(UUID(posted["turn_id"]))
     assert turn is not None
@@ -35,7 +35,7 @@ def turn_id(client: FlaskClient) -> str:
 
 
 def test_state_and_results_are_shown(client: FlaskClient, turn_id: str) -> None:
-    """With the agent's defaults; what another agent of the conversation has settled is shown as it is."""
+    """The answer shows the slots with the agent's defaults, and the results of earlier calls."""
     held = client.get(PATH).get_json()
 
     (result,) = held["results"]
@@ -52,7 +52,7 @@ def test_state_and_results_are_shown(client: FlaskClient, turn_id: str) -> None:
 
 @pytest.mark.usefixtures("turn_id")
 def test_another_tenants_memory_does_not_exist(client: FlaskClient, key: KeyMaker) -> None:
-    """Neither does that of a conversation which there is not; and it takes the right to read."""
+    """Another tenant's memory and an unknown conversation's get 404. The read scope is required."""
     assert client.get(PATH, headers=key("turns:read", tenant="theirs")).status_code == 404
     assert client.get("/v1/conversations/nothing/memory").status_code == 404
     assert client.get(PATH, headers=key("turns:write")).status_code == 403

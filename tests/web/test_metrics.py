@@ -43,8 +43,8 @@ def end(status: str, result: object = None, code: str | None = None, cache: str 
     return FinishedStep("s1", 1, status, result=result, error=error, cache=cache)  # type: ignore[arg-type]
 
 
-def test_calls_of_a_tool_are_counted_by_how_they_end(client: FlaskClient) -> None:
-    """With their errors, missing fields, retries, cache hits and times."""
+def test_calls_of_a_tool_are_counted_by_status(client: FlaskClient) -> None:
+    """Calls are counted by status, with their errors, missing fields, retries, cache hits and durations."""
     count_call(TOOL, end("succeeded", {}), 0.003)
     count_call(TOOL, end("succeeded", {}, cache="memory"), 0.001)
     count_call(TOOL, end("needs_input", {"needs": {"hint": True, "made up": True}}), 0.3)
@@ -83,7 +83,7 @@ def test_calls_of_a_tool_are_counted_by_how_they_end(client: FlaskClient) -> Non
 
 
 def test_processes_count_together(client: FlaskClient) -> None:
-    """Each adds what is new to it, once."""
+    """Each process adds each count once."""
     here, there = Counts(), Counts()
     for process in (here, there, here):
         process.add("turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX")
@@ -93,8 +93,8 @@ def test_processes_count_together(client: FlaskClient) -> None:
     assert scrape(client)["turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX"] == 3
 
 
-def test_what_redis_does_not_take_is_kept(client: FlaskClient, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Redis is down nothing is lost. What Redis itself loses starts from zero."""
+def test_counts_outlive_an_outage(client: FlaskClient, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts made while Redis is down are kept. If Redis loses its data, counting starts from zero."""
     counts().add("turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()
@@ -113,8 +113,8 @@ def test_what_redis_does_not_take_is_kept(client: FlaskClient, redis_url: str, m
     assert ("turnloom_tool_retries_total", "sim.flaky", "UPSTREAM_5XX") not in lost
 
 
-def test_the_state_of_now_is_looked_at(client: FlaskClient) -> None:
-    """Messages in queues, slots of workers, beat, turns that are not final."""
+def test_the_present_state_is_shown(client: FlaskClient) -> None:
+    """A scrape shows queue lengths, worker slots, beat and unfinished turns."""
     with statement() as db:
         workers.beat(db, "io@here", ["tools.io", "respond"], 16)
     note_beat(60)
@@ -129,7 +129,7 @@ def test_the_state_of_now_is_looked_at(client: FlaskClient) -> None:
 
 
 def test_metrics_need_no_key_and_name_no_tenant(app: APIFlask, client: FlaskClient) -> None:
-    """Prometheus comes without one; what it sees holds no text of anybody."""
+    """Prometheus needs no key, and no metric holds text or a tenant's name."""
     client.post("/v1/turns", json={"message": "my secret", "conversation_id": "mine"})
 
     answer = app.test_client().get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
@@ -143,8 +143,8 @@ def test_metrics_need_no_key_and_name_no_tenant(app: APIFlask, client: FlaskClie
     assert not any(word in line for line in samples for word in ("secret", "mine", "ours"))
 
 
-def test_what_is_out_is_left_out(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Redis or without Postgres, the rest is still shown."""
+def test_metrics_without_redis(app: APIFlask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Redis is down, the metrics that come from Postgres are still shown."""
     with statement() as db:
         workers.beat(db, "io@here", ["tools.io"], 16)
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
@@ -157,8 +157,8 @@ def test_what_is_out_is_left_out(app: APIFlask, monkeypatch: pytest.MonkeyPatch)
     assert seen == {("turnloom_worker_slots", queue): amount for queue, amount in slots.items()}
 
 
-def test_a_tenant_sees_how_its_own_calls_have_gone(client: FlaskClient, key: KeyMaker) -> None:
-    """Nobody else's, only with the scope, and of the time asked for."""
+def test_a_tenant_sees_statistics_of_its_own_calls(client: FlaskClient, key: KeyMaker) -> None:
+    """Statistics cover the tenant's own calls in the given hours, and need a scope."""
     turn = claim_turn(open_turn(make_tenant("ours")).turn_id)
     assert turn is not None
     record_plan(turn, step("a"))

@@ -33,7 +33,7 @@ def spec(client: FlaskClient) -> dict[str, Any]:
 
 
 def test_document_is_valid(spec: dict[str, Any]) -> None:
-    """The document is OpenAPI 3.1; each schema is valid JSON schema, and each reference leads somewhere."""
+    """The document is OpenAPI 3.1; each schema is valid JSON schema, and each reference resolves."""
     schemas = spec["components"]["schemas"]
 
     references = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(spec)))
@@ -47,7 +47,7 @@ def test_document_is_valid(spec: dict[str, Any]) -> None:
 
 
 def test_document_covers_every_route(app: APIFlask, spec: dict[str, Any]) -> None:
-    """Every route of the API is in the document, with an id, its problems, and how to show a key."""
+    """Every route of the API is in the document, with an id, its problems and its authentication."""
     rules = {re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule) for rule in app.url_map.iter_rules()}
 
     operations = [(path, one) for path, methods in spec["paths"].items() for one in methods.values()]
@@ -73,7 +73,7 @@ def test_examples_are_true(client: FlaskClient, spec: dict[str, Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::ResourceWarning")
 def test_routes_keep_to_the_document(app: APIFlask, client: FlaskClient) -> None:
-    """Whatever is sent, right or wrong, each route answers as its document says, and never with a 500."""
+    """Whatever is sent, each route answers as its document says, and never with a 500."""
     turn_id = client.post("/v1/turns", json={"message": "hi", "conversation_id": "c"}).get_json()["turn_id"]
     schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
     headers = {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
@@ -102,8 +102,8 @@ def test_routes_keep_to_the_document(app: APIFlask, client: FlaskClient) -> None
     assert client.get(f"/v1/turns/{turn_id}").status_code == 200
 
 
-def test_page_needs_nothing_from_elsewhere(client: FlaskClient) -> None:
-    """The documentation page loads its parts from here only, and each of them is there."""
+def test_page_needs_no_other_server(client: FlaskClient) -> None:
+    """The documentation page loads all its parts from this server, and each of them exists."""
     with client.get("/docs") as answer:
         page = answer.get_data(as_text=True)
 

@@ -9,7 +9,7 @@ from turnloom.models.runtime.settings import settings
 
 
 def _cause(client: FlaskClient, **request: Any) -> str:
-    """Post a message; return what its turn waits for."""
+    """Post a message; return the cause for which its turn waits."""
     answer = client.post("/v1/turns", json={"message": "hi", **request})
     assert answer.status_code == 202, answer.text
     found: dict[str, str] = client.get(f"{answer.get_json()['links']['self']}/explain").get_json()
@@ -17,21 +17,19 @@ def _cause(client: FlaskClient, **request: Any) -> str:
 
 
 @pytest.mark.parametrize("number", [2, 2**53])
-def test_a_number_says_what_is_missing(client: FlaskClient, number: int) -> None:
-    """A conversation is counted from 1: another first message is held for those before it."""
+def test_a_message_with_a_later_number_waits(client: FlaskClient, number: int) -> None:
+    """Numbers begin at 1. A first message with a higher number waits for those before it."""
     assert _cause(client, metadata={"sequence": number}) == "order_window"
 
 
 @pytest.mark.parametrize("value", [1, 0, -1, 2**53 + 1, 2.0, "2", True, None, [2], {"of": 2}])
-def test_what_is_no_later_number_waits_for_nothing(client: FlaskClient, value: Any) -> None:
-    """The metadata is the caller's. A value that is not a whole number in range is only handed back."""
+def test_other_values_of_sequence_cause_no_waiting(client: FlaskClient, value: Any) -> None:
+    """`metadata` belongs to the caller. A sequence that is not a whole number in range is ignored."""
     assert _cause(client, metadata={"sequence": value}) == "no_worker"
 
 
-def test_messages_of_a_burst_are_awaited_unless_they_bring_a_plan(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is ever merged into a plan, so it need not wait."""
+def test_a_turn_waits_for_its_burst_unless_it_has_a_plan(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is never merged with other messages, so its turn need not wait."""
     monkeypatch.setenv("TURNLOOM_BURST_WINDOW_MS", "10000")
     settings.cache_clear()
     plan = {"steps": [{"id": "when", "tool": "dates.resolve_hint", "args": {"hint": "next weekend"}}]}

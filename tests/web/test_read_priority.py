@@ -12,18 +12,18 @@ from tests.web.test_connections import Connect, asked, served
 
 MESSAGE = b"POST /place HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 FIRST = {0, 1, 2}
-"""Readers may be answered before a message: one who has just been let through, and one between two messages."""
+"""Two readers may be answered before a message: one that has just been let through, and one between two messages."""
 
 
 @pytest.fixture
 def connect() -> Iterator[Connect]:
-    # None of the connections is to end while the process is held.
+    # No connection may time out while the process is blocked.
     with served(HEADER_TIMEOUT_S=60, IDLE_TIMEOUT_S=60) as connecting:
         yield connecting
 
 
-def test_readers_who_come_with_a_message_are_answered_after_it(connect: Connect, tmp_path: Path) -> None:
-    """Whether it comes before all of them or after."""
+def test_a_message_is_answered_before_simultaneous_reads(connect: Connect, tmp_path: Path) -> None:
+    """It does not matter whether the message comes before all readers or after them."""
     holder, before, after, *readers = clients = [connect() for _ in range(3 + READERS)]
     for client in clients:
         asked(client, b"GET /wait?s=0 HTTP/1.1\r\nHost: x\r\n\r\n")  # the server has it
@@ -39,8 +39,8 @@ def test_readers_who_come_with_a_message_are_answered_after_it(connect: Connect,
     assert {_place(reader) for reader in readers} < set(range(READERS + 2))
 
 
-def test_readers_who_are_answered_together_let_a_message_pass(connect: Connect, tmp_path: Path) -> None:
-    """It came while their answers were read."""
+def test_a_message_overtakes_the_answers_of_a_shared_read(connect: Connect, tmp_path: Path) -> None:
+    """A message that comes during a shared read is answered before all but two of the readers."""
     poster, *readers = [connect() for _ in range(1 + READERS)]
     asked(poster, b"GET /wait?s=0 HTTP/1.1\r\nHost: x\r\n\r\n")
     for reader in readers:

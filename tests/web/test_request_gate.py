@@ -1,4 +1,4 @@
-"""A gate lets a limited number through at a time, and refuses at once those that would wait too long."""
+"""A gate lets a limited number of requests through at a time, and refuses those that would wait too long."""
 
 import threading
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from turnloom.web.request_gate import Gate
 
 @contextmanager
 def _held(gate: Gate, by: int) -> Iterator[None]:
-    """So many threads are in the gate or wait at it, until the block ends."""
+    """Keep this many threads in the gate, or waiting at it, until the block ends."""
     end = threading.Event()
 
     def stay() -> None:
@@ -38,8 +38,8 @@ def _refusal(gate: Gate) -> Unavailable:
     return refused.value
 
 
-def test_so_many_are_let_through_at_a_time() -> None:
-    """The others wait until one has left."""
+def test_a_limited_number_is_let_through_at_a_time() -> None:
+    """The gate lets only its number through. The others wait until one leaves."""
     gate, inside, most = Gate(2, 8.0), 0, 0
     lock = threading.Lock()
 
@@ -59,8 +59,8 @@ def test_so_many_are_let_through_at_a_time() -> None:
     assert (most, gate._here) == (2, 0)
 
 
-def test_who_would_wait_too_long_is_refused_at_once() -> None:
-    """If work took a second each time and six wait for one place, a seventh would wait too long."""
+def test_a_request_that_would_wait_too_long_is_refused_at_once() -> None:
+    """If work takes a second and six wait for one place, a seventh would wait too long."""
     gate = Gate(1, 5.0)
     for _ in range(100):
         gate.note(1.0)
@@ -72,8 +72,8 @@ def test_who_would_wait_too_long_is_refused_at_once() -> None:
     assert refusal.retry_after_s
 
 
-def test_where_nothing_ends_nobody_more_is_let_in() -> None:
-    """Those inside may never come out. Those that wait already stay."""
+def test_a_gate_that_nobody_leaves_lets_nobody_in() -> None:
+    """If nobody leaves, the gate refuses newcomers. Those that already wait stay."""
     gate = Gate(2, 1.0)
 
     with _held(gate, by=1):
@@ -82,7 +82,7 @@ def test_where_nothing_ends_nobody_more_is_let_in() -> None:
 
 
 def test_an_empty_gate_lets_anybody_in() -> None:
-    """However long work took, and however long ago that was."""
+    """It does not matter how long work took, or how long ago that was."""
     gate = Gate(1, 1.0)
     for _ in range(100):
         gate.note(60.0)

@@ -1,4 +1,4 @@
-"""Turns asked for at the same moment are read together, and none suffers from the others."""
+"""Turns that are asked for at the same moment are read together, and no request harms another."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,14 +24,14 @@ Ask = Callable[[str, dict[str, str]], Future[TestResponse]]
 
 @pytest.fixture
 def elsewhere(database: str) -> Iterator[psycopg.Connection]:
-    """Return a connection that can keep readers waiting."""
+    """A connection that can keep readers waiting."""
     with psycopg.connect(database) as connection:
         yield connection
 
 
 @pytest.fixture
 def ask(app: APIFlask) -> Iterator[Ask]:
-    """Ask for a turn; return the answer to come."""
+    """Return a function that asks for a turn and returns the future answer."""
     with ThreadPoolExecutor(12) as callers:
 
         def send(turn_id: str, headers: dict[str, str]) -> TestResponse:
@@ -44,10 +44,10 @@ def _open(client: FlaskClient) -> str:
     return str(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"])
 
 
-def test_what_is_asked_for_during_a_read_is_read_in_the_next(
+def test_requests_that_come_during_a_read_share_the_next(
     ask: Ask, client: FlaskClient, key: KeyMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gets its own turn, and nobody gets another tenant's or one that does not exist."""
+    """Each request gets its own turn. Another tenant's turn and an unknown turn get 404."""
     mine, theirs = key(), key(tenant="theirs")
     turn_ids = [_open(client) for _ in range(8)]
     read, read_together = Mock(wraps=whole_turns.read), whole_turns.read
@@ -70,15 +70,15 @@ def test_what_is_asked_for_during_a_read_is_read_in_the_next(
 
 
 @pytest.mark.parametrize("turn_id", ["x", "%00", "1" * 5000])
-def test_what_is_no_id_of_a_turn_is_not_found(client: FlaskClient, turn_id: str) -> None:
-    """Nobody is asked for it."""
+def test_a_malformed_turn_id_is_not_found(client: FlaskClient, turn_id: str) -> None:
+    """A malformed id gets 404."""
     assert client.get(f"/v1/turns/{turn_id}").status_code == 404
 
 
-def test_a_read_that_fails_fails_for_those_who_asked(
+def test_a_failed_read_fails_its_own_requests_only(
     ask: Ask, client: FlaskClient, key: KeyMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asks next is answered."""
+    """The next request is answered."""
     mine, turn_id = key(), _open(client)
     with monkeypatch.context() as patch:
         patch.setattr(whole_turns, "read", Mock(side_effect=RuntimeError("a bug")))
@@ -88,8 +88,8 @@ def test_a_read_that_fails_fails_for_those_who_asked(
     assert ask(turn_id, mine).result().status_code == 200
 
 
-def test_a_whole_turn_has_what_belongs_to_it(database: str) -> None:
-    """Plans, steps in their order and the reply, of each of several turns; what is not there is left out."""
+def test_a_whole_turn_has_its_parts(database: str) -> None:
+    """Each of several turns comes with its plans, its steps in order and its reply. Unknown turns are left out."""
     planned = running_turn(step("b"), step("a", "b"), conversation_id="c1")
     finished = running_turn(step("a"), conversation_id="c2")
     queued = open_turn(make_tenant(), conversation_id="c3").turn_id
@@ -109,7 +109,7 @@ def test_a_whole_turn_has_what_belongs_to_it(database: str) -> None:
 
 
 def test_events_are_read_for_many_places_at_once(database: str) -> None:
-    """Each place (turn, seq) of a turn that there is has what follows it: also several places of one turn."""
+    """Each place (turn, seq) of an existing turn gets the events after it, several places of one turn as well."""
     first, second = running_turn(step("a"), conversation_id="c1"), running_turn(step("a"), conversation_id="c2")
     places = [(first.id, 0), (first.id, 2), (second.id, 1), (second.id, 3), (new_id(), 0)]
 

@@ -32,7 +32,7 @@ def _post(client: FlaskClient, **body: Any) -> dict[str, Any]:
 
 
 def test_turn_is_accepted(client: FlaskClient) -> None:
-    """A message opens a turn: 202, its address, and a queued turn under that address."""
+    """A message opens a turn: 202 with an address, and the turn at that address is queued."""
     answer = client.post("/v1/turns", json={"message": "hi"})
 
     assert answer.status_code == 202
@@ -44,7 +44,7 @@ def test_turn_is_accepted(client: FlaskClient) -> None:
 
 
 def test_turn_is_accepted_while_the_broker_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The turn is recorded and answered with 202 though nothing can be published."""
+    """If nothing can be published, the turn is recorded and answered with 202 all the same."""
     monkeypatch.setattr("turnloom.workers.dispatch.push", _refuse)
 
     accepted = _post(client)
@@ -65,7 +65,7 @@ def test_sequence_of_a_conversation(client: FlaskClient) -> None:
 
 @pytest.mark.parametrize("through", ["body", "header"])
 def test_repeated_message(client: FlaskClient, through: str) -> None:
-    """A message id that came before gets the first answer again; with another body, 409."""
+    """A repeated message id gets the first answer again, or 409 if the body differs."""
     body = {"message_id": "m1"} if through == "body" else {}
     headers = {"Idempotency-Key": "m1"} if through == "header" else {}
     first = client.post("/v1/turns", json={"message": "hi", **body}, headers=headers)
@@ -109,7 +109,7 @@ def test_fifty_posts_of_one_message(app: APIFlask, client: FlaskClient) -> None:
 
 
 def test_busy_conversation(client: FlaskClient) -> None:
-    """With `on_busy: reject` a message is refused while another is worked on; otherwise it queues."""
+    """With `on_busy: reject` a message is refused while another turn is unfinished; otherwise it queues."""
     _post(client, conversation_id="c")
 
     refused = client.post("/v1/turns", json={"message": "hi", "conversation_id": "c", "on_busy": "reject"})
@@ -128,8 +128,8 @@ def test_busy_conversation(client: FlaskClient) -> None:
     ],
     ids=str,
 )
-def test_refused_wishes(client: FlaskClient, body: dict[str, Any], status: int, code: str) -> None:
-    """What does not exist or is not supported is refused, and nothing is recorded."""
+def test_refused_options(client: FlaskClient, body: dict[str, Any], status: int, code: str) -> None:
+    """An unknown or unsupported option is refused, and nothing is recorded."""
     answer = client.post("/v1/turns", json={"message": "hi", **body})
 
     assert (answer.status_code, answer.get_json()["code"]) == (status, code)
@@ -137,7 +137,7 @@ def test_refused_wishes(client: FlaskClient, body: dict[str, Any], status: int, 
 
 
 def test_mode_of_the_agent(client: FlaskClient, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mode that the agent does not work in is refused; the conversation's own agent is asked too."""
+    """A mode that the agent does not work in is refused, also if the agent is the conversation's own."""
     profile = (settings().prompts_dir / "agents" / "generic.yaml").read_text()
     (tmp_path / "agents").mkdir()
     (tmp_path / "agents" / "generic.yaml").write_text(profile)
@@ -157,7 +157,7 @@ def test_mode_of_the_agent(client: FlaskClient, tmp_path: Any, monkeypatch: pyte
 
 
 def test_plan_of_the_caller(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
-    """A caller's plan is stored as given, needs the scope, and is held to the agent's tools."""
+    """A caller's plan is stored as given. It needs the scope, and may use only the agent's tools."""
     headers = key("turns:write", "turns:read")
 
     accepted = _post(client, plan=_PLAN, agent="travel")
@@ -189,7 +189,7 @@ def test_faults_of_a_plan(client: FlaskClient) -> None:
 
 
 def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `wait` the answer is the finished turn, as soon as its end is announced; nobody looks for it before."""
+    """With `wait` the answer is the finished turn, as soon as its end is announced, without polling."""
     looked = Mock(wraps=whole_turns.read)
     monkeypatch.setattr(whole_turns, "read", looked)
     headers = {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
@@ -220,7 +220,7 @@ def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient, monkeypatc
 
 
 def test_wait_in_vain(client: FlaskClient) -> None:
-    """A turn that is not finished in time is answered with 202."""
+    """A turn that does not finish in time is answered with 202."""
     answer = client.post("/v1/turns?wait=0.1", json={"message": "hi"})
 
     assert answer.status_code == 202
@@ -241,7 +241,7 @@ def test_database_is_out(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_logged_line(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    """An accepted turn is one line with ids, without the message or the key."""
+    """An accepted turn is logged as one line with ids, without the message or the key."""
     with caplog.at_level("INFO", logger="turnloom"):
         accepted = _post(client, message="my secret wish")
 
@@ -253,7 +253,7 @@ def test_logged_line(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_first_event_is_recorded(client: FlaskClient) -> None:
-    """The turn's first event is in the ledger with the answer."""
+    """When the caller gets the answer, the ledger has the turn's first event."""
     accepted = _post(client)
 
     with transaction() as db:

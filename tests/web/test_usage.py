@@ -1,4 +1,4 @@
-"""The API reports what a tenant's turns have spent."""
+"""The API reports a tenant's usage: calls, tokens and cost."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -28,8 +28,8 @@ def turn_id(client: FlaskClient) -> str:
     return made
 
 
-def test_a_turn_and_its_conversation_tell_their_usage(client: FlaskClient, turn_id: str) -> None:
-    """Both have the calls, tokens and cost."""
+def test_a_turn_and_its_conversation_show_their_usage(client: FlaskClient, turn_id: str) -> None:
+    """Both show the calls, tokens and cost."""
     expected = {
         "llm_calls": 1,
         "prompt_tokens": 100,
@@ -47,7 +47,7 @@ def test_a_turn_and_its_conversation_tell_their_usage(client: FlaskClient, turn_
     [("day", None), ("agent", "generic"), ("model", "gpt-4o"), ("conversation", "c1")],
 )
 def test_a_tenants_usage_is_summed_up(client: FlaskClient, turn_id: str, group_by: str, line: str | None) -> None:
-    """By day, agent, language model or conversation, with the total and the budget."""
+    """Usage is summed by day, agent, language model or conversation, with the total and the budget."""
     with transaction() as db:
         tenants.set_budget(db, "ours", Budget(day_cost=5))
     today = datetime.now(UTC).date().isoformat()
@@ -79,7 +79,7 @@ def test_days_that_are_not_asked_for_are_left_out(client: FlaskClient, turn_id: 
     ["from=2026-02-01&to=2026-01-31", "from=x", "group_by=user", "limit=0", "until=2026-01-01", "from=0001-01-01"],
 )
 def test_a_wrong_question_is_refused(client: FlaskClient, query: str) -> None:
-    """Days in the wrong order, other groups and unknown fields are errors, not an empty answer."""
+    """Days in the wrong order, unknown groups and unknown fields are errors, not an empty answer."""
     assert client.get(f"/v1/usage?{query}").status_code == 422
 
 

@@ -15,7 +15,7 @@ ACCOUNT = {"settings": {"url": "https://cal.example.com"}, "secret": {"password"
 
 @pytest.fixture(autouse=True)
 def with_key(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key for secrets."""
+    """A key that encrypts secrets."""
     monkeypatch.setenv("TURNLOOM_SECRET_KEYS", json.dumps([new_key()]))
     settings.cache_clear()
 
@@ -41,7 +41,7 @@ def test_a_user_is_put_and_shown(client: FlaskClient) -> None:
 
 
 def test_no_answer_has_a_secret(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the one to putting it, nor later ones, nor a refusal, nor the log."""
+    """No answer shows it, neither to the PUT nor later nor in a refusal; nor does the log."""
     put(client, "/v1/users/noa", {"name": "Noa"})
     answers = [
         client.put("/v1/users/noa/accounts/caldav", json=ACCOUNT),
@@ -57,7 +57,7 @@ def test_no_answer_has_a_secret(client: FlaskClient, caplog: pytest.LogCaptureFi
 
 
 def test_removing_an_account(client: FlaskClient) -> None:
-    """It is gone; a second time there is nothing to remove."""
+    """A removed account is gone; removing it again gets 404."""
     put(client, "/v1/users/noa", {"name": "Noa"})
     put(client, "/v1/users/noa/accounts/caldav", ACCOUNT)
 
@@ -67,7 +67,7 @@ def test_removing_an_account(client: FlaskClient) -> None:
 
 
 def test_users_come_in_pages(client: FlaskClient) -> None:
-    """By id, each once."""
+    """Users are listed by id, page by page, each once."""
     for user_id in ("c", "a", "b/x", "Z"):
         put(client, f"/v1/users/{user_id}", {"name": user_id})
     first = client.get("/v1/users?limit=3").get_json()
@@ -78,7 +78,7 @@ def test_users_come_in_pages(client: FlaskClient) -> None:
 
 
 def test_connections(client: FlaskClient) -> None:
-    """A pair has one connection, in whichever order it is named, active or not."""
+    """Two users have one connection, in whichever order they are named, active or not."""
     for user_id in ("noa", "omer"):
         put(client, "/v1/users/" + user_id, {"name": user_id})
     made = put(client, "/v1/connections", {"users": ["omer", "noa"]})
@@ -103,8 +103,8 @@ def test_connections(client: FlaskClient) -> None:
         ("/v1/connections", {"users": ["there"]}, 422),
     ],
 )
-def test_what_is_wrong_is_a_problem(client: FlaskClient, path: str, body: dict[str, Any], status: int) -> None:
-    """Each with its status, and nothing is changed."""
+def test_a_wrong_body_is_a_problem(client: FlaskClient, path: str, body: dict[str, Any], status: int) -> None:
+    """Each wrong body gets its status, and nothing changes."""
     put(client, "/v1/users/there", {"name": "there"})
 
     put(client, path, body, status)
@@ -132,8 +132,8 @@ def test_what_is_wrong_is_a_problem(client: FlaskClient, path: str, body: dict[s
         7,
     ],
 )
-def test_an_account_that_leads_inside_is_refused(url: object, client: FlaskClient) -> None:
-    """422 names the field, and no account is made."""
+def test_an_account_at_an_internal_address_is_refused(url: object, client: FlaskClient) -> None:
+    """The answer is 422 and names the field, and no account is made."""
     put(client, "/v1/users/noa", {"name": "Noa"})
 
     refused = put(client, "/v1/users/noa/accounts/caldav", {"settings": {"url": url}}, 422)
@@ -142,8 +142,8 @@ def test_an_account_that_leads_inside_is_refused(url: object, client: FlaskClien
     assert client.get("/v1/users/noa").get_json()["accounts"] == []
 
 
-def test_an_account_inside_is_allowed_by_the_setting(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for every other URL that somebody else names."""
+def test_a_setting_allows_an_internal_address(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same setting holds for every URL that a caller names."""
     put(client, "/v1/users/noa", {"name": "Noa"})
     monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", '["10.0.0.7:8080"]')
     settings.cache_clear()
@@ -152,7 +152,7 @@ def test_an_account_inside_is_allowed_by_the_setting(client: FlaskClient, monkey
 
 
 def test_without_a_key_for_secrets_it_says_so(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """503, with the name of the setting; an account without a secret needs no key."""
+    """The answer is 503 and names the setting. An account without a secret needs no key."""
     put(client, "/v1/users/noa", {"name": "Noa"})
     monkeypatch.setattr(settings(), "secret_keys", [])
 

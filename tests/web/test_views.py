@@ -15,14 +15,14 @@ _HOLDER = Holder("w1", 6_000)
 
 @pytest.mark.parametrize("turn_id", ["x", "123", "00000000-0000-7000-8000-000000000000", "%00", "..;"])
 def test_unknown_turn(client: FlaskClient, turn_id: str) -> None:
-    """A malformed id is not found."""
+    """A malformed or unknown id gets 404."""
     answers = [client.get(f"/v1/turns/{turn_id}{rest}") for rest in ("", "/events", "/graph.mmd")]
 
     assert [answer.status_code for answer in answers] == [404, 404, 404]
 
 
 def test_shown_turn(client: FlaskClient) -> None:
-    """A turn shows its plans, its steps with their waits and durations, and where the time went."""
+    """A turn shows its plans, its steps with their waiting times and durations, and where the time went."""
     accepted = client.post("/v1/turns", json={"message": "hi", "metadata": {"order": 7}}).get_json()
     turn_id = UUID(accepted["turn_id"])
     turn = claim_turn(turn_id)
@@ -59,7 +59,7 @@ def test_shown_turn(client: FlaskClient) -> None:
 
 
 def test_ready_step_is_queued(client: FlaskClient) -> None:
-    """A step that waits only for a worker is shown as queued, one that waits for steps as pending; the graph too."""
+    """A step that waits for a worker is shown as queued, one that waits for steps as pending, also in the graph."""
     accepted = client.post("/v1/turns", json={"message": "hi"}).get_json()
     turn = claim_turn(UUID(accepted["turn_id"]))
     assert turn is not None
