@@ -26,7 +26,7 @@ _WAYS = {"transaction": transaction, "statement": statement, "snapshot": snapsho
 def test_a_connection_that_the_server_closed_is_replaced(
     database: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever takes it from the pool after a rest gets a new one and hears of nothing."""
+    """A borrower that takes it from the pool after a rest gets a new one, and no error."""
     monkeypatch.setattr("turnloom.models.connections.connection_pool._REST_S", 0.0)
     old = _ask(how)
     _end(database, [old])
@@ -38,7 +38,7 @@ def test_a_connection_that_the_server_closed_is_replaced(
 def test_one_closed_connection_has_the_others_looked_at(
     database: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a restart of Postgres one borrower in a busy process gets an error, and nobody after it."""
+    """After a restart of Postgres, one borrower in a busy process gets an error. No later one does."""
     monkeypatch.setattr("turnloom.models.connections.connection_pool._REST_S", 3_600.0)
     old = _ask_at_once(how, 4)
     _end(database, old)
@@ -52,8 +52,8 @@ def test_one_closed_connection_has_the_others_looked_at(
 
 
 @pytest.mark.usefixtures("database")
-def test_a_statement_of_the_hot_path_passes_sqlalchemy_by() -> None:
-    """A warm connection is lent as it is; a transaction takes the same one."""
+def test_a_statement_of_the_hot_path_bypasses_sqlalchemy() -> None:
+    """The pool lends a warm connection as it is. A transaction takes the same one."""
     with transaction() as session:
         warm = session.scalar(text("SELECT pg_backend_pid()"))
     lent = Mock()
@@ -68,7 +68,7 @@ def test_a_statement_of_the_hot_path_passes_sqlalchemy_by() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_a_connection_that_still_works_is_not_lent_again() -> None:
-    """A borrower was interrupted in the middle of a statement; the next one does not meet what it left."""
+    """If a borrower is interrupted in the middle of a statement, the next borrower does not see its results."""
 
     def interrupted() -> None:
         with statement() as db:
@@ -84,7 +84,7 @@ def test_a_connection_that_still_works_is_not_lent_again() -> None:
 
 
 def _engines_of_eight_threads() -> int:
-    """Let eight threads ask for the engine at once, before it is there; return how many they got."""
+    """Let eight threads ask for the engine at once, before it exists. Return how many they got."""
     close_connections()
     together = Barrier(8)
 
@@ -99,7 +99,7 @@ def _engines_of_eight_threads() -> int:
 
 @pytest.mark.usefixtures("database")
 def test_threads_that_come_first_together_share_the_pool() -> None:
-    """A process has one pool, however many threads ask for it before it is there."""
+    """A process has one pool, however many threads ask for it before it exists."""
     found = [_engines_of_eight_threads() for _ in range(20)]
 
     assert set(found) == {1}
@@ -107,7 +107,7 @@ def test_threads_that_come_first_together_share_the_pool() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statements and transactions share the pool. After too long a wait, the error says what is short."""
+    """Statements and transactions share the pool. After too long a wait, the error names what is short."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "4")
     monkeypatch.setattr("turnloom.models.connections.database.CONNECT_TIMEOUT_S", 0.1)
     settings.cache_clear()
@@ -129,7 +129,7 @@ def test_no_more_connections_are_lent_than_the_pool_has(monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("how", _WAYS)
 def test_a_connection_that_comes_back_to_a_closed_pool_is_closed(how: str) -> None:
-    """A thread may still hold one while another closes the pool."""
+    """A thread may still hold a connection while another thread closes the pool."""
     with _WAYS[how]() as lent:
         driver = lent.connection().connection.driver_connection if isinstance(lent, Session) else lent
         close_connections()
@@ -149,10 +149,8 @@ def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
         assert db.execute("SELECT count(*) FROM tenants WHERE name = 'nobody'").fetchone() == (0,)
 
 
-def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server ends it, so that others get what it had locked."""
+def test_an_idle_transaction_does_not_keep_its_locks(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server ends a transaction that is idle for too long, so that others get its locks."""
     monkeypatch.setattr("turnloom.models.connections.sessions._IDLE_TIMEOUT_MS", 200)
     close_connections()
     lock = "SELECT pg_advisory_xact_lock(1)"
@@ -173,7 +171,7 @@ def test_who_stopped_in_the_middle_of_a_transaction_holds_nothing_for_ever(
 @pytest.mark.parametrize("inner", _WAYS)
 @pytest.mark.parametrize("outer", _WAYS)
 def test_nobody_asks_for_a_connection_while_holding_one(outer: str, inner: str) -> None:
-    """Eight threads that did so would each hold one of eight, and wait. Afterwards the thread may ask again."""
+    """Eight threads that did so could wait for each other for ever. Afterwards a thread may ask again."""
 
     def nest() -> None:
         with _WAYS[outer](), _WAYS[inner]():
@@ -187,7 +185,7 @@ def test_nobody_asks_for_a_connection_while_holding_one(outer: str, inner: str) 
 
 
 def test_a_pool_that_cannot_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the setting and the least value."""
+    """The message names the setting and its least value."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "3")
 
     with pytest.raises(ValidationError, match="TURNLOOM_DATABASE_POOL_SIZE is 3; write 4 or more"):
@@ -195,7 +193,7 @@ def test_a_pool_that_cannot_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _ask(how: str, *meetings: Barrier) -> int:
-    """Return the process of the server that answers. Hold the connection until others have come to these meetings."""
+    """Return the id of the server process that answers. Hold the connection until others have reached the barriers."""
     query = "SELECT pg_backend_pid()"
     with ExitStack() as stack:
         if how == "statement":

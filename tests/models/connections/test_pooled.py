@@ -1,4 +1,4 @@
-"""Behind a pooler that lends a server's connection for one transaction, statements of many clients meet."""
+"""A pooler lends a server connection for one transaction at a time. Statements of many clients do not collide."""
 
 import re
 from collections.abc import Iterator
@@ -38,8 +38,8 @@ def declared(through: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return through
 
 
-def test_statements_of_many_clients_do_not_meet(declared: str) -> None:
-    """Threads whose connections share four of the server's open turns and read them."""
+def test_statements_of_many_clients_do_not_collide(declared: str) -> None:
+    """Eight threads share four server connections, and each can open and read turns."""
     tenant_id = make_tenant()
 
     def work(number: int) -> bool:
@@ -57,7 +57,7 @@ def test_statements_of_many_clients_do_not_meet(declared: str) -> None:
 
 
 def test_sessions_have_their_settings_from_the_role(declared: str) -> None:
-    """`turnloom migrate` has set what a client cannot set at its start."""
+    """`turnloom migrate` sets on the role what a client behind a pooler cannot set at its start."""
     before = examine()
 
     set_defaults(declared)
@@ -70,7 +70,7 @@ def test_sessions_have_their_settings_from_the_role(declared: str) -> None:
     assert examine().differing == {}
 
 
-def test_a_pooler_that_nobody_has_declared_is_named(
+def test_the_error_of_an_undeclared_pooler_names_the_setting(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pooler that refuses a session's startup parameters is recognised by that."""
@@ -84,12 +84,12 @@ def test_a_pooler_that_nobody_has_declared_is_named(
 
 
 def test_a_pooler_is_recognised(through: str) -> None:
-    """This also works if it ignores startup parameters: the process that answers is not the one that it names."""
+    """A pooler that ignores startup parameters is recognised too: another process answers than the one it names."""
     assert examine().is_pooled
 
 
 def test_nothing_is_kept_in_a_session() -> None:
-    """Between two transactions a pooler may lend another session: no statement relies on what one keeps."""
+    """No statement relies on the state of a session: between two transactions a pooler may lend another one."""
     kept = re.compile(
         r"pg_(try_)?advisory_(unlock|lock)|\b(UN)?LISTEN\b|\bNOTIFY\b|CREATE TEMP|SET SESSION|stream_results|yield_per"
     )
@@ -101,8 +101,8 @@ def test_nothing_is_kept_in_a_session() -> None:
     assert found == []
 
 
-def test_without_a_pooler_a_session_says_its_settings_itself(database: str) -> None:
-    """They need nothing of the role."""
+def test_without_a_pooler_a_session_sends_its_own_settings(database: str) -> None:
+    """It needs no defaults of the role."""
     seen = examine()
 
     assert not seen.is_pooled

@@ -1,4 +1,4 @@
-"""Threads share commits: a single item goes at once, and no item harms another."""
+"""Threads share commits. A single item is committed at once, and no item harms another."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ HOLDER = Holder("worker/1", 6_000)
 
 
 class Together:
-    """Notes what is committed together, and lets the first commit wait for its gate."""
+    """A commit that notes its batches, and whose first call waits for a gate."""
 
     def __init__(self, fault: Callable[[], None] = lambda: None) -> None:
         self.gate, self.begun = threading.Event(), threading.Event()
@@ -44,7 +44,7 @@ class Together:
 
 
 def commit_all(together: Together, *items: int) -> list["Future[int | None]"]:
-    """Let one thread commit the first item, and the others come meanwhile, in order."""
+    """Let one thread commit the first item. The others come meanwhile, in order."""
     shared = SharedCommits("test", together)
     with ThreadPoolExecutor(len(items)) as pool:
         futures = []
@@ -56,7 +56,7 @@ def commit_all(together: Together, *items: int) -> list["Future[int | None]"]:
 
 
 def test_what_comes_during_a_commit_goes_together_in_the_next() -> None:
-    """In order; each has its own result, and None is one."""
+    """The items of a commit keep their order. Each has its own result, and None is a result."""
     together = Together()
 
     done = commit_all(together, 1, 2, 0, 3)
@@ -66,7 +66,7 @@ def test_what_comes_during_a_commit_goes_together_in_the_next() -> None:
 
 
 def test_no_commit_has_more_than_its_share() -> None:
-    """The rest goes into the next commit."""
+    """A commit takes at most 16 items. The rest goes into the next one."""
     together = Together()
 
     commit_all(together, *range(1, 20))
@@ -74,8 +74,8 @@ def test_no_commit_has_more_than_its_share() -> None:
     assert [len(batch) for batch in together.batches] == [1, 16, 2]
 
 
-def test_where_one_fails_each_goes_by_itself() -> None:
-    """Nobody knows whose fault it was."""
+def test_after_a_failure_each_item_is_committed_by_itself() -> None:
+    """Nobody knows which item caused the failure."""
 
     def fail() -> None:
         raise DataError("one of them is too much")
@@ -85,8 +85,8 @@ def test_where_one_fails_each_goes_by_itself() -> None:
     assert [each.result() for each in done] == [10, None, None]
 
 
-def test_each_hears_that_postgres_is_out() -> None:
-    """And may try again."""
+def test_each_caller_gets_the_error_of_an_outage() -> None:
+    """Each caller may retry by itself."""
 
     def fail() -> None:
         raise Unavailable("Postgres does not answer", code="database_unavailable")
@@ -108,7 +108,7 @@ def claimed(turn_id: UUID) -> UUID:
 
 
 def test_several_turns_are_looked_at_and_recorded_in_one_commit() -> None:
-    """Each as if it were alone."""
+    """Each turn is treated as if it were alone."""
     turns = [running_turn(step("a"), step("b"), conversation_id=f"c{n}").id for n in range(3)]
 
     with statement() as db:
@@ -124,8 +124,8 @@ def test_several_turns_are_looked_at_and_recorded_in_one_commit() -> None:
     assert row == (1, 3)
 
 
-def test_a_turn_that_somebody_has_the_lock_of_keeps_no_other_waiting() -> None:
-    """Its record is made by itself."""
+def test_a_locked_turn_keeps_no_other_waiting() -> None:
+    """The locked turn is recorded by itself afterwards."""
     busy, free = (claimed(running_turn(step("a"), step("b"), conversation_id=name).id) for name in "xy")
 
     with statement() as db, ThreadPoolExecutor(1) as pool, db.transaction():
@@ -138,7 +138,7 @@ def test_a_turn_that_somebody_has_the_lock_of_keeps_no_other_waiting() -> None:
 
 
 def test_commits_in_opposite_order_do_not_wait_for_each_other() -> None:
-    """Each leaves out the turn whose conversation's memory the other has changed, and records it separately."""
+    """Each leaves out the turn whose conversation memory the other has changed, and records it separately."""
     late_x, next_x = late_write_and_next_read("x")
     late_y, next_y = late_write_and_next_read("y")
     both = threading.Barrier(2, timeout=8)
@@ -160,7 +160,7 @@ def test_commits_in_opposite_order_do_not_wait_for_each_other() -> None:
 
 
 def late_write_and_next_read(conversation_id: str) -> tuple[Advancing, Advancing]:
-    """Return the records of a call with an effect that outlasts its turn, and of a remembered read of the next turn."""
+    """Return two records: of a write that outlasts its turn, and of a remembered read of the next turn."""
     tenant_id = make_tenant()
     first = claim_turn(open_turn(tenant_id, conversation_id=conversation_id).turn_id)
     assert first is not None
@@ -187,7 +187,7 @@ def _advance_all(*turns: UUID) -> list[steps.Advance | None]:
 
 
 def test_a_result_that_postgres_refuses_fails_alone() -> None:
-    """The record beside it is made."""
+    """The record of the turn beside it is written."""
     good, bad = (claimed(running_turn(step("a"), step("b"), conversation_id=name).id) for name in "xy")
 
     with pytest.raises(DataError):

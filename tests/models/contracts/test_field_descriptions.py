@@ -1,4 +1,4 @@
-"""The sentences beneath fields are in every JSON schema, and cost nothing until a schema is wanted."""
+"""The sentence beneath a field is its description in the JSON schema. It costs nothing until a schema is needed."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ class Whole(Contract):
 
 
 class Larger(Whole):
-    """A whole with more, which says nothing of its size."""
+    """A whole with one more field, which has no description of its size."""
 
     size: int = 1
     weight: int = 0
@@ -42,8 +42,8 @@ def _described(model: type[Contract]) -> dict[str, str]:
     return {name: schema["description"] for name, schema in properties.items() if "description" in schema}
 
 
-def test_a_schema_says_what_stands_beneath_each_field() -> None:
-    """Own fields, inherited ones and those with another name are described; a stated description counts more."""
+def test_a_schema_has_the_sentence_beneath_each_field() -> None:
+    """Own, inherited and aliased fields are described. An explicit description wins."""
     begin = {"first": "Where it begins,\nin two lines.", "from": "Where it comes from."}
 
     assert _described(Whole) == {**begin, "size": "Stated."}
@@ -51,15 +51,15 @@ def test_a_schema_says_what_stands_beneath_each_field() -> None:
     assert Whole.model_json_schema()["$defs"]["Part"]["properties"]["name"]["description"] == "What it is called."
 
 
-def test_a_class_without_a_source_has_what_it_inherits() -> None:
-    """A model that was made at run time describes the fields that it has from a class with a source."""
+def test_a_class_without_a_source_keeps_inherited_descriptions() -> None:
+    """A model made at run time describes the fields that it inherits from a class with a source."""
     made = create_model("Made", __base__=Part, other=(int, 0))
 
     assert _described(made) == {"name": "What it is called."}
 
 
 def test_a_start_reads_no_source() -> None:
-    """To import contracts and settings, no class is looked for in its source."""
+    """Importing contracts and settings reads no class's source."""
     program = (
         "import linecache; from turnloom.models.contracts import plan, turn; import turnloom.models.runtime.settings;"
         "print(*(name for name in linecache.cache if '/models/' in name))"

@@ -25,7 +25,7 @@ def planning_turn(**request: Any) -> ClaimedTurn:
 
 
 def start_early(turn: ClaimedTurn, *raw: dict[str, Any], first: int = 0, cap: int | None = None) -> EarlyStart | None:
-    """Start steps together; `first`: the place of the first one in the plan."""
+    """Start steps together; `first` is the place of the first one in the plan."""
     made_by = Columns(REGISTRY)
     columns = [made_by.of(Step.model_validate(each), place) for place, each in enumerate(raw, first)]
     fragments = [
@@ -50,7 +50,7 @@ def record_over(
     cap: int | None = None,
     told: Sequence[dict[str, Any]] = (),
 ) -> RecordedPlan | None:
-    """Record a plan over the steps that have started."""
+    """Record a plan whose early steps have started."""
     plan = Plan.model_validate({"steps": list(raw)})
     compiled = compile_plan(plan, REGISTRY, "dense", cap, frozenset(started))
     rows = fragment_rows(compiled.fragments, len(started))
@@ -65,7 +65,7 @@ def lanes(recorded: RecordedPlan) -> list[list[str]]:
 
 
 def view(turn_id: UUID) -> dict[str, tuple[str, int, int]]:
-    """Return status, attempt and revision of each step."""
+    """Return the status, attempt and revision of each step."""
     with transaction() as db:
         return {row.id: (row.status, row.attempt, row.revision) for row in steps.of_turn(db, turn_id)}
 

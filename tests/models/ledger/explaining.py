@@ -1,4 +1,4 @@
-"""Explain turns of the ledger, and simulate workers and losses."""
+"""Explain turns, and simulate workers and losses."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,7 +15,7 @@ LEASE = timedelta(seconds=6)
 HOLDER = Holder("worker-io-1@host/7", 6_000)
 
 EMPTY: Mapping[str, int] = {}
-"""The broker answers, and no message waits."""
+"""The state of a broker that answers and in which no message waits."""
 
 
 def why(turn_id: UUID | None, messages: Mapping[str, int] | None = EMPTY) -> Explanation:
@@ -28,7 +28,7 @@ def why(turn_id: UUID | None, messages: Mapping[str, int] | None = EMPTY) -> Exp
 
 
 def beat(*queues: str) -> None:
-    """Let a worker with 16 slots say that it takes from these queues."""
+    """Record the heartbeat of a worker with 16 slots that takes from these queues."""
     with statement() as db:
         workers.beat(db, "worker@host", queues or ("plan", "respond", "tools.io", "maintenance"), 16)
 
@@ -45,7 +45,7 @@ def succeed(turn_id: UUID, name: str) -> steps.Advance:
 
 
 def lose(table: str = "turns") -> None:
-    """Let all leases run out, as when their holders died."""
+    """Let all leases run out, as if their holders had died."""
     change(f"UPDATE {table} SET lease_until = clock_timestamp() - interval '1 s'")
 
 

@@ -32,7 +32,7 @@ def _answer(turn: ClaimedTurn) -> FinishedTurn | None:
 
 
 def test_plan_and_reply_are_one_commit() -> None:
-    """The turn is final, with its plan, its reply, its calls and its events in order; the next one may start."""
+    """The turn is final, with its plan, reply, calls and events in order. The next turn may start."""
     turn = _claimed()
     following = open_turn(turn.tenant_id, "next", on_busy="enqueue")
 
@@ -50,7 +50,7 @@ def test_plan_and_reply_are_one_commit() -> None:
 
 
 def test_a_turn_that_was_closed_meanwhile_is_not_answered() -> None:
-    """Nothing is recorded under an old fence: neither the plan nor the reply."""
+    """Under an old fence neither the plan nor the reply is recorded."""
     turn = _claimed()
     close(turn.id)
 

@@ -1,4 +1,4 @@
-"""In the ledger, a call that waits for a person holds nothing, and is decided once."""
+"""In the ledger, a call that waits for a person holds nothing and is decided once."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def waiting_turn(*others: dict[str, object], **request: object) -> UUID:
-    """Return a turn one of whose steps, `w`, waits for approval."""
+    """Return a turn whose step `w` waits for approval."""
     turn = running_turn(APPROVED, *others, **request)
     claim(turn.id, "w")
     assert ask(turn.id).verdict == "asked"
@@ -52,7 +52,7 @@ def test_a_call_that_waits_holds_nothing() -> None:
 
 
 def test_a_request_shows_what_it_is_about() -> None:
-    """The row holds the arguments, the event masks them, the audit chain has their hash."""
+    """The row holds the arguments, the event masks them, and the audit chain has their hash."""
     turn = running_turn(APPROVED)
     claim(turn.id, "w")
 
@@ -68,7 +68,7 @@ def test_a_request_shows_what_it_is_about() -> None:
 
 
 def test_copies_of_messages_start_nothing_that_waits() -> None:
-    """Whether the turn waits as a whole or runs beside, a claim is refused, and so is anything under the old fence."""
+    """A claim is refused, and so is any record under the old fence, whether the whole turn waits or only this step."""
     waits, runs = waiting_turn(), waiting_turn(step("r"), conversation_id="c2")
 
     verdicts = [claim(turn_id, "w").verdict for turn_id in (waits, runs)]
@@ -80,7 +80,7 @@ def test_copies_of_messages_start_nothing_that_waits() -> None:
 
 
 def test_an_approved_call_may_be_made_with_these_arguments_and_no_others() -> None:
-    """The step is claimed again. With the same hash it is approved; with another one it waits again."""
+    """The step is claimed again. With the same hash it is approved; with another hash it waits again."""
     turn_id = waiting_turn()
     decide(turn_id)
     claimed = claim(turn_id, "w")
@@ -95,7 +95,7 @@ def test_an_approved_call_may_be_made_with_these_arguments_and_no_others() -> No
 
 
 def test_waiting_stops_the_deadline() -> None:
-    """It moves on by the time that the turn waited as a whole, whatever ended the waiting."""
+    """The deadline moves by the time that the whole turn waited, whatever ended the wait."""
     turns = {name: waiting_turn(conversation_id=name) for name in ("approve", "reject", "cancel")}
     before = {name: view(turn_id).deadline_at for name, turn_id in turns.items()}
     change("UPDATE turns SET waiting_since = waiting_since - interval '1 h'")
@@ -110,7 +110,7 @@ def test_waiting_stops_the_deadline() -> None:
 
 
 def test_a_turn_waits_only_when_nothing_else_of_it_can_go_on() -> None:
-    """A read beside it keeps the turn running, and its deadline; when that has ended, the turn waits."""
+    """A read beside the step keeps the turn and its deadline running. When it has ended, the turn waits."""
     turn = running_turn(APPROVED, step("r"), step("after", "w", "r"))
     claim(turn.id, "w")
     ask(turn.id)
@@ -126,7 +126,7 @@ def test_a_turn_waits_only_when_nothing_else_of_it_can_go_on() -> None:
 
 
 def test_two_requests_of_a_turn_are_decided_one_by_one() -> None:
-    """After the first decision the turn runs; it waits again when only the second is left."""
+    """After the first decision the turn runs. It waits again when only the second is left."""
     turn = running_turn(APPROVED, {**APPROVED, "id": "v"})
     for name in "wv":
         claim(turn.id, name)
@@ -141,7 +141,7 @@ def test_two_requests_of_a_turn_are_decided_one_by_one() -> None:
 
 
 def test_a_rejected_call_has_failed() -> None:
-    """It says who rejected it and why. What needs it is skipped, the rest goes on; the chain has the decision."""
+    """Its error says who rejected it and why. Steps that need it are skipped. The chain has the decision."""
     turn_id = waiting_turn(step("after", "w"), step("anyway", "w", on_need_error="run"))
 
     decided = decide(turn_id, "reject", reason="too dear")
@@ -158,7 +158,7 @@ def test_a_rejected_call_has_failed() -> None:
 
 
 def test_a_rejection_stops_a_turn_that_stops_at_the_first_failure() -> None:
-    """With `fail_fast` nothing else begins, not even another call that waits."""
+    """With `fail_fast` no other step begins, and another call that waits is cancelled."""
     turn = running_turn(APPROVED, {**APPROVED, "id": "v"}, on_error="fail_fast")
     for name in "wv":
         claim(turn.id, name)
@@ -171,7 +171,7 @@ def test_a_rejection_stops_a_turn_that_stops_at_the_first_failure() -> None:
 
 
 def test_the_first_decision_counts() -> None:
-    """The same one again changes nothing and gets the same answer; the other one is a conflict."""
+    """The same decision again changes nothing and gets the same answer. The opposite one is a conflict."""
     turn_id = waiting_turn()
     first = decide(turn_id, reason="fine")
 
@@ -195,7 +195,7 @@ def _cancelled(turn_id: UUID) -> None:
 
 @pytest.mark.parametrize("arrange", [_not_asked, _cancelled])
 def test_only_what_waits_is_decided(arrange: Callable[[UUID], None]) -> None:
-    """A step that has not asked, or whose turn was stopped meanwhile, is left as it is."""
+    """A step that has not asked, or whose turn was stopped meanwhile, stays as it is."""
     turn = running_turn(APPROVED)
     arrange(turn.id)
     before = statuses(turn.id)
@@ -209,7 +209,7 @@ def test_only_what_waits_is_decided(arrange: Callable[[UUID], None]) -> None:
 
 
 def test_what_nobody_decides_lapses() -> None:
-    """Not before its time; then it is rejected, once, and an approval comes too late."""
+    """A request lapses at its time and not before. It is then rejected, once, and an approval comes too late."""
     turn_id = waiting_turn()
     early = (find_lapsed(), lapse(turn_id))
     change("UPDATE steps SET lapses_at = clock_timestamp() - interval '1 s'")
@@ -226,7 +226,7 @@ def test_what_nobody_decides_lapses() -> None:
 
 
 def test_stopping_a_turn_ends_what_waits() -> None:
-    """The step is cancelled, the reply is due, and its approval does not lapse later."""
+    """The step is cancelled, the reply is due, and the approval does not lapse later."""
     turn_id = waiting_turn(step("after", "w"))
 
     closed = close(turn_id)
@@ -237,7 +237,7 @@ def test_stopping_a_turn_ends_what_waits() -> None:
 
 
 def test_a_turn_that_is_stopped_before_it_asks() -> None:
-    """A write under way is its worker's to end: it learns that the call is not to be made."""
+    """The worker of a write under way learns that the call must not be made, and ends the step."""
     turn = running_turn(APPROVED)
     claim(turn.id, "w")
     close(turn.id)
@@ -246,7 +246,7 @@ def test_a_turn_that_is_stopped_before_it_asks() -> None:
 
 
 def test_the_next_message_interrupts_a_turn_that_waits() -> None:
-    """A call that waits has done nothing: `auto` takes the turn's place."""
+    """A call that waits has done nothing, so `auto` interrupts its turn."""
     turn_id = waiting_turn()
 
     second = open_turn(view(turn_id).tenant_id, "never mind")
@@ -255,7 +255,7 @@ def test_the_next_message_interrupts_a_turn_that_waits() -> None:
 
 
 def test_a_claim_that_was_given_back_is_no_lost_worker() -> None:
-    """Attempts that were parked do not count towards those that kill workers."""
+    """Attempts that were parked do not count as attempts that killed a worker."""
     turn_id = waiting_turn()
     decide(turn_id)
     claim(turn_id, "w")
@@ -268,14 +268,14 @@ def test_a_claim_that_was_given_back_is_no_lost_worker() -> None:
 
 
 def test_the_page_about_it_names_its_codes() -> None:
-    """Whoever gets a refusal finds it there."""
+    """The page on approvals explains each error code."""
     page = (ROOT / "docs" / "how-to" / "approvals.md").read_text("utf-8")
 
     assert [code for code in ("not_waiting", "decided_otherwise", "REJECTED") if f"`{code}`" not in page] == []
 
 
 def test_erasing_a_conversation_erases_what_was_shown() -> None:
-    """The arguments and the reason go; the chain stays whole, and ends by saying that they were erased."""
+    """The arguments and the reason are erased. The chain stays whole and ends with a record of the erasure."""
     turn_id = waiting_turn()
     closed = close(turn_id)
     assert closed is not None

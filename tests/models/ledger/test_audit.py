@@ -1,4 +1,4 @@
-"""The audit chain reveals records that were changed, left out or moved; erased content is not a fault."""
+"""The audit chain reveals records that were changed, removed or moved. Erased content is not a fault."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from turnloom.models.runtime.settings import settings
 
 @pytest.fixture
 def owner(database: str) -> str:
-    """Make three turns, six records, in a conversation. Yields the URL of somebody who may tamper with them."""
+    """Make three turns (six records) in a conversation. Yield the URL of a role that may tamper with them."""
     for _ in range(3):
         turn = claim_turn(open_turn(make_tenant()).turn_id)
         assert turn is not None
@@ -54,7 +54,7 @@ def test_an_untouched_chain_verifies(owner: str) -> None:
     ids=["content", "field", "time", "missing", "missing at the end", "reordered"],
 )
 def test_tampering_is_found(owner: str, tamper: Callable[[Connection], object], found: list[int]) -> None:
-    """Whoever can write to the table cannot do it unseen."""
+    """A role that can write to the table cannot change it unseen."""
     with psycopg.connect(owner) as db:
         tamper(db)
 
@@ -62,7 +62,7 @@ def test_tampering_is_found(owner: str, tamper: Callable[[Connection], object], 
 
 
 def test_an_erased_conversation_still_verifies(owner: str) -> None:
-    """Erasure takes the words and leaves the skeleton."""
+    """Erasure removes the content and keeps the chain."""
     tenant_id = make_tenant()
     with transaction() as db:
         conversations.erase(db, tenant_id, "c1")
@@ -77,7 +77,7 @@ def test_an_erased_conversation_still_verifies(owner: str) -> None:
 
 
 def test_a_conversation_in_work_is_not_erased(owner: str) -> None:
-    """Erasing waits until the active turn is final."""
+    """A conversation can be erased only when its active turn is final."""
     tenant_id = make_tenant()
     open_turn(tenant_id)
 

@@ -55,7 +55,7 @@ def seal() -> list[Head]:
 
 @pytest.fixture
 def owner(database: str) -> str:
-    """Three turns, six records, in each of two conversations, and heads. Yields a URL of who may tamper."""
+    """Make two conversations of three turns (six records), and heads. Yield the URL of a role that may tamper."""
     for _ in range(3):
         for conversation_id in ("c1", "c2"):
             one_turn(conversation_id)
@@ -66,7 +66,7 @@ def owner(database: str) -> str:
 
 
 def faults(anchors: list[Head] | None = None, key: bytes | None = KEY) -> list[tuple[str, int]]:
-    """Verify as the command does, and return the faults: conversation (empty for a head) and number."""
+    """Verify as the command does. Return each fault's conversation (empty for a head) and number."""
     with transaction() as db:
         found = audit_heads.compare(db, [Anchor(each.tenant_id, each.number, each.signature) for each in anchors or []])
         for tenant_id in audit_heads.sealed_tenants(db):
@@ -84,7 +84,7 @@ def tampered(owner: str, statement: str) -> None:
 
 
 def test_what_nobody_has_touched_verifies(owner: str) -> None:
-    """This also holds for turns that no head covers yet, and a head is made only if there is something new."""
+    """Turns that no head covers yet verify too. A head is made only if there is something new."""
     one_turn()
 
     assert faults() == []
@@ -108,14 +108,14 @@ def test_what_nobody_has_touched_verifies(owner: str) -> None:
     ids=["cut", "emptied", "removed", "all removed", "rewritten", "blanked", "all blanked", "tenant"],
 )
 def test_what_a_superuser_does_with_care_is_found(owner: str, tamper: str, found: list[tuple[str, int]]) -> None:
-    """Although the chains that are left follow from each other."""
+    """The heads reveal the change although the chains that are left are consistent."""
     tampered(owner, tamper)
 
     assert set(found) <= set(faults())
 
 
 def test_a_chain_that_was_cut_and_went_on_is_found(owner: str) -> None:
-    """Also when a later head has sealed what took the place of its end."""
+    """The cut is found even if a later head has sealed the new end of the chain."""
     tampered(owner, CUT.format(left=4))
     one_turn()
     one_turn()
@@ -140,14 +140,14 @@ def test_a_chain_that_was_cut_and_went_on_is_found(owner: str) -> None:
     ids=["missing", "first", "entry", "time", "emptied", "shorter", "of another shape", "forged", "reordered"],
 )
 def test_a_head_that_is_touched_is_found(owner: str, tamper: str, found: list[tuple[str, int]]) -> None:
-    """Each is signed with the one before it."""
+    """Each head is signed together with the one before it."""
     tampered(owner, tamper)
 
     assert set(found) <= set(faults())
 
 
 def test_a_head_signed_with_another_key_is_found(owner: str) -> None:
-    """Nobody can make a head without the key. Without a key to verify, a head's content is compared all the same."""
+    """Nobody can make a head without the key. Without a key, verification still compares the content of each head."""
     other = KEY + b"!"
 
     assert faults(key=other) == [("", 1), ("", 2), ("", 3)]
@@ -155,7 +155,7 @@ def test_a_head_signed_with_another_key_is_found(owner: str) -> None:
 
 
 def test_what_was_cut_together_with_its_heads_is_found_by_an_anchor(owner: str) -> None:
-    """The log up to the second head is consistent in itself; only an anchor of the third shows that it is gone."""
+    """The log up to the second head is consistent. Only an anchor of the third head shows that records are missing."""
     with transaction() as db:
         kept = audit_heads.last_heads(db)
     tampered(owner, CUT.format(left=4) + "; DELETE FROM audit_heads WHERE number = 3")
@@ -166,7 +166,7 @@ def test_what_was_cut_together_with_its_heads_is_found_by_an_anchor(owner: str) 
 
 
 def test_an_anchor_is_compared_by_its_signature(owner: str) -> None:
-    """Heads that somebody with the key has written again differ from the anchor."""
+    """Heads that somebody with the key has rewritten differ from the anchor."""
     with transaction() as db:
         kept = audit_heads.last_heads(db)
     tampered(owner, "DELETE FROM audit_heads")
@@ -206,7 +206,7 @@ def test_a_record_that_is_committed_late_is_sealed_by_the_next_head(owner: str, 
 
 
 def test_tenants_have_heads_of_their_own(owner: str) -> None:
-    """Numbered from one."""
+    """Each tenant's heads are numbered from one."""
     other = make_tenant("other")
     open_turn(other)
 
@@ -235,7 +235,7 @@ def test_an_erasure_is_a_record(owner: str, again: bool) -> None:
 
 @pytest.mark.parametrize("content", ['{"through": 6}', '{"through": "x"}', "7", "{}"])
 def test_an_erasure_that_nobody_made_is_found(owner: str, content: str) -> None:
-    """A record of it, put there without the functions, follows from nothing."""
+    """A record of an erasure that was inserted without the functions does not follow from the chain."""
     tampered(
         owner,
         f"""INSERT INTO audit (tenant_id, conversation_id, seq, kind, content, digest, hash)
@@ -248,7 +248,7 @@ def test_an_erasure_that_nobody_made_is_found(owner: str, content: str) -> None:
 
 
 def test_the_erasing_function_erases_no_conversation_in_work(owner: str, database: str) -> None:
-    """Nor one that is not there: it is the only way to a content, and leaves a record each time."""
+    """It refuses an unknown one too. Content changes in no other way, and each erasure leaves a record."""
     tenant_id = make_tenant()
     open_turn(tenant_id)
     erase = sql.SQL("SELECT {}.erase_audit(%s, %s)").format(sql.Identifier(functions.schema()))

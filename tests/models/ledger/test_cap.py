@@ -1,4 +1,4 @@
-"""A limit on a turn's steps at a time is never exceeded, and never leaves a place free while a step is ready."""
+"""A limit on a turn's parallel steps is never exceeded, and no place stays free while a step is ready."""
 
 import random
 from datetime import timedelta
@@ -31,7 +31,7 @@ def wait(name: str, *needs: str) -> dict[str, Any]:
 
 
 class Workers:
-    """Workers of a turn that is capped: what was sent to them, and what they run."""
+    """The workers of a capped turn: the steps that were sent to them, and the steps that they run."""
 
     def __init__(self, turn_id: UUID, sent: list[str], generation: int = 1) -> None:
         self.turn_id = turn_id
@@ -64,7 +64,7 @@ class Workers:
 
 
 def sent_of(turn_id: UUID) -> list[str]:
-    """Return the steps that were sent in the turn's generation and that nobody has claimed."""
+    """Return the steps that were sent in the turn's generation and that no worker has claimed."""
     query = text(
         "SELECT s.id FROM turns t JOIN fragments f ON f.turn_id = t.id AND f.generation = t.generation"
         " JOIN steps s ON s.turn_id = t.id AND s.id = ANY (f.steps)"
@@ -76,7 +76,7 @@ def sent_of(turn_id: UUID) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_as_many_as_the_cap_allows_are_under_way_and_never_more(seed: int) -> None:
-    """Whatever the plan and the order in which steps start and end: no place is idle while a step is ready."""
+    """This holds for any plan, in whatever order its steps start and end."""
     rng = random.Random(seed)
     needs, cap = random_dag(seed, 14), rng.randint(1, 3)
     turn = running_turn(*(wait(name, *before) for name, before in needs.items()), cap=cap)
@@ -109,7 +109,7 @@ def is_capped(turn: ClaimedTurn) -> bool:
     [("abc", 3, False), ("abcd", 3, True), ("abcd", None, False)],
 )
 def test_a_plan_that_cannot_exceed_the_cap_is_compiled_without_one(names: str, cap: int | None, capped: bool) -> None:
-    """It becomes a canvas as ever; otherwise each step is a fragment, which the ledger sends in its time."""
+    """It becomes an ordinary canvas. In other plans each step is a fragment, sent when a place is free."""
     forked = [wait("root"), *(wait(name, "root") for name in names), wait("join", *names)]
     compiled = compile_plan(Plan.model_validate({"steps": forked}), REGISTRY, "spread", cap)
 
@@ -118,7 +118,7 @@ def test_a_plan_that_cannot_exceed_the_cap_is_compiled_without_one(names: str, c
 
 
 def test_recovery_sends_no_more_than_there_are_places_for() -> None:
-    """Steps that are still running take up their places in the new generation."""
+    """Steps that are still running keep their places in the new generation."""
     turn = running_turn(*(wait(name) for name in "abcde"), cap=2)
     workers = Workers(turn.id, sent_of(turn.id))
     workers.start("a")
@@ -136,7 +136,7 @@ def lost() -> list[UUID]:
 
 
 def test_steps_that_wait_for_a_place_are_not_lost() -> None:
-    """Steps that were sent and never taken are found. A turn's cause of waiting is not a step without a place."""
+    """Steps that were sent and never taken are lost. A step without a place is no cause of waiting."""
     turn = running_turn(*(wait(name) for name in "abc"), cap=2)
     workers = Workers(turn.id, sent_of(turn.id))
     unclaimed = lost()
@@ -152,7 +152,7 @@ def test_steps_that_wait_for_a_place_are_not_lost() -> None:
 
 
 def test_a_parked_step_leaves_its_place_to_others() -> None:
-    """Recovery finds that there is a place."""
+    """Recovery finds the free place."""
     turn = running_turn(*(wait(name) for name in "abc"), cap=1)
     workers = Workers(turn.id, sent_of(turn.id))
     workers.start("a")
@@ -168,7 +168,7 @@ def test_a_parked_step_leaves_its_place_to_others() -> None:
 
 
 def test_early_steps_take_up_places_too() -> None:
-    """Steps beyond the cap wait in the ledger, before the plan is complete and after it."""
+    """Steps beyond the cap wait in the ledger, before and after the plan is complete."""
     turn = planning_turn()
 
     started = [start_early(turn, wait(name), first=number, cap=2) for number, name in enumerate("abc")]

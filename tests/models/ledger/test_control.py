@@ -1,4 +1,4 @@
-"""In the ledger, a turn can be closed at any moment, once and for all."""
+"""In the ledger, a turn can be closed at any moment, and only once."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def test_closing_ends_what_only_reads_and_leaves_what_acts() -> None:
-    """Pending steps and running reads are cancelled; a write under way stays with its worker; nothing else starts."""
+    """Pending steps and running reads are cancelled. A write under way stays with its worker."""
     turn = running_turn(step("r"), WRITE, step("after", "w"), step("later"))
     for name in ("r", "w"):
         claim(turn.id, name)
@@ -62,7 +62,7 @@ def test_whoever_had_the_turn_has_lost_its_fence(stage: str) -> None:
 
 
 def test_a_write_that_outlives_its_turn_is_recorded_without_an_event() -> None:
-    """The final event stays the last one; the step's outcome is in the ledger, and nothing follows from it."""
+    """The final event stays the last one. The ledger has the step's outcome, and nothing else follows from it."""
     turn = running_turn(WRITE, step("after", "w"))
     claim(turn.id, "w")
     closed = close(turn.id)
@@ -82,7 +82,7 @@ def test_a_write_that_outlives_its_turn_is_recorded_without_an_event() -> None:
 
 @pytest.mark.parametrize("is_final", [True, False])
 def test_a_lost_write_of_a_closed_turn_is_unknown(is_final: bool) -> None:
-    """Its lease runs out: it is never made again, and is on the operators' list."""
+    """When its lease runs out it is not made again, and the list for operators shows it."""
     turn = running_turn(WRITE)
     claim(turn.id, "w")
     closed = close(turn.id)
@@ -105,7 +105,7 @@ def test_a_lost_write_of_a_closed_turn_is_unknown(is_final: bool) -> None:
 
 
 def test_a_turn_that_is_closed_while_it_waits_hands_nothing_on() -> None:
-    """The active turn stays active, and the one behind the closed one is next."""
+    """The active turn stays active, and the turn behind the closed one is next."""
     tenant = make_tenant()
     first, second, third = (open_turn(tenant, on_busy="enqueue") for _ in range(3))
     active = claim_turn(first.turn_id)
@@ -125,7 +125,7 @@ def test_a_turn_that_is_closed_while_it_waits_hands_nothing_on() -> None:
 
 @pytest.mark.parametrize("status", ["queued", "planning", "running"])
 def test_turns_past_their_deadline_are_found(status: str) -> None:
-    """Those that wait, are planned or run; not before the grace is over, and not those that are being answered."""
+    """Turns that wait, are planned or run are found once the grace is over. Turns that are being answered are not."""
     opened = open_turn(make_tenant())
     turn = claim_turn(opened.turn_id) if status != "queued" else None
     if turn is not None and status == "running":

@@ -1,4 +1,4 @@
-"""In the ledger, a call whose failure names a time waits until then and holds nothing."""
+"""In the ledger, a call whose failure names a time waits until that time and holds nothing."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ def let_its_time_come() -> None:
 
 
 def test_a_delayed_step_holds_nothing_and_says_when() -> None:
-    """It is pending without a lease, keeps its error with the time, and an event tells of the pause."""
+    """It is pending without a lease and keeps its error with the time. An event tells of the pause."""
     turn = running_turn(step("a"))
     claim(turn.id, "a")
 
@@ -58,8 +58,8 @@ def test_a_delayed_step_holds_nothing_and_says_when() -> None:
     assert view(turn.id).status == "running"
 
 
-def test_it_is_refused_before_its_time_and_found_when_it_has_come() -> None:
-    """No message starts it early; recovery finds it without any grace, whatever the queue holds, and once."""
+def test_a_delayed_step_is_refused_before_its_time_and_found_afterwards() -> None:
+    """No message starts it early. At its time recovery finds it once, without any grace, whatever the queue holds."""
     turn = running_turn(step("a"))
     claim(turn.id, "a")
     delay(turn.id, "a")
@@ -74,8 +74,8 @@ def test_it_is_refused_before_its_time_and_found_when_it_has_come() -> None:
     assert (node["is_pinned"], found()) == (False, [])
 
 
-def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
-    """It stays pinned when the turn is compiled again while it waits, and its time is found all the same."""
+def test_recovery_of_another_step_neither_starts_nor_loses_a_delayed_one() -> None:
+    """It stays pinned when the turn is compiled again while it waits, and its time is still found."""
     turn = running_turn(step("a"), step("b"))
     for name in "ab":
         claim(turn.id, name)
@@ -92,7 +92,7 @@ def test_recovery_of_another_step_neither_starts_nor_loses_it() -> None:
 
 
 def test_a_time_that_has_come_is_no_loss() -> None:
-    """Only what was lost lets recovery wait longer before it sends the turn's steps again."""
+    """Recovery lengthens its pause between sends only for lost steps."""
     turn = running_turn(step("a"), step("b"))
     for name in "ab":
         claim(turn.id, name)
@@ -107,7 +107,7 @@ def test_a_time_that_has_come_is_no_loss() -> None:
 
 
 def test_a_step_that_ran_ahead_has_begun_when_it_is_delayed() -> None:
-    """Its start was not announced, yet the turn can be explained and the events are in order."""
+    """Its start was not announced, yet the turn can be explained and its events are in order."""
     turn = running_turn(step("a"), step("b", "a"))
     with statement() as db:
         steps.claim(db, turn.id, [["a", "b"]], 1, HOLDER)
@@ -121,8 +121,8 @@ def test_a_step_that_ran_ahead_has_begun_when_it_is_delayed() -> None:
     assert row(turn.id, "b").started_at is not None
 
 
-def test_its_next_claim_starts_afresh() -> None:
-    """The error of the last one is gone, and it has waited since its time, not since it became ready."""
+def test_the_next_claim_of_a_delayed_step_has_no_error() -> None:
+    """The last error is gone, and the step is ready since its time, not since its needs ended."""
     turn = running_turn(step("a"))
     claim(turn.id, "a")
     delay(turn.id, "a")
@@ -146,7 +146,7 @@ def test_a_time_after_the_deadline_is_no_use() -> None:
 
 
 def test_a_step_is_delayed_a_few_times_and_then_fails() -> None:
-    """Each time counts, whatever worker claims it."""
+    """Each delay counts, whichever worker claims the step."""
     turn = running_turn(step("a"))
     told = []
     for attempt in (1, 2, 3):
@@ -157,8 +157,8 @@ def test_a_step_is_delayed_a_few_times_and_then_fails() -> None:
     assert row(turn.id, "a").parked == 2
 
 
-def test_only_who_holds_it_delays_it() -> None:
-    """An old fence, and a turn that was stopped, park nothing."""
+def test_only_the_holder_of_a_step_delays_it() -> None:
+    """Under an old fence, or in a turn that was stopped, nothing is parked."""
     turn = running_turn(step("a"), step("w", tool="sim.write", args={"value": 1}))
     for name in "aw":
         claim(turn.id, name)
@@ -170,7 +170,7 @@ def test_only_who_holds_it_delays_it() -> None:
 
 
 def test_stopping_a_turn_ends_what_is_delayed() -> None:
-    """It does not come back when its time has come."""
+    """The step does not come back at its time."""
     turn = running_turn(step("a"))
     claim(turn.id, "a")
     delay(turn.id, "a")
@@ -185,7 +185,7 @@ PAUSES = [timedelta(seconds=pause) for pause in (2, 5, 15)]
 
 
 def ask_later(turn_id: UUID, attempt: int = 1, pauses: Sequence[timedelta] = PAUSES) -> int | None:
-    """Park the write to be asked about; return the pause in milliseconds."""
+    """Park the write until its backend is asked again. Return the pause in milliseconds."""
     unsure = FinishedStep("w", attempt, "unknown", error={"code": "UPSTREAM_5XX", "message": "out"}, ask_again=True)
     with statement() as db:
         told = approvals.delay(db, turn_id, unsure, pauses, 1)
@@ -193,7 +193,7 @@ def ask_later(turn_id: UUID, attempt: int = 1, pauses: Sequence[timedelta] = PAU
 
 
 def test_a_write_is_asked_about_again_and_again() -> None:
-    """After growing pauses, the last one for all further times, however often it was parked, and under its claim."""
+    """The pauses grow, and the last one repeats, however often the write was parked. It keeps its claim."""
     turn = running_turn(WRITE)
     pauses = []
     for attempt in range(1, 6):
@@ -217,7 +217,7 @@ def test_a_write_is_asked_about_again_and_again() -> None:
 def test_the_last_question_comes_before_the_deadline(
     left_s: float, pause_s: float, parked_s: tuple[float, float] | None
 ) -> None:
-    """A pause that would outlast the turn is cut, so that there is time for one more attempt; then there is none."""
+    """A pause that would outlast the turn is cut to leave time for one more attempt. After that one there is none."""
     turn = running_turn(WRITE)
     claim(turn.id, "w")
     change("UPDATE turns SET deadline_at = clock_timestamp() + make_interval(secs => :left)", left=left_s)
@@ -229,7 +229,7 @@ def test_the_last_question_comes_before_the_deadline(
 
 
 def test_a_turn_that_is_closed_leaves_what_was_to_be_asked_about_unknown() -> None:
-    """That write may have happened; steps that have not begun are cancelled."""
+    """The write may have happened. Steps that have not begun are cancelled."""
     turn = running_turn(WRITE, step("a"))
     claim(turn.id, "w")
     ask_later(turn.id)
@@ -241,7 +241,7 @@ def test_a_turn_that_is_closed_leaves_what_was_to_be_asked_about_unknown() -> No
 
 
 def test_a_lost_write_of_a_turn_that_is_closed_is_unknown() -> None:
-    """Nobody had come to ask what became of it."""
+    """No worker has asked its backend for the outcome."""
     turn = running_turn(WRITE)
     claim(turn.id, "w")
     change("UPDATE steps SET lease_until = '-infinity'")
@@ -253,7 +253,7 @@ def test_a_lost_write_of_a_turn_that_is_closed_is_unknown() -> None:
 
 
 def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
-    """With fail_fast, a write that waits to ask its backend has begun, and is brought to its end."""
+    """With `fail_fast`, a write that waits to ask its backend has begun and runs to its end."""
     turn = running_turn(WRITE, step("a"), step("b"), on_error="fail_fast")
     claim(turn.id, "w")
     ask_later(turn.id)
@@ -270,7 +270,7 @@ def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
     ("code", "cause"), [("RATE_LIMITED", "rate_limit"), ("CIRCUIT_OPEN", "circuit_open"), ("UPSTREAM_5XX", "retry_at")]
 )
 def test_what_is_delayed_says_why(code: str, cause: str) -> None:
-    """A limit, a service with an open circuit and a passing failure are separate causes."""
+    """A rate limit, an open circuit and a passing failure are separate causes."""
     at, later = datetime(2026, 11, 22, 9, tzinfo=UTC), datetime(2026, 11, 22, 9, 5, tzinfo=UTC)
     error = {"code": code, "message": "5 times a minute"}
     parked = OpenStep("a", "sim.wait", "tools.io", at, not_before=later, error=error)

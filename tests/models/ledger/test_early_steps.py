@@ -1,4 +1,4 @@
-"""Steps that start before their plan is complete run once under their fence, and are all kept or all dropped."""
+"""A step that starts before its plan is complete runs once. A plan keeps all its early steps or none."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -41,7 +41,7 @@ def lost() -> list[tuple[UUID, str]]:
 
 
 def test_a_step_runs_while_the_plan_is_written_and_not_again() -> None:
-    """The plan is recorded over what has ended; the rest that was ready through it is the planner's to publish."""
+    """The plan is recorded over the ended step. The planner publishes the steps that it made ready."""
     turn = planning_turn()
     started = start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -59,7 +59,7 @@ def test_a_step_runs_while_the_plan_is_written_and_not_again() -> None:
 
 
 def test_what_still_runs_releases_what_follows_when_it_ends() -> None:
-    """A message sent before the plan was whole stays good, and its step's end is an end like any other."""
+    """A message sent before the plan was complete stays valid, and the end of its step is an ordinary end."""
     turn = planning_turn()
     for number, name in enumerate("ab"):
         start_early(turn, step(name), first=number)
@@ -77,7 +77,7 @@ def test_what_still_runs_releases_what_follows_when_it_ends() -> None:
 
 
 def test_early_steps_follow_each_other() -> None:
-    """One that needs another is released by its end, while the plan is still written; nobody responds to it."""
+    """The end of a step releases the one that needs it while the plan is still being written. No reply is due yet."""
     turn = planning_turn()
     ready = [start_early(turn, step("a")), start_early(turn, step("b", "a"), first=1)]
 
@@ -94,7 +94,7 @@ def test_early_steps_follow_each_other() -> None:
 
 
 def test_steps_that_start_together_follow_each_other() -> None:
-    """Of one commit, those that wait for nothing are the planner's to publish; what a failure keeps back is not."""
+    """The planner publishes those that wait for nothing. Those that need a failed step are skipped."""
     turn = planning_turn()
     start_early(turn, step("x"))
     claim(turn.id, "x")
@@ -117,7 +117,7 @@ def test_steps_that_start_together_follow_each_other() -> None:
 
 
 def test_a_plan_whose_steps_have_all_ended_is_the_planners_to_answer() -> None:
-    """Nobody else would: there is no last step to come."""
+    """No last step will come that could hand over the reply."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -138,7 +138,7 @@ def test_a_plan_whose_steps_have_all_ended_is_the_planners_to_answer() -> None:
     ],
 )
 def test_what_failed_early_fails_what_needs_it(on_error: str, expected: dict[str, str]) -> None:
-    """Steps that come after the failure are ended as the turn wishes, whether they start early or with the plan."""
+    """The steps after a failure end as `on_error` says, whether they start early or with the plan."""
     turn = planning_turn(on_error=on_error)
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -155,7 +155,7 @@ def test_what_failed_early_fails_what_needs_it(on_error: str, expected: dict[str
 
 
 def test_a_refused_plan_cancels_what_it_had_started() -> None:
-    """None of its steps starts or is recorded any more, and readers see that they were cancelled."""
+    """None of its steps is started or recorded any more, and readers see that they were cancelled."""
     turn = planning_turn()
     for number, name in enumerate("abc"):
         start_early(turn, step(name), first=number)
@@ -175,7 +175,7 @@ def test_a_refused_plan_cancels_what_it_had_started() -> None:
 
 
 def test_an_id_may_come_again_with_another_call() -> None:
-    """The repaired plan's step runs like a new one, and the process that ran the old one can record nothing."""
+    """The repaired plan's step runs like a new one. The process that ran the old one can record nothing."""
     turn = planning_turn()
     start_early(turn, step("a", args={"ms": 1}))
     claim(turn.id, "a")
@@ -196,7 +196,7 @@ def test_an_id_may_come_again_with_another_call() -> None:
 
 
 def test_what_a_refused_plan_had_failed_does_not_stop_the_next() -> None:
-    """Only the steps that a plan holds count for it."""
+    """Only a failed step of the recorded plan stops it."""
     turn = planning_turn(on_error="fail_fast")
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -210,7 +210,7 @@ def test_what_a_refused_plan_had_failed_does_not_stop_the_next() -> None:
 
 
 def test_a_lost_planner_takes_its_early_steps_with_it() -> None:
-    """The next claim cancels them in the same commit; the planner that comes late starts and drops nothing."""
+    """The next claim cancels them in the same commit. The late planner can neither start nor drop any."""
     turn = planning_turn()
     start_early(turn, step("a"))
     start_early(turn, step("b"), first=1)
@@ -236,7 +236,7 @@ def test_a_lost_planner_takes_its_early_steps_with_it() -> None:
 
 
 def test_a_lost_worker_is_found_when_the_plan_is_recorded() -> None:
-    """Before that, nobody may take its step back, and nobody gives it up."""
+    """Before that, recovery neither takes the step back nor gives it up."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -254,7 +254,7 @@ def test_a_lost_worker_is_found_when_the_plan_is_recorded() -> None:
 
 
 def test_an_early_step_may_be_tried_again_later() -> None:
-    """It is parked as ever, and is a step of the plan that waits for its time."""
+    """It is parked like any other step, and is a step of the plan that waits for its time."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -271,7 +271,7 @@ def test_an_early_step_may_be_tried_again_later() -> None:
 
 
 def test_a_turn_that_ends_without_a_plan_leaves_nothing_running() -> None:
-    """The apology for a refused plan cancels what was started for it, and comes last."""
+    """The apology for a refused plan cancels its early steps and is the last event."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")
@@ -286,7 +286,7 @@ def test_a_turn_that_ends_without_a_plan_leaves_nothing_running() -> None:
 
 
 def test_closing_a_turn_stops_what_was_started_for_it() -> None:
-    """Its planner learns of it at the next step, and a process that runs a step learns of it at the end."""
+    """The planner learns of it at its next step; a process that runs a step learns of it at the step's end."""
     turn = planning_turn()
     start_early(turn, step("a"))
     claim(turn.id, "a")

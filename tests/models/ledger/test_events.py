@@ -33,7 +33,7 @@ def turn_with_two_steps() -> ClaimedTurn:
 
 @pytest.mark.usefixtures("database")
 def test_the_events_of_a_commit_are_one_row() -> None:
-    """A step's end and the next one's start have a row together, and so have the reply and the turn's end."""
+    """The end of a step and the start of the next one share a row. So do the reply and the end of the turn."""
     turn = turn_with_two_steps()
     finish_turn(turn, advance(turn.id, "b").respond)
 
@@ -53,7 +53,7 @@ def test_the_events_of_a_commit_are_one_row() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_events_are_read_from_the_middle_of_a_commit_on() -> None:
-    """Nothing is lost or doubled, wherever a reader left off."""
+    """Nothing is lost or doubled, wherever a reader stopped."""
     turn = turn_with_two_steps()
     whole = recorded_events(turn.id)
 
@@ -63,7 +63,7 @@ def test_events_are_read_from_the_middle_of_a_commit_on() -> None:
 
 @pytest.mark.usefixtures("database")
 def test_erasure_takes_the_words_of_all_events() -> None:
-    """It also takes those of a commit's earlier events. Types, order and times stay."""
+    """The earlier events of a commit lose their words too. Types, order and times stay."""
     tenant_id = make_tenant()
     turn_id = open_turn(tenant_id, "my name is Noa").turn_id
     assert turn_id is not None
@@ -78,8 +78,8 @@ def test_erasure_takes_the_words_of_all_events() -> None:
     assert [(event.seq, event.type, event.data) for event in recorded_events(turn_id)] == bare
 
 
-def test_the_release_before_goes_on(database: str) -> None:
-    """By its own statements it reads these events one by one, adds some, and erases all."""
+def test_the_previous_release_goes_on(database: str) -> None:
+    """With its own statements it reads these events one by one, adds some, and erases all."""
     turn = turn_with_two_steps()
     with psycopg.connect(database) as db:
         db.execute(_OLD_INSERT, (Jsonb([{"type": "x", "data": {"n": 1}}, {"type": "y"}]),))
@@ -98,7 +98,7 @@ def test_the_release_before_goes_on(database: str) -> None:
 
 
 def test_an_older_ledger_keeps_its_events(database: str) -> None:
-    """The migration leaves its rows as they are. The way back gives each event a row of its own again."""
+    """The migration leaves its rows as they are. The downgrade gives each event its own row again."""
     owner_url = settings().owner_database_url
     assert owner_url is not None
     turn = turn_with_two_steps()

@@ -1,4 +1,4 @@
-"""Each cause that keeps a turn from going on is named when it occurs."""
+"""Each cause that holds a turn up is named when it occurs."""
 
 from datetime import timedelta
 from typing import get_args
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def test_a_finished_turn_waits_for_nothing() -> None:
-    """It says when and how it ended."""
+    """The explanation says when and how it ended."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     finish_turn(turn)
@@ -31,7 +31,7 @@ def test_a_finished_turn_waits_for_nothing() -> None:
 
 
 def test_an_earlier_turn_comes_first() -> None:
-    """A turn that queues behind another of its conversation names that one, whatever the broker does."""
+    """The explanation names the earlier turn of the conversation, whatever the state of the broker."""
     first, second = (open_turn(make_tenant(), on_busy="enqueue") for _ in range(2))
     claim_turn(first.turn_id)
 
@@ -42,7 +42,7 @@ def test_an_earlier_turn_comes_first() -> None:
 
 
 def test_a_queued_turn_waits_for_a_planner() -> None:
-    """The cause names the queue, what waits in it, and how many it can work on at once."""
+    """The cause names the queue, how many messages wait in it, and how many are worked on at once."""
     turn = open_turn(make_tenant())
     beat()
 
@@ -54,7 +54,7 @@ def test_a_queued_turn_waits_for_a_planner() -> None:
 
 @pytest.mark.parametrize("queues", [(), ("tools.io", "maintenance")])
 def test_no_planner(queues: tuple[str, ...]) -> None:
-    """When no living worker takes from the planners' queue, that is the cause."""
+    """The cause is that no living worker takes from the planners' queue."""
     turn = open_turn(make_tenant())
     if queues:
         beat(*queues)
@@ -63,7 +63,7 @@ def test_no_planner(queues: tuple[str, ...]) -> None:
 
 
 def test_a_worker_that_beats_no_more_is_none() -> None:
-    """Workers count by their heartbeat, not by having been there."""
+    """Only workers with a fresh heartbeat count."""
     turn = open_turn(make_tenant())
     beat()
     change("UPDATE workers SET beat_at = beat_at - interval '7 s'")
@@ -80,7 +80,7 @@ def test_the_broker_is_down() -> None:
 
 
 def test_the_broker_does_not_matter_to_what_is_held() -> None:
-    """Somebody works on the turn, broker or not."""
+    """A process works on the turn, whatever the state of the broker."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
 
@@ -100,7 +100,7 @@ def test_planning() -> None:
 
 
 def test_a_lost_planner() -> None:
-    """Its lease has run out, and recovery will come, if there is anybody for it and the broker carries it."""
+    """Its lease has run out. Recovery will come, if a worker runs it and the broker works."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     beat()
@@ -113,7 +113,7 @@ def test_a_lost_planner() -> None:
 
 
 def test_a_turn_that_is_to_be_planned_again_waits_for_a_planner() -> None:
-    """Nobody holds it, and nobody has lost it."""
+    """Nobody holds the turn, and it is not lost."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     change("UPDATE turns SET status = 'responding'")
@@ -130,7 +130,7 @@ def test_a_turn_that_is_to_be_planned_again_waits_for_a_planner() -> None:
 
 
 def test_a_ready_step_waits_for_a_worker() -> None:
-    """Of the steps, one that is ready and not claimed is named before one that runs; one that is not ready never."""
+    """A step that is ready and not claimed is named before one that runs. One that is not ready is never named."""
     turn = running_turn(step("a"), step("b"), step("c", "a", "b"))
     beat()
     claim(turn.id, "a")
@@ -165,7 +165,7 @@ def test_a_step_that_no_worker_takes_is_named_first() -> None:
 
 
 def test_a_running_step() -> None:
-    """When all that can run does, the step that has run longest is named, with its worker."""
+    """If all ready steps run, the one that has run longest is named, with its worker."""
     turn = running_turn(step("a"), step("b"), step("c", "a", "b"))
     beat()
     for name in "ba":
@@ -179,7 +179,7 @@ def test_a_running_step() -> None:
 
 
 def test_a_step_waits_for_a_person() -> None:
-    """It is named before what runs, with the time at which it lapses; as the turn's only work it stops the turn."""
+    """It is named before running steps, with the time at which it lapses. If it is alone, the turn waits."""
     turn = running_turn(APPROVED, step("b"))
     beat()
     claim(turn.id, "w")
@@ -196,7 +196,7 @@ def test_a_step_waits_for_a_person() -> None:
 
 
 def test_a_step_waits_for_its_time() -> None:
-    """It is named when nothing else is to be done; once its time has come it waits for a worker."""
+    """It is named if nothing else can run. Once its time has come it waits for a worker."""
     turn = running_turn(step("a"), step("b"))
     beat()
     for name in "ab":
@@ -236,7 +236,7 @@ def responding_turn() -> UUID:
 
 
 def test_responding() -> None:
-    """The reply is being made, under a lease."""
+    """A responder holds the turn under a lease."""
     found = why(responding_turn(), None)
 
     assert found.cause == "responding"
@@ -244,7 +244,7 @@ def test_responding() -> None:
 
 
 def test_a_lost_responder() -> None:
-    """Its lease has run out; recovery gives the reply to another."""
+    """Its lease has run out. Recovery gives the reply to another."""
     turn_id = responding_turn()
     lose()
 
@@ -252,7 +252,7 @@ def test_a_lost_responder() -> None:
 
 
 def test_a_reply_that_nobody_makes() -> None:
-    """A responder that recovery has called again and that has not come is waited for on its queue."""
+    """Recovery has called another responder. Until one claims the turn, the cause names its queue."""
     turn_id = responding_turn()
     for _ in range(2):
         lose()
@@ -262,8 +262,8 @@ def test_a_reply_that_nobody_makes() -> None:
     assert told(why(turn_id, {"respond": 2})) == ("waiting_for_worker", None, "respond")
 
 
-def test_the_page_about_it_tells_of_each_cause() -> None:
-    """The list is closed, and a reader of a cause finds what to do about it."""
+def test_the_page_on_explanations_has_each_cause() -> None:
+    """The list of causes is closed, and the page says what to do about each."""
     page = (ROOT / "docs" / "how-to" / "find-out-why-a-turn-waits.md").read_text("utf-8")
 
     assert [cause for cause in get_args(Cause) if f"`{cause}`" not in page] == []

@@ -1,4 +1,4 @@
-"""The cost of a commit grows less than the square of a plan's steps, also if a step fails or steps are capped."""
+"""The cost of a commit grows more slowly than the square of a plan's steps, even after a failure or with a cap."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 SMALL, LARGE = 40, 160
 BEARABLE = 20
-"""Times that four times the steps may cost: the square is 16 times as much, the cube 64."""
+"""How much more four times the steps may cost. The square would be 16 times as much, the cube 64."""
 HOLDER = Holder("worker/1", 60_000)
 
 
@@ -29,7 +29,7 @@ def least_s(work: Callable[[], object], rounds: int = 3) -> float:
 
 
 def first_ends(count: int, chained: bool, cap: int | None, failed: bool) -> Callable[[], object]:
-    """Return what records the end of the first step of one more plan each time; the plans are made now."""
+    """Return a function that records the end of the first step of another plan at each call. The plans are made now."""
     plan = [step(f"s{n}", *([f"s{n - 1}"] if chained and n else [])) for n in range(count)]
     made = [running_turn(*plan, cap=cap, max_steps=1, conversation_id=f"{count} {n}").id for n in range(4)]
     for turn_id in made:
@@ -56,7 +56,7 @@ def test_the_end_of_a_step(chained: bool, cap: int | None, failed: bool) -> None
 
 
 def test_finding_what_is_lost() -> None:
-    """A capped turn whose steps wait for a place costs the sweep little, however many they are."""
+    """A capped turn whose steps wait for a place costs the sweep little, however many steps there are."""
 
     def find() -> None:
         with transaction() as db:

@@ -1,4 +1,4 @@
-"""Accounts with outside services have secrets, keys that encrypt them, and a state after a refusal."""
+"""Accounts with outside services have encrypted secrets, and a state after a refusal."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
@@ -22,7 +22,7 @@ SECRET = {"password": "correct horse"}
 
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch):
-    """Set the keys, as a restart with another environment does."""
+    """Return a function that sets the keys, as a restart with another environment does."""
 
     def set_keys(*chosen: str) -> None:
         monkeypatch.setattr(settings(), "secret_keys", list(chosen))
@@ -57,7 +57,7 @@ def rotate_all() -> integrations.Rotated:
 
 
 def test_what_a_user_lets_us_do(tenant: UUID) -> None:
-    """Scopes and accounts come together. People outside the directory, or another tenant's, allow nothing."""
+    """Scopes and accounts are read together. A person outside the directory, or of another tenant, allows nothing."""
     made, other = put(tenant, settings={"url": "https://cal.example.com"}), make_tenant("other")
     with transaction() as db:
         noa, omer, ghost = (integrations.access_of(db, tenant, user_id) for user_id in ("noa", "omer", "ghost"))
@@ -70,7 +70,7 @@ def test_what_a_user_lets_us_do(tenant: UUID) -> None:
 
 
 def test_a_secret_is_nowhere_in_the_clear(tenant: UUID, database: str) -> None:
-    """Neither in the table nor in what Python shows of an account."""
+    """Neither the table nor the Python representation of an account shows it."""
     made = put(tenant)
     with psycopg.connect(database) as db:
         row = db.execute("SELECT accounts::text, encode(secret, 'escape') FROM accounts").fetchone()
@@ -81,8 +81,8 @@ def test_a_secret_is_nowhere_in_the_clear(tenant: UUID, database: str) -> None:
     assert str(made.sealed) not in repr(made)
 
 
-def test_connecting_anew_keeps_the_account(tenant: UUID) -> None:
-    """It has its id, another secret, and is active again."""
+def test_connecting_again_keeps_the_account(tenant: UUID) -> None:
+    """The account keeps its id, gets the new secret, and is active again."""
     first = put(tenant)
     with transaction() as db:
         integrations.needs_reauth(db, tenant, first.id, first.updated_at)
@@ -94,7 +94,7 @@ def test_connecting_anew_keeps_the_account(tenant: UUID) -> None:
 
 
 def test_a_refusal_of_an_old_secret_does_not_count(tenant: UUID) -> None:
-    """If an account is connected again while a call with its old secret is refused, it is active."""
+    """An account that is connected again while a call with its old secret is refused stays active."""
     first = put(tenant)
     put(tenant, secret={"password": "new"})
     with transaction() as db:
@@ -104,7 +104,7 @@ def test_a_refusal_of_an_old_secret_does_not_count(tenant: UUID) -> None:
 
 
 def test_removing_an_account(tenant: UUID) -> None:
-    """It is gone with its secret; a second time there is nothing to remove."""
+    """The account and its secret are gone. A second removal finds nothing."""
     put(tenant)
     with transaction() as db:
         integrations.remove_account(db, tenant, "noa", "caldav")
@@ -114,7 +114,7 @@ def test_removing_an_account(tenant: UUID) -> None:
 
 
 def test_rotating_keys(tenant: UUID, keys) -> None:
-    """A new key before the old one reads both; after rotating, the old one may go, and rotating again does nothing."""
+    """Both keys are readable, the new one first. Once rotated, the old key may go. Rotating again does nothing."""
     put(tenant)
     keys(NEW, OLD)
     put(tenant, "omer")
@@ -131,7 +131,7 @@ def test_rotating_keys(tenant: UUID, keys) -> None:
 
 
 def test_rotating_goes_on_where_it_stopped(tenant: UUID, keys, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call is a transaction of its own; those that are done are not looked at again."""
+    """Each call is a transaction of its own. Secrets that are done are not read again."""
     monkeypatch.setattr(integrations, "_ROTATED_AT_ONCE", 1)
     put(tenant)
     put(tenant, "omer")
@@ -145,8 +145,8 @@ def test_rotating_goes_on_where_it_stopped(tenant: UUID, keys, monkeypatch: pyte
     assert (first.done, second.done, rotate_all().last, first.last < second.last) == (1, 1, None, True)
 
 
-def test_an_unreadable_secret_is_told_and_left(tenant: UUID, keys) -> None:
-    """Others are rotated; nothing of the unreadable one changes, so that its key may be put back."""
+def test_an_unreadable_secret_is_reported_and_left(tenant: UUID, keys) -> None:
+    """The others are rotated. The unreadable secret does not change, so that its key may be put back."""
     lost = put(tenant)
     keys(OTHER)
     put(tenant, "omer")
@@ -165,7 +165,7 @@ def test_an_unreadable_secret_is_told_and_left(tenant: UUID, keys) -> None:
 
 @pytest.mark.parametrize("wrong", [(), ("no key",), (NEW, "no key")])
 def test_without_a_key_nothing_is_kept(tenant: UUID, keys, wrong: tuple[str, ...]) -> None:
-    """The sentence says what is missing and what to do, but never shows the value. Nothing is stored."""
+    """The error says what is missing and what to do, but never shows the value. Nothing is stored."""
     keys(*wrong)
 
     with pytest.raises(Unavailable, match=r"TURNLOOM_SECRET_KEYS .*new-key") as refused:
@@ -178,7 +178,7 @@ def test_without_a_key_nothing_is_kept(tenant: UUID, keys, wrong: tuple[str, ...
 
 
 def test_rotating_does_not_put_an_old_secret_back(tenant: UUID, keys, database: str) -> None:
-    """Rotation waits for an account that is connected again at the same time, and keeps its new secret."""
+    """If an account is connected again meanwhile, rotation waits for it and keeps the new secret."""
     put(tenant)
     keys(NEW, OLD)
     request = AccountRequest(secret={"password": "newest"})

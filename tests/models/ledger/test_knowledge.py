@@ -40,7 +40,7 @@ def _load(tenant_id: UUID, conversation_id: str = "c1") -> Known:
 
 
 def test_what_was_recorded_is_read_back() -> None:
-    """Every kind of item, and the lesson, as they were."""
+    """Each kind of item, and the lesson, comes back unchanged."""
     turn = _turn()
 
     assert _record(turn, *KYOTO, GUESS)
@@ -52,7 +52,7 @@ def test_what_was_recorded_is_read_back() -> None:
 
 
 def test_recording_again_changes_nothing() -> None:
-    """The same items are the same rows, and newer ones take their place."""
+    """The same items are the same rows. Newer items replace older ones."""
     turn = _turn()
     newer = told(found("city", "Kyoto", size=2.5), hours=-1)
     _record(turn, *KYOTO)
@@ -66,7 +66,7 @@ def test_recording_again_changes_nothing() -> None:
 
 
 def test_what_is_forgotten_goes_in_the_same_commit() -> None:
-    """Only the items named go."""
+    """Only the named items are removed."""
     turn = _turn()
     _record(turn, *KYOTO, GUESS)
 
@@ -77,7 +77,7 @@ def test_what_is_forgotten_goes_in_the_same_commit() -> None:
 
 @pytest.mark.parametrize("stale", ["attempt", "final"])
 def test_a_stale_planner_records_nothing(stale: str) -> None:
-    """Neither one whose turn another planner holds now, nor one whose turn is final."""
+    """This holds if another planner has the turn now, and if the turn is final."""
     turn = _turn()
     if stale == "attempt":
         with transaction() as db:
@@ -92,7 +92,7 @@ def test_a_stale_planner_records_nothing(stale: str) -> None:
 
 
 def test_lessons_of_earlier_turns_go() -> None:
-    """The knowledge that they brought stays, and the limit on stored lessons holds over any number of turns."""
+    """The knowledge that came with them stays. The limit on stored lessons holds over any number of turns."""
     first = _turn()
     _record(first, *KYOTO, revision=1)
     _record(first, revision=2)
@@ -107,7 +107,7 @@ def test_lessons_of_earlier_turns_go() -> None:
 
 
 def test_conversations_and_tenants_do_not_share() -> None:
-    """The same id in another conversation, or of another tenant, knows nothing of it."""
+    """The same id in another conversation, or of another tenant, finds no knowledge."""
     turn = _turn()
     _record(turn, *KYOTO)
 
@@ -115,8 +115,8 @@ def test_conversations_and_tenants_do_not_share() -> None:
     assert _load(make_tenant("other")).items == []
 
 
-def test_a_turn_that_was_rolled_back_is_told() -> None:
-    """The turn is marked, so that readers can leave out what it said."""
+def test_a_turn_that_was_rolled_back_is_marked() -> None:
+    """Readers can leave out what the turn said."""
     turn = _turn()
     _record(turn, *KYOTO)
     open_turn(turn.tenant_id, on_busy="rollback", body=b"another")
@@ -125,7 +125,7 @@ def test_a_turn_that_was_rolled_back_is_told() -> None:
 
 
 def test_erasing_a_conversation_erases_what_it_knows() -> None:
-    """Nothing of it is left, and other conversations keep theirs."""
+    """Nothing of it is left. Other conversations keep their knowledge."""
     turn, other = _turn(), _turn("c2")
     _record(turn, *KYOTO)
     _record(other, *KYOTO)

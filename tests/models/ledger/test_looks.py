@@ -1,4 +1,4 @@
-"""Reads that are not claimed run under no fence, and one record of them counts."""
+"""Reads that are not claimed run under no fence, and one record of each counts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,13 +38,13 @@ def advance(turn_id: UUID, *finished: FinishedStep, generation: int = 1, **more:
 
 
 def done(name: str, at: float, *, attempt: int = 0, ms: int = 1) -> FinishedStep:
-    """`ms`: of its result, and how long it took."""
+    """Return a finished step; `ms` is its result and its duration."""
     began = None if attempt else at
     return FinishedStep(name, attempt, "succeeded", {"ms": ms}, began_at=began, ended_at=at + ms / 1000)
 
 
 def test_reads_are_looked_at_together_and_nobody_takes_them() -> None:
-    """Each says which of the others it waits for; in the ledger all are pending."""
+    """Each names the others that it waits for. In the ledger all stay pending."""
     turn_id = running_turn(step("a"), step("b", "a")).id
 
     looked = look(turn_id, ["a", "b"])
@@ -67,7 +67,7 @@ def test_before_a_write_the_next_read_of_the_lane_is_looked_at() -> None:
 
 @pytest.mark.parametrize("case", ["writes", "waits", "claimed", "stale", "closed", "recovered"])
 def test_all_else_is_to_be_claimed(case: str) -> None:
-    """Steps with an effect, steps that cannot run yet or are held, and steps that may have killed a worker."""
+    """Steps with an effect, held steps, and steps that cannot run yet or may have killed a worker are claimed."""
     turn_id = running_turn(step("a"), WRITE, step("x")).id
     if case == "claimed":
         claim(turn_id, "x")
@@ -93,7 +93,7 @@ def test_a_lane_at_its_end_is_done() -> None:
 
 
 def test_a_read_that_was_looked_at_is_recorded_in_one_commit() -> None:
-    """Its first attempt, with its times; its readers hear of its start and its end at once."""
+    """The record has the first attempt and its times. Readers get its start and its end together."""
     turn_id = running_turn(step("a"), step("b", "a")).id
     looked = look(turn_id, ["a"])
     assert looked is not None
@@ -108,8 +108,8 @@ def test_a_read_that_was_looked_at_is_recorded_in_one_commit() -> None:
     assert (after.fenced, told(turn_id)[-2:]) == ([], ["step.started a", "step.finished a"])
 
 
-def test_what_a_read_found_that_was_looked_at_is_remembered() -> None:
-    """As after a claim."""
+def test_the_result_of_an_unclaimed_read_is_remembered() -> None:
+    """The memory has it, as after a claim."""
     turn_id = running_turn(step("a"), step("b", "a")).id
     looked = look(turn_id, ["a"])
     assert looked is not None
@@ -137,7 +137,7 @@ def test_a_read_that_lasts_is_claimed_while_it_runs() -> None:
 
 
 def test_of_two_copies_one_records() -> None:
-    """The other learns that somebody else has the step, unless it is final."""
+    """The other learns that another process has the step, unless the step is final."""
     turn_id = running_turn(step("a"), step("b", "a")).id
     looked = look(turn_id, ["a"])
     assert looked is not None
@@ -155,7 +155,7 @@ def test_of_two_copies_one_records() -> None:
 
 
 def test_what_ran_after_another_is_recorded_with_it_or_not_at_all() -> None:
-    """It may have a result that is not the recorded one."""
+    """It may have used a result that is not the recorded one."""
     turn_id = running_turn(step("a"), step("b", "a"), step("c", "b")).id
     looked = look(turn_id, ["a", "b"])
     assert looked is not None
@@ -168,7 +168,7 @@ def test_what_ran_after_another_is_recorded_with_it_or_not_at_all() -> None:
 
 
 def test_what_was_looked_at_in_another_generation_is_not_recorded() -> None:
-    """Its id may be another call's by now: that one's outcome counts alone, claimed or not."""
+    """By now the id may belong to another call. Only that call's outcome counts, claimed or not."""
     turn = planning_turn()
     start_early(turn, step("a", args={"ms": 1}))
     looked = look(turn.id, ["a"])

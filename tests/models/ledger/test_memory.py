@@ -1,4 +1,4 @@
-"""What a turn settles and finds is there for the next turn, unless it was rolled back."""
+"""The slots and results of a turn are there for the next turn, unless the turn was rolled back."""
 
 from dataclasses import asdict
 from typing import Any
@@ -40,7 +40,7 @@ def _plan(turn: ClaimedTurn, slots: dict[str, Any] | None = None, effect: str = 
 
 
 def _find(turn: ClaimedTurn, name: str = "a", result: Any = "sunny", call: dict[str, Any] | None = CALL) -> None:
-    """Run a step of a turn; `call` is what is to be remembered of it."""
+    """Run a step of a turn; `call` is the call to remember."""
     holder = Holder("w", 60_000)
     with statement() as db:
         claim = steps.claim(db, turn.id, [[name]], turn.generation, holder)
@@ -57,13 +57,13 @@ def _known(turn: ClaimedTurn) -> Any:
 
 def _answer(turn: ClaimedTurn, slots: dict[str, Any] | None = None) -> None:
     ending = Ending("succeeded", Reply(text="done"), {}, slots=slots)
-    attempt = turn.attempt + 1  # its steps have ended since
+    attempt = turn.attempt + 1  # its steps have ended meanwhile
     with statement() as db:
         assert turns.finish(db, turn.id, attempt, ending) is not None
 
 
 def test_a_turns_state_becomes_its_conversations() -> None:
-    """The next turn gets it, and what results have settled at the end counts."""
+    """The next turn gets it. Slots that results fill at the end count too."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first, {"adults": 3})
@@ -77,7 +77,7 @@ def test_a_turns_state_becomes_its_conversations() -> None:
 
 
 def test_a_turn_that_settles_nothing_leaves_the_state_alone() -> None:
-    """No plan, or one that says nothing, changes nothing."""
+    """A turn without a plan, or with a plan that fills no slot, changes nothing."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first, {"adults": 3})
@@ -91,7 +91,7 @@ def test_a_turn_that_settles_nothing_leaves_the_state_alone() -> None:
 
 @pytest.mark.parametrize(("policy", "kept"), [("interrupt", True), ("rollback", False)])
 def test_what_was_rolled_back_is_forgotten(policy: Any, kept: bool) -> None:
-    """An interrupted turn leaves what it settled and found; one that was rolled back leaves nothing."""
+    """An interrupted turn keeps its slots and results. One that was rolled back leaves nothing."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first, {"adults": 3})
@@ -107,8 +107,8 @@ def test_what_was_rolled_back_is_forgotten(policy: Any, kept: bool) -> None:
     assert _known(turn) == ("sunny" if kept else None)
 
 
-def test_the_conversations_next_turn_is_told_what_was_found() -> None:
-    """With its arguments, the step that found it, and its age; the turn itself has it as its own result."""
+def test_the_next_turn_of_a_conversation_gets_earlier_results() -> None:
+    """Each comes with its arguments, its step and its age. In its own turn it is an ordinary result."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first)
@@ -134,8 +134,8 @@ def test_the_conversations_next_turn_is_told_what_was_found() -> None:
     assert _known(_turn(make_tenant("other"))) is None
 
 
-def test_what_has_run_out_is_not_told_and_goes(database: str) -> None:
-    """By the ledger's clock; the conversation's next result takes its place."""
+def test_an_expired_result_is_not_used_and_is_removed(database: str) -> None:
+    """The ledger's clock decides. The conversation's next result replaces it."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first)
@@ -151,7 +151,7 @@ def test_what_has_run_out_is_not_told_and_goes(database: str) -> None:
 
 
 def test_after_a_write_nothing_found_before_it_holds() -> None:
-    """It may have changed what was read: the next call is made; the reply may still speak of what was found."""
+    """The write may have changed the data, so the next call is made. The reply may still use the earlier result."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first)
@@ -171,7 +171,7 @@ def test_after_a_write_nothing_found_before_it_holds() -> None:
 
 
 def test_what_was_read_beside_a_write_does_not_hold() -> None:
-    """Nobody knows which of them came first."""
+    """The order of the two is unknown."""
     turn = _turn(make_tenant())
     _plan(turn, effect="write")
     with statement() as db:
@@ -183,7 +183,7 @@ def test_what_was_read_beside_a_write_does_not_hold() -> None:
 
 
 def test_a_stale_worker_has_nothing_remembered() -> None:
-    """Records under an old fence change nothing."""
+    """A record under an old fence changes nothing."""
     turn = _turn(make_tenant())
     _plan(turn)
     late = FinishedStep("a", 7, "succeeded", "old", input_hash="h", remember=CALL)
@@ -194,7 +194,7 @@ def test_a_stale_worker_has_nothing_remembered() -> None:
 
 
 def test_two_equal_calls_that_end_together_are_remembered_once() -> None:
-    """One commit may bring both."""
+    """One commit may contain both."""
     turn = _turn(make_tenant())
     _plan(turn)
     holder = Holder("w", 60_000)
@@ -209,7 +209,7 @@ def test_two_equal_calls_that_end_together_are_remembered_once() -> None:
 
 
 def test_erasure_covers_memory(database: str) -> None:
-    """State, results and summary go; a summary that is made at that moment is not kept."""
+    """State, results and summary are erased. A summary that is made at that moment is not kept."""
     tenant = make_tenant()
     first = _turn(tenant)
     _plan(first, {"adults": 3})
@@ -233,7 +233,7 @@ def test_erasure_covers_memory(database: str) -> None:
 
 
 def test_only_final_turns_are_summed_up_and_once() -> None:
-    """A summary covers turns up to the first unfinished one, and replaces them. The first one made counts."""
+    """A summary covers the turns before the first unfinished one and replaces them. The first summary counts."""
     tenant = make_tenant()
     for number in range(4):
         finish_turn(_turn(tenant, message=f"m{number}"), text=f"r{number}")

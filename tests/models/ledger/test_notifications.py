@@ -37,7 +37,7 @@ def settle(tenant_id: UUID, notification_id: UUID, resolution: str = "done", use
 
 
 def test_the_oldest_comes_first_and_only_ones_own() -> None:
-    """New items come last, so that the second one remains the second one. Other users' items are not shown."""
+    """New items come last, so that the second one stays the second. Other users' items are not shown."""
     tenant = make_tenant()
     tell(tenant, "theirs", "omer")
     tell(make_tenant("other"), "elsewhere")
@@ -50,7 +50,7 @@ def test_the_oldest_comes_first_and_only_ones_own() -> None:
 
 
 def test_a_clock_that_goes_wrong_moves_nothing() -> None:
-    """Ids of a process whose clock is ahead sort later than others, but what was recorded first comes first."""
+    """Ids of a process whose clock is ahead sort later, but what was recorded first comes first."""
     tenant = make_tenant()
     first = tell(tenant, "one")
     ahead = first_id(datetime.now(UTC) + timedelta(minutes=1))
@@ -63,7 +63,7 @@ def test_a_clock_that_goes_wrong_moves_nothing() -> None:
 
 
 def test_settling_is_once_and_for_all() -> None:
-    """The same again changes nothing, another way is a conflict."""
+    """The same outcome again changes nothing. Another outcome is a conflict."""
     tenant = make_tenant()
     told = tell(tenant, "one")
 
@@ -76,7 +76,7 @@ def test_settling_is_once_and_for_all() -> None:
 
 
 def test_nobody_settles_what_is_not_theirs() -> None:
-    """Another user's, another tenant's and an invented id are all not there."""
+    """Another user's, another tenant's and an invented id are all not found."""
     tenant, other = make_tenant(), make_tenant("other")
     told = tell(tenant, "one")
 
@@ -87,7 +87,7 @@ def test_nobody_settles_what_is_not_theirs() -> None:
 
 
 def test_erasing_a_conversation_erases_what_it_told_and_how_it_settled() -> None:
-    """Notifications from it are gone, and words that settled others in it; those of elsewhere stay."""
+    """Its notifications go, and its words that settled others. Those of other conversations stay."""
     tenant = make_tenant()
     work(open_turn(tenant, conversation_id="c1").turn_id)
     tell(tenant, "from it", conversation_id="c1")

@@ -80,7 +80,7 @@ AUTO: dict[str, tuple[Callable[[UUID], UUID | None], str]] = {
 
 @pytest.mark.parametrize("case", AUTO)
 def test_auto_chooses_by_what_has_happened(case: str) -> None:
-    """Merge before anything happened, interrupt while only reads did, wait where a change is or may have been made."""
+    """It merges before anything began, interrupts if only reads ran, and waits if data may have been changed."""
     tenant = make_tenant()
     active = AUTO[case][0](tenant)
     expected = AUTO[case][1]
@@ -98,7 +98,7 @@ def test_auto_chooses_by_what_has_happened(case: str) -> None:
 
 @pytest.mark.parametrize("policy", ["auto", "enqueue", "reject", "interrupt", "rollback", "merge"])
 def test_with_no_active_turn_every_policy_opens_one(policy: str) -> None:
-    """A conversation that is not busy is busy with nothing, whether it is new or has been answered."""
+    """The conversation is not busy, whether it is new or has been answered."""
     tenant = make_tenant()
     first = open_turn(tenant, on_busy=policy)
     turn = claim_turn(first.turn_id)
@@ -114,7 +114,7 @@ def test_with_no_active_turn_every_policy_opens_one(policy: str) -> None:
 
 
 def test_a_merged_message_is_a_part_of_the_turn() -> None:
-    """The turn that waits longest in line has it below the first message, and its planner gets both."""
+    """The last turn in line has it below its first message, and its planner gets both."""
     tenant = make_tenant()
     open_turn(tenant)
     waiting = open_turn(tenant, "first", on_busy="enqueue")
@@ -156,7 +156,7 @@ def test_a_merged_message_that_comes_again_gives_the_same_turn() -> None:
     ids=["own plan", "into a plan", "other agent", "other mode", "no room"],
 )
 def test_what_cannot_be_merged_waits(waiting: dict[str, Any], message: dict[str, Any]) -> None:
-    """A caller's plan, a wish for something else, and what would be longer than one message may be."""
+    """This holds for a caller's plan, another agent or mode, and a text beyond the longest message."""
     tenant = make_tenant()
     open_turn(tenant, **waiting)
 
@@ -165,8 +165,8 @@ def test_what_cannot_be_merged_waits(waiting: dict[str, Any], message: dict[str,
     assert (second.outcome, second.seq, second.is_sent, second.closed) == ("opened", 2, False, None)
 
 
-def test_two_messages_of_the_longest_length_together_fit() -> None:
-    """The merged message has 8000 characters at most, as any other."""
+def test_two_messages_that_fit_into_one_are_merged() -> None:
+    """The merged message has 8000 characters at most, like any other."""
     tenant = make_tenant()
     first = open_turn(tenant, "x" * 7_995)
 
@@ -177,7 +177,7 @@ def test_two_messages_of_the_longest_length_together_fit() -> None:
 
 @pytest.mark.parametrize(("policy", "remembered"), [("interrupt", ["one", "two"]), ("rollback", ["two"])])
 def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(policy: Any, remembered: list[str]) -> None:
-    """The exchange stays in the conversation; a rollback keeps it from the planner."""
+    """The exchange stays in the conversation. A rollback keeps it from the planner."""
     tenant = make_tenant()
     first = claim_turn(open_turn(tenant, "one").turn_id)
     assert first is not None
@@ -197,7 +197,7 @@ def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(poli
 
 @pytest.fixture
 def many_connections(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Room for thirty threads."""
+    """Give the pool connections for thirty threads."""
     monkeypatch.setenv("TURNLOOM_DATABASE_POOL_SIZE", "32")
     settings.cache_clear()
     yield
@@ -205,7 +205,7 @@ def many_connections(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def _work_on(turn_id: UUID) -> None:
-    """Plan a turn, run its step and answer it, as far as nobody takes it away."""
+    """Plan a turn, run its step and answer it, until another thread takes the turn."""
     turn = claim_turn(turn_id)
     if turn is None:
         return
@@ -213,7 +213,7 @@ def _work_on(turn_id: UUID) -> None:
     try:
         record_plan(turn, planned)
     except AssertionError:
-        return  # it was closed meanwhile
+        return  # another thread has closed it
     if claim(turn.id, name).verdict == "claimed" and (attempt := record(turn.id, name).respond) is not None:
         end(turn.id, attempt, "succeeded")
 
@@ -229,7 +229,7 @@ def _active() -> UUID | None:
 
 
 def test_thirty_threads_on_one_conversation(many_connections: None) -> None:
-    """Posting, cancelling, planning and finishing at once: no deadlock, one turn at a time, and all of them end."""
+    """Threads post, cancel, plan and finish at once without a deadlock. One turn runs at a time, and all end."""
     tenant = make_tenant()
     policies = ["auto", "enqueue", "enqueue", "interrupt", "rollback", "merge", "reject"]
 

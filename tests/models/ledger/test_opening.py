@@ -1,4 +1,4 @@
-"""Messages opened in one commit end up as if each had come alone, and none waits for another."""
+"""Messages opened in one commit end up as if each had come alone. None waits for another."""
 
 import random
 from collections import defaultdict
@@ -40,13 +40,13 @@ def _open(*news: NewTurn) -> list[OpenedTurn]:
 
 @pytest.fixture
 def elsewhere(database: str) -> Iterator[psycopg.Connection]:
-    """A transaction of somebody else."""
+    """A transaction of another client."""
     with psycopg.connect(database) as connection:
         yield connection
 
 
 def test_messages_are_opened_in_one_commit() -> None:
-    """Each gets its own turn. Conversations are made in one order, so two commits cannot block each other."""
+    """Each gets its own turn. Conversations are made in a fixed order, so two commits cannot block each other."""
     news = [_message(name) for name in ("c2", "c3", "c1")]
 
     opened = _open(*news)
@@ -60,8 +60,8 @@ def test_messages_are_opened_in_one_commit() -> None:
     assert (commits, made) == ((1, 3), ("c1 c2 c3",))
 
 
-def test_a_message_is_known_from_the_one_beside_it() -> None:
-    """The same id gives the same turn also within a commit; with another body it is refused."""
+def test_a_message_is_recognised_in_the_same_commit() -> None:
+    """The same id gives the same turn within a commit too. With another body it is refused."""
     first, again, other = (
         _message(name, message_id="m1", body=body) for name, body in (("c1", b"x"), ("c2", b"x"), ("c3", b"y"))
     )
@@ -85,8 +85,8 @@ def test_a_message_to_a_busy_conversation_is_left() -> None:
     assert recorded == [1, 1]
 
 
-def test_what_somebody_has_in_hand_is_left(elsewhere: psycopg.Connection) -> None:
-    """A conversation or a message that another transaction holds is waited for by nobody."""
+def test_what_another_transaction_holds_is_left(elsewhere: psycopg.Connection) -> None:
+    """No commit waits for a conversation or a message that another transaction holds."""
     open_turn(make_tenant(), conversation_id="c1", message_id="m0")
     with statement() as db:
         db.execute("UPDATE conversations SET active_turn_id = NULL")
@@ -105,8 +105,11 @@ def test_what_somebody_has_in_hand_is_left(elsewhere: psycopg.Connection) -> Non
 
 
 def test_commits_do_not_block_each_other() -> None:
-    """Many at once, to the same new conversations in any order, with ids that repeat, each message also by itself where
-    it is left: nothing is lost, nothing doubled, and every conversation counts its turns without a gap."""
+    """Parallel commits to the same new conversations lose and double nothing.
+
+    The messages come in any order, with ids that repeat. A message that a commit leaves is opened by itself. Every
+    conversation counts its turns without a gap.
+    """
     rng, tenant = random.Random(7), make_tenant()
     policies = ("enqueue", "interrupt", "merge")
     messages = [

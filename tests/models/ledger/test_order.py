@@ -1,4 +1,4 @@
-"""Turns of a conversation run in their sender's order, and the messages of a burst become one turn."""
+"""Turns of a conversation run in their sender's order. The messages of a burst become one turn."""
 
 from typing import Any
 from uuid import UUID
@@ -31,7 +31,7 @@ MINUTE = 60_000
 
 
 def say(tenant: UUID, sequence: int, **request: Any) -> OpenedTurn:
-    """Post a message with its sender's number, which is held a minute for those missing before it."""
+    """Post a message with its sender's number. It is held for a minute if earlier ones are missing."""
     held = {"sequence": sequence, "order_ms": MINUTE}
     return open_turn(tenant, str(sequence), held=held, **{"on_busy": "enqueue", **request})
 
@@ -41,7 +41,7 @@ def burst(tenant: UUID, message: str, burst_ms: int = MINUTE, **request: Any) ->
 
 
 def pass_time() -> None:
-    """Let every time come for which a turn is held."""
+    """Let the time pass for which turns are held."""
     times = ("created_at", "due_at", "awaits_until", "settles_at")
     with transaction() as db:
         db.execute(text("UPDATE turns SET " + ", ".join(f"{time} = {time} - interval '5 minutes'" for time in times)))
@@ -52,7 +52,7 @@ def cause(opened: OpenedTurn) -> Explanation:
 
 
 def test_contiguous_messages_do_not_wait() -> None:
-    """A sender counts from 1: its first message, and each successor of the last one answered, go on at once."""
+    """A sender counts from 1. The first message, and each successor of the last answered one, goes on at once."""
     tenant = make_tenant()
     first, second = say(tenant, 1), say(tenant, 2)
 
@@ -63,7 +63,7 @@ def test_contiguous_messages_do_not_wait() -> None:
 
 
 def test_after_a_gap_a_message_is_held_until_its_window_has_passed() -> None:
-    """Nobody can plan it before; then what is there goes on, and the late one comes after it."""
+    """Nobody can plan it before. Then the messages that are there go on, and the late one follows."""
     tenant = make_tenant()
     work(say(tenant, 1).turn_id)
     third = say(tenant, 3)
@@ -83,7 +83,7 @@ def test_after_a_gap_a_message_is_held_until_its_window_has_passed() -> None:
 
 
 def test_the_missing_message_ends_the_wait() -> None:
-    """It goes first, and those that were held for it follow without waiting, in the sender's order."""
+    """It goes first. The messages that were held for it follow without waiting, in the sender's order."""
     tenant = make_tenant()
     held = {number: say(tenant, number) for number in (4, 2, 3)}
 
@@ -96,7 +96,7 @@ def test_the_missing_message_ends_the_wait() -> None:
 
 
 def test_a_message_that_nobody_plans_yet_steps_aside() -> None:
-    """Also when it was handed to the planners: the message about it starts nothing, until its time comes again."""
+    """Even if planners were notified of it, no planner gets it until its time comes again."""
     tenant = make_tenant()
     third = say(tenant, 3)
     pass_time()
@@ -137,7 +137,7 @@ def test_numbers_with_gaps_only_order_what_is_queued() -> None:
 
 
 def test_messages_without_a_number_come_first() -> None:
-    """They wait for none, and among themselves they keep the order in which they came."""
+    """They wait for none, and keep the order in which they came."""
     tenant = make_tenant()
     first, numbered = say(tenant, 1), say(tenant, 2)
     plain, other = (open_turn(tenant, on_busy="enqueue") for _ in range(2))
@@ -148,7 +148,7 @@ def test_messages_without_a_number_come_first() -> None:
 
 
 def test_merged_messages_stand_in_their_senders_order() -> None:
-    """A message is appended only to the one before it; another waits at its place, and what was merged follows it."""
+    """A message is appended only to the one before it. Any other waits in its place, and a merged turn follows it."""
     tenant = make_tenant()
     third, fourth = say(tenant, 3, on_busy="auto"), say(tenant, 4, on_busy="auto")
     sixth = say(tenant, 6, on_busy="auto")
@@ -166,7 +166,7 @@ def test_merged_messages_stand_in_their_senders_order() -> None:
 
 
 def test_what_was_written_before_interrupts_nothing() -> None:
-    """`auto` stops a turn for what its user wrote later, not for what came late."""
+    """`auto` stops a turn for a message that its user wrote later, not for one that came late."""
     turn = running_turn(step("r"), held={"sequence": 5})
 
     late = say(turn.tenant_id, 4, on_busy="auto")
@@ -178,7 +178,7 @@ def test_what_was_written_before_interrupts_nothing() -> None:
 
 
 def test_a_planner_is_shown_what_was_answered_before() -> None:
-    """In the order of the answers: also what came later than its own message, not what was stopped before its time."""
+    """It gets the answers in their order, even to messages that came after its own, but no stopped later turn."""
     tenant = make_tenant()
     first, third, fourth, second = (say(tenant, number) for number in (1, 3, 4, 2))
     work(first.turn_id)
@@ -193,7 +193,7 @@ def test_a_planner_is_shown_what_was_answered_before() -> None:
 
 
 def test_a_burst_becomes_one_turn() -> None:
-    """A turn is held until no further message has come for the window; each one prolongs it, four windows at most."""
+    """A turn is held until no message has come for one window. Each message prolongs it, up to four windows."""
     tenant = make_tenant()
     first = burst(tenant, "hi")
     due = [view(first.turn_id).due_at]
@@ -210,7 +210,7 @@ def test_a_burst_becomes_one_turn() -> None:
 
 
 def test_a_burst_ends_after_four_windows() -> None:
-    """A user who never stops writing is answered all the same."""
+    """A user who never stops writing still gets an answer."""
     tenant = make_tenant()
     first = burst(tenant, "hi")
     pass_time()
@@ -224,7 +224,7 @@ def test_a_burst_ends_after_four_windows() -> None:
 
 
 def test_a_burst_goes_on_when_it_has_ended(redis_url: str) -> None:
-    """The release sends it once, and later messages become separate turns as soon as a planner has it."""
+    """The release sends it once. Once a planner has it, later messages become separate turns."""
     tenant = make_tenant()
     first = burst(tenant, "hi")
     release()
@@ -240,7 +240,7 @@ def test_a_burst_goes_on_when_it_has_ended(redis_url: str) -> None:
 
 
 def test_a_burst_that_waited_behind_another_turn_still_settles() -> None:
-    """When its conversation comes to it before its window has passed, it is held for the rest."""
+    """If its conversation reaches it before its window has passed, it is held for the rest."""
     tenant = make_tenant()
     first = open_turn(tenant)
     claimed = claim_turn(first.turn_id)
@@ -268,7 +268,7 @@ def test_a_held_turn_can_be_stopped() -> None:
 
 
 def test_what_nobody_releases_waits_for_a_worker() -> None:
-    """A turn that is due and still held lacks the worker whose thread releases."""
+    """A turn that is due and still held waits for the worker whose thread releases turns."""
     held = burst(make_tenant(), "hi")
     pass_time()
 

@@ -1,4 +1,4 @@
-"""Of a tenant's texts in the ledger and in its folder the newest counts, and processes see it within seconds."""
+"""The newest of a tenant's texts, in the ledger or in its folder, counts. Processes see a change within seconds."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -39,7 +39,7 @@ def folder(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def test_newest_text_counts(database: str) -> None:
-    """Of each name the last text written is in effect, and none after a removal; the history keeps all of it."""
+    """Under each name the last text written is in effect, and none after a removal. The history keeps all of them."""
     acme = make_tenant()
     for text in ("one", "two"):
         write(acme, "styles/brief", text)
@@ -56,7 +56,7 @@ def test_newest_text_counts(database: str) -> None:
 
 
 def test_tenants_do_not_see_each_other(database: str) -> None:
-    """A tenant's texts are not visible to others, and each tenant counts its own versions."""
+    """No tenant sees another's texts. Each counts its own versions."""
     acme, other = make_tenant(), make_tenant("other")
     write(acme, "styles/brief", "one")
 
@@ -75,7 +75,7 @@ def test_writers_at_the_same_time_get_versions_of_their_own(database: str) -> No
 
 
 def test_ledger_wins_over_file(folder: Path) -> None:
-    """A text in the tenant's folder counts until the ledger has one of that name, and again when that is removed."""
+    """A text in the tenant's folder counts while the ledger has none of that name."""
     acme = make_tenant()
     (folder / "styles" / "brief.j2").write_text("from the file", "utf-8")
     (folder / "styles" / "notes.txt").write_text("no prompt", "utf-8")
@@ -90,7 +90,7 @@ def test_ledger_wins_over_file(folder: Path) -> None:
 
 
 def test_file_that_cannot_be_used_keeps_no_other_from_counting(folder: Path) -> None:
-    """One too large, or not in UTF-8, is refused like any wrong text; one that cannot be opened is left out."""
+    """A file that is too large or not UTF-8 is refused like a wrong text. One that cannot be read is left out."""
     (folder / "styles" / "large.j2").write_text("a" * 70_000, "utf-8")
     (folder / "styles" / "latin.j2").write_bytes(b"\xe9")
     (folder / "styles" / "folder.j2").mkdir()
@@ -107,7 +107,7 @@ def test_file_that_cannot_be_used_keeps_no_other_from_counting(folder: Path) -> 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "acme/styles", "other"])
 def test_folder_is_the_tenants_own(folder: Path, name: str) -> None:
-    """No name leads to another tenant's folder, or out of it."""
+    """No tenant's name leads to another tenant's folder, or out of the folder of all tenants."""
     (folder / "styles" / "brief.j2").write_text("acme's", "utf-8")
     (folder.parent / "stray.j2").write_text("nobody's", "utf-8")
 
@@ -115,7 +115,7 @@ def test_folder_is_the_tenants_own(folder: Path, name: str) -> None:
 
 
 def test_folder_may_be_called_by_the_id(folder: Path) -> None:
-    """A tenant's id leads to its folder as well as its name."""
+    """A tenant's id leads to its folder, as its name does."""
     other = make_tenant("other")
     folder.rename(folder.parent / str(other))
     (folder.parent / str(other) / "styles" / "brief.j2").write_text("other's", "utf-8")
@@ -124,7 +124,7 @@ def test_folder_may_be_called_by_the_id(folder: Path) -> None:
 
 
 def test_process_hears_of_a_change_within_seconds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value that was read is trusted for a moment. While nothing changes it stays the same object."""
+    """A value is trusted for a moment after it was read. Without a change it stays the same object."""
     acme = make_tenant()
     assert overrides_of(acme) is NO_OVERRIDES
 
@@ -138,7 +138,7 @@ def test_process_hears_of_a_change_within_seconds(folder: Path, monkeypatch: pyt
 
 
 def test_look_at_the_ledger_is_one_cheap_statement(database: str) -> None:
-    """The end of an index tells whether there is anything new, however many changes there have been."""
+    """The end of an index shows whether there is a change, however many there have been."""
     acme = make_tenant()
     for number in range(50):
         write(acme, "styles/brief", f"text {number}")

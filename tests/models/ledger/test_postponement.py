@@ -1,4 +1,4 @@
-"""Turns are postponed while their language model is down, and taken up again when the time has come."""
+"""Turns are postponed while their language model is down, and taken up again at a set time."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -62,7 +62,7 @@ def kinds(turn_id: UUID) -> list[str]:
 
 
 def test_nobody_takes_a_postponed_turn_before_its_time() -> None:
-    """Its planner has lost it, nobody claims it, and `explain` names why and until when."""
+    """Its planner has lost it and nobody claims it. `explain` says why it waits and until when."""
     turn_id, attempt = planned()
     postpone(turn_id, attempt)
     beat()
@@ -76,7 +76,7 @@ def test_nobody_takes_a_postponed_turn_before_its_time() -> None:
 
 
 def test_a_postponed_plan_is_made_when_its_time_has_come() -> None:
-    """Recovery gives it back to the planners, and counts that for no loss and no attempt."""
+    """Recovery gives it back to the planners. It counts neither as a loss nor as an attempt."""
     turn_id, attempt = planned()
     postpone(turn_id, attempt)
     let_its_time_come()
@@ -92,7 +92,7 @@ def test_a_postponed_plan_is_made_when_its_time_has_come() -> None:
 
 
 def test_a_postponed_reply_is_made_when_its_time_has_come() -> None:
-    """Its steps stay as they are; the next responder has a fence of its own."""
+    """Its steps stay as they are. The next responder has a new fence."""
     turn_id, attempt = answered()
     postpone(turn_id, attempt)
     let_its_time_come()
@@ -106,7 +106,7 @@ def test_a_postponed_reply_is_made_when_its_time_has_come() -> None:
 
 @pytest.mark.parametrize("prepare", [planned, answered])
 def test_the_pauses_grow_and_readers_are_told_once(prepare: Callable[[], tuple[UUID, int]]) -> None:
-    """The second pause is the longer one; one event says that the turn waits, with the reason and the time."""
+    """The second pause is longer. One event says that the turn waits, with the reason and the time."""
     turn_id, attempt = prepare()
     first = postpone(turn_id, attempt)
     second = postpone(turn_id, attempt + 1)
@@ -122,7 +122,7 @@ def test_the_pauses_grow_and_readers_are_told_once(prepare: Callable[[], tuple[U
 
 @pytest.mark.parametrize("prepare", [planned, answered])
 def test_a_turn_is_not_postponed_beyond_its_deadline(prepare: Callable[[], tuple[UUID, int]]) -> None:
-    """The process that has it ends it with what there is."""
+    """The process that holds it ends it with the results that there are."""
     turn_id, attempt = prepare()
 
     assert postpone(turn_id, attempt, 3_600_000) is None
@@ -130,7 +130,7 @@ def test_a_turn_is_not_postponed_beyond_its_deadline(prepare: Callable[[], tuple
 
 
 def test_a_plan_ends_the_postponement() -> None:
-    """The plan clears the reason: the turn's error is null, as in any turn in work."""
+    """The plan clears the reason. The turn's error is null, as in any turn in work."""
     turn_id, attempt = planned()
     postpone(turn_id, attempt)
     let_its_time_come()

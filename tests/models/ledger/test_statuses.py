@@ -1,4 +1,4 @@
-"""The statuses that both languages know are the same in both."""
+"""SQL and Python know the same statuses."""
 
 from typing import get_args
 
@@ -7,7 +7,7 @@ from turnloom.models.contracts.plan import FINAL_STEP_STATUSES, StepStatus
 
 
 def test_sql_and_python_agree_on_which_steps_are_final(database: str) -> None:
-    """A status that only one of them took for final would end a turn too early, or never."""
+    """A status that is final in only one of them would end a turn too early, or never."""
     with statement() as db:
         rows = db.execute(
             "SELECT status FROM unnest(%s::text[]) status WHERE hot.is_final(status)", (list(get_args(StepStatus)),)

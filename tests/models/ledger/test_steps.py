@@ -45,7 +45,7 @@ def statuses(turn_id: UUID) -> dict[str, str]:
 
 
 def test_a_claim_hands_out_arguments_and_a_fence() -> None:
-    """The first attempt is 1; the facts of the turn come with it."""
+    """The first attempt is 1. The claim has the facts of the turn too."""
     turn = running_turn(step("a", args={"ms": 5}))
 
     claimed = claim(turn.id, "a")
@@ -66,7 +66,7 @@ def test_a_claim_hands_out_arguments_and_a_fence() -> None:
     [(("b",), 1, "early"), (("a",), 1, "busy"), (("a",), 0, "stale"), (("a",), 2, "stale"), (("x",), 1, "done")],
 )
 def test_a_copy_is_refused_with_its_reason(lane: tuple[str, ...], generation: int, verdict: str) -> None:
-    """Somebody else holds the step, its needs are not final, or the message is of another generation."""
+    """Another worker holds the step, its needs are not final, or the message is of another generation."""
     turn = running_turn(step("a"), step("b", "a"))
     claim(turn.id, "a")
 
@@ -74,7 +74,7 @@ def test_a_copy_is_refused_with_its_reason(lane: tuple[str, ...], generation: in
 
 
 def test_a_step_that_ended_lets_the_lane_go_on() -> None:
-    """A repeated message of a lane goes on behind what is final."""
+    """A repeated message of a lane goes on after its final steps."""
     turn = running_turn(step("a"), step("b", "a"))
     claim(turn.id, "a")
     advance(turn.id, "a")
@@ -121,7 +121,7 @@ def test_an_old_fence_changes_nothing() -> None:
 
 
 def test_an_outcome_counts_once() -> None:
-    """Recording twice under the same fence changes nothing the second time."""
+    """Recording it again under the same fence changes nothing."""
     turn = running_turn(step("a"), step("b"))
     claim(turn.id, "a")
 
@@ -131,7 +131,7 @@ def test_an_outcome_counts_once() -> None:
 
 
 def test_fragments_become_ready_with_their_last_need() -> None:
-    """In an N, d waits for both. The one that ends second releases it, exactly once."""
+    """Step `d` waits for two others. The one that ends second releases it, exactly once."""
     turn = running_turn(step("a"), step("b"), step("c", "a"), step("d", "a", "b"))
     for name in ("a", "b"):
         claim(turn.id, name)
@@ -143,7 +143,7 @@ def test_fragments_become_ready_with_their_last_need() -> None:
 
 
 def test_free_slots_take_ready_lanes_of_the_same_queue() -> None:
-    """Only the surplus is left to publish."""
+    """Only the lanes beyond the free slots are published."""
     turn = running_turn(step("a"), *(step(name, "a") for name in "bcde"), max_steps=1)
     claim(turn.id, "a")
 
@@ -155,7 +155,7 @@ def test_free_slots_take_ready_lanes_of_the_same_queue() -> None:
 
 
 def test_the_last_step_gets_the_reply_to_write() -> None:
-    """Of two that end at the same time, exactly one gets to respond."""
+    """Of two steps that end at the same time, exactly one hands over the reply."""
     for _ in range(5):
         turn = running_turn(*(step(name) for name in "abcd"), conversation_id=f"c{_}")
         for name in "abcd":
@@ -168,7 +168,7 @@ def test_the_last_step_gets_the_reply_to_write() -> None:
 
 
 def test_what_needs_a_failed_step_is_skipped_to_the_end() -> None:
-    """The skip runs through the graph in the same commit, and what nothing prevents goes on."""
+    """The same commit skips all steps that depend on the failed one. The other steps go on."""
     turn = running_turn(step("a"), step("b", "a"), step("c", "b"), step("d"), step("e", "c", "d"))
     for name in ("a", "d"):
         claim(turn.id, name)
@@ -181,7 +181,7 @@ def test_what_needs_a_failed_step_is_skipped_to_the_end() -> None:
 
 
 def test_a_step_may_want_to_run_after_a_failure() -> None:
-    """With on_need_error=run a failed need only counts as ended."""
+    """With `on_need_error=run`, a failed need counts as ended."""
     turn = running_turn(step("a"), step("b", "a", on_need_error="run"))
     claim(turn.id, "a")
 
@@ -197,12 +197,12 @@ AFTER_A_FAILURE = pytest.mark.parametrize(
         (False, {"a": "failed", "b": "pending", "c": "skipped"}),
     ],
 )
-"""The outcomes with `fail_fast` of three steps when `a` has failed; `c` needs `a`."""
+"""The outcomes of three steps with `fail_fast` when `a` has failed. Step `c` needs `a`."""
 
 
 @AFTER_A_FAILURE
 def test_fail_fast_cancels_what_has_not_started(critical: bool, expected: dict[str, str]) -> None:
-    """The first critical failure ends all pending steps; one that is not critical only skips its followers."""
+    """The first critical failure ends all pending steps. One that is not critical only skips its followers."""
     turn = running_turn(step("a", critical=critical), step("b"), step("c", "a"), on_error="fail_fast")
     claim(turn.id, "a")
 
@@ -226,7 +226,7 @@ def test_fail_fast_stops_for_a_critical_step_that_kills_its_workers(critical: bo
 
 
 def test_a_thousand_claims_at_once_start_a_step_once() -> None:
-    """However many copies of a message there are, one of them gets the step."""
+    """However many copies of a message there are, one gets the step."""
     turn = running_turn(step("a"))
     with ThreadPoolExecutor(8) as pool:
         verdicts = list(pool.map(lambda _: claim(turn.id, "a").verdict, range(200)))
@@ -263,7 +263,7 @@ def test_times_are_the_databases() -> None:
     [("failed", "skip", "failed"), ("failed", "run", "failed"), ("needs_input", "run", "needs_input")],
 )
 def test_a_copy_ends_as_the_step_whose_call_it_repeats(status: FinalStepStatus, on_need_error: str, ended: str) -> None:
-    """With the same error in the same commit, whatever it says about failed needs: nobody makes the call again."""
+    """It gets the same error in the same commit, whatever its `on_need_error`. The call is not made again."""
     twice = [step(name, tool="sim.echo", args={"value": 1}, on_need_error=on_need_error) for name in "ab"]
     turn = running_turn(*twice, step("c", "b"))
     claim(turn.id, "a")

@@ -1,4 +1,4 @@
-"""The planners get a tenant's turns a window at a time, so that other tenants do not wait behind all of them."""
+"""Planners get a tenant's turns a window at a time, so that other tenants do not wait behind all of them."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ WINDOW = 2
 
 @pytest.fixture(autouse=True)
 def window(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Two turns of one tenant at a time."""
+    """Allow two turns of one tenant at a time."""
     _set(monkeypatch, WINDOW)
     yield monkeypatch
     settings.cache_clear()
@@ -34,7 +34,7 @@ def _set(patch: pytest.MonkeyPatch, turns_at_a_time: int) -> None:
 
 
 def _open(tenant: UUID, count: int, first: int = 0) -> list[UUID]:
-    """Open turns in conversations of their own."""
+    """Open turns in separate conversations."""
     opened = [open_turn(tenant, conversation_id=f"c{number}") for number in range(first, first + count)]
     return [turn.turn_id for turn in opened if turn.turn_id]
 
@@ -49,7 +49,7 @@ def _handed_out(tenant: UUID) -> int:
 
 
 def test_what_is_over_the_window_is_held() -> None:
-    """It is accepted and queued, no planner may take it, and another tenant's turn passes it."""
+    """It is accepted and queued, but no planner may take it. Another tenant's turn passes it."""
     noisy, quiet = make_tenant("noisy"), make_tenant("quiet")
 
     held = _open(noisy, 4)
@@ -62,7 +62,7 @@ def test_what_is_over_the_window_is_held() -> None:
 
 
 def test_the_end_of_a_turn_releases_the_one_that_is_due_longest() -> None:
-    """The conversation's own next turn comes after those that were due before it."""
+    """The next turn of the same conversation comes after those that were due before it."""
     tenant = make_tenant()
     first, second, third, fourth = _open(tenant, 4)
     follower = open_turn(tenant, conversation_id="c0", on_busy="enqueue").turn_id
@@ -74,7 +74,7 @@ def test_the_end_of_a_turn_releases_the_one_that_is_due_longest() -> None:
 
 
 def test_a_held_turn_is_explained() -> None:
-    """By the number of its tenant's turns that are in work."""
+    """The explanation has the number of its tenant's turns in work."""
     held = _open(make_tenant(), 3)[-1]
 
     found = why(held)
@@ -84,7 +84,7 @@ def test_a_held_turn_is_explained() -> None:
 
 
 def test_a_turn_that_waits_for_a_person_makes_room() -> None:
-    """Nobody works on it: the next release hands out another."""
+    """Nobody works on it, so the next release hands out another turn."""
     tenant = make_tenant()
     asking, _, held = _open(tenant, 3)
     turn = claim_turn(asking)
@@ -99,7 +99,7 @@ def test_a_turn_that_waits_for_a_person_makes_room() -> None:
 
 
 def test_without_a_window_nothing_is_held(window: pytest.MonkeyPatch) -> None:
-    """Turns that a window held back go on when there is no window any more."""
+    """If the window is switched off, the turns that it held go on."""
     tenant = make_tenant()
     held = _open(tenant, 5)[WINDOW:]
 
@@ -110,7 +110,7 @@ def test_without_a_window_nothing_is_held(window: pytest.MonkeyPatch) -> None:
 
 
 def test_what_was_released_and_not_sent_is_found_by_the_sweep() -> None:
-    """A process may die between the two: the row is the outbox, as for every turn."""
+    """A process may die between release and send. The row is the outbox, as for every turn."""
     tenant = make_tenant()
     first, _, third = _open(tenant, 3)
     work(first)
@@ -122,7 +122,7 @@ def test_what_was_released_and_not_sent_is_found_by_the_sweep() -> None:
 
 
 def test_every_tenant_has_its_own_window() -> None:
-    """One look releases what is due for each of them."""
+    """One look releases the due turns of all tenants."""
     tenants = [make_tenant(name) for name in "abc"]
     held = [_open(tenant, 3)[-1] for tenant in tenants]
     with transaction() as db:
@@ -132,7 +132,7 @@ def test_every_tenant_has_its_own_window() -> None:
 
 
 def test_sixteen_at_once_lose_nothing() -> None:
-    """Posting, ending and releasing race; all turns end, and a few too many are in work at most."""
+    """Threads post, end and release at once. All turns end, and at most a few too many are in work."""
     tenant = make_tenant()
     most = []
 

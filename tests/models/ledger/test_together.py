@@ -1,4 +1,4 @@
-"""Steps that are claimed together run ahead of the ledger, and are recorded afterwards or given back."""
+"""Steps that are claimed together run ahead of the ledger. They are recorded afterwards or given back."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -52,7 +52,7 @@ def done(
     ended: float | None = None,
     status: FinalStepStatus = "succeeded",
 ) -> FinishedStep:
-    """`began`, `ended`: milliseconds after `at`."""
+    """Return a finished step; `began` and `ended` are milliseconds after `at`."""
     times = [None if ms is None else at + ms / 1000 for ms in (began, ended)]
     return FinishedStep(name, 1, status, {"ms": 1, "payload": None}, began_at=times[0], ended_at=times[1])
 
@@ -74,7 +74,7 @@ LANES = (["a", "b", "d"], ["c"])
 
 
 def test_reads_that_nobody_has_claimed_are_claimed_together() -> None:
-    """Each says which of the others it waits for; what waits has a lease and a fence, but no start."""
+    """Each names the others that it waits for. A waiting step has a lease and a fence, but no start."""
     turn_id = diamond()
 
     claimed = claim(turn_id, *LANES)
@@ -87,7 +87,7 @@ def test_reads_that_nobody_has_claimed_are_claimed_together() -> None:
 
 @pytest.mark.parametrize("other", ["claimed", "tried", "writes", "needs"])
 def test_others_are_claimed_one_by_one(other: str) -> None:
-    """This is so if one has been claimed or tried before, has an effect, or needs a step that runs elsewhere."""
+    """This holds if a step was claimed or tried before, has an effect, or needs a step that runs elsewhere."""
     last = step("c", "b", tool="sim.write", args={"value": 1}) if other == "writes" else step("c", "b")
     first = step("b", "a", "x") if other == "needs" else step("b", "a")
     turn_id = running_turn(step("x"), step("a"), first, last).id
@@ -104,8 +104,8 @@ def test_others_are_claimed_one_by_one(other: str) -> None:
     assert rows(turn_id)["b"].status == "pending"
 
 
-def test_what_ran_ahead_is_told_of_with_its_times() -> None:
-    """One commit for all: each start comes before its end, and no step starts before what it needed has ended."""
+def test_steps_that_ran_ahead_are_recorded_with_their_times() -> None:
+    """In one commit, each start comes before its end, and no step starts before its needs have ended."""
     turn_id = diamond()
     at = claim(turn_id, *LANES).at
 
@@ -131,8 +131,8 @@ def test_what_ran_ahead_is_told_of_with_its_times() -> None:
         assert all((ran[need].finished_at or ended) <= started for need in needs)
 
 
-def test_a_step_that_began_ahead_and_still_runs_is_told_of_too() -> None:
-    """With the commit of what it waited for."""
+def test_the_start_of_a_step_that_still_runs_ahead_is_recorded() -> None:
+    """The commit of the step that it waited for records it."""
     turn_id = diamond()
     at = claim(turn_id, *LANES).at
 
@@ -146,8 +146,8 @@ def test_a_step_that_began_ahead_and_still_runs_is_told_of_too() -> None:
     assert [name for name, row in rows(turn_id).items() if row.started_at] == ["a", "b", "c"]
 
 
-def test_what_waits_for_a_failure_is_given_back_and_ends_as_ever() -> None:
-    """The ledger skips what needed it; the rest goes on one by one."""
+def test_what_waits_for_a_failed_step_is_given_back() -> None:
+    """The ledger skips the steps that need it. The others go on one by one."""
     turn_id = running_turn(step("a"), step("b", "a"), step("c", "a", on_need_error="run"), step("d")).id
     claim(turn_id, ["a", "b"], ["c"], ["d"])
 
@@ -163,7 +163,7 @@ def test_what_waits_for_a_failure_is_given_back_and_ends_as_ever() -> None:
 
 
 def test_steps_can_be_given_back_when_nothing_has_finished() -> None:
-    """This is for steps whose needs were parked. A step that has begun is kept."""
+    """This serves steps whose needs were parked. A step that has begun is kept."""
     turn_id = diamond()
     claim(turn_id, *LANES)
 
@@ -175,7 +175,7 @@ def test_steps_can_be_given_back_when_nothing_has_finished() -> None:
 
 
 def test_a_lost_worker_loses_what_it_held_and_no_more() -> None:
-    """Steps that waited with it run again under another fence, and late results record nothing."""
+    """The steps that it held run again under another fence. Late results record nothing."""
     turn_id = diamond()
     claim(turn_id, *LANES, holder=Holder("worker/1", 0))
     with transaction() as db:
@@ -189,7 +189,7 @@ def test_a_lost_worker_loses_what_it_held_and_no_more() -> None:
 
 
 def test_a_closed_turn_cancels_what_waits() -> None:
-    """It has neither an attempt nor a duration to tell of, as it never started."""
+    """The event of a step that never started has neither an attempt nor a duration."""
     turn_id = diamond()
     claim(turn_id, *LANES)
 
@@ -206,7 +206,7 @@ def test_a_closed_turn_cancels_what_waits() -> None:
 
 
 def test_the_planner_takes_its_share_as_it_records_the_plan() -> None:
-    """As many lanes as it has slots for; the rest is to be published. What it takes runs under its name."""
+    """It takes as many lanes as it has free slots, runs them under its name, and publishes the rest."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     names = "abcdef"

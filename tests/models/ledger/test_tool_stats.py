@@ -1,4 +1,4 @@
-"""The ledger gives statistics of tools."""
+"""The ledger computes statistics of tools."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ TIMEOUT = {"status": "failed", "error": {"code": "TOOL_TIMEOUT", "message": "…
 
 
 def ended(tenant: UUID, *ends: dict[str, Any], ms: int = 100, tool: str = "travel.search_hotels") -> None:
-    """Record a turn whose steps ended so, each later one after twice the time."""
+    """Record a turn whose steps ended as given. Each step takes twice as long as the one before."""
     turn_id = open_turn(tenant, conversation_id=str(new_id())).turn_id
     turn = claim_turn(turn_id)
     assert turn is not None
@@ -44,7 +44,7 @@ def told(**how: Any) -> list[ToolStats]:
 
 
 def test_calls_are_summed_up_by_tool() -> None:
-    """The summary counts endings, times, missing fields and errors."""
+    """The summary counts outcomes, times, missing fields and errors."""
     ended(make_tenant(), {"status": "succeeded"}, NEEDS, TIMEOUT, {"status": "succeeded", "cache": "memory"}, NEEDS)
     ended(make_tenant(), {"status": "unknown", "error": {"code": "UPSTREAM_5XX", "message": "…"}}, tool="pms.book")
 
@@ -70,7 +70,7 @@ def test_calls_are_summed_up_by_tool() -> None:
 
 
 def test_what_was_no_call_does_not_count() -> None:
-    """Steps that were skipped, cancelled or are under way, and copies of another step's call."""
+    """Steps that were skipped, cancelled or are under way do not count, nor do copies of another call."""
     ended(
         make_tenant(),
         *({"status": status} for status in ("skipped", "cancelled", "running", "pending")),
@@ -81,7 +81,7 @@ def test_what_was_no_call_does_not_count() -> None:
 
 
 def test_a_tenant_a_tool_and_a_time_can_be_chosen() -> None:
-    """Else all tenants and tools; turns received before do not count."""
+    """By default all tenants and tools count. Turns received before the given time do not."""
     ended(make_tenant("ours"), {"status": "succeeded"})
     ended(make_tenant("theirs"), {"status": "succeeded"}, {"status": "succeeded"}, tool="sim.echo")
 
@@ -93,7 +93,7 @@ def test_a_tenant_a_tool_and_a_time_can_be_chosen() -> None:
 
 
 def test_old_turns_are_not_read() -> None:
-    """Ids tell when a turn was received: the primary key leads to the steps of the time that is asked about."""
+    """Ids tell when a turn was received, so the primary key leads to the steps of the given time."""
     with transaction() as db:
         db.execute(text("SET LOCAL enable_seqscan = off"))
         query = tool_stats._counted(tool_stats._within(NOW, None, None))
@@ -103,8 +103,8 @@ def test_old_turns_are_not_read() -> None:
     assert "steps_pkey" in plan
 
 
-def test_the_command_shows_them() -> None:
-    """As a table for people, and whole for programs."""
+def test_the_command_shows_the_statistics() -> None:
+    """People get a table, programs the whole data."""
     ended(make_tenant(), {"status": "succeeded"}, NEEDS)
 
     shown = CliRunner().invoke(main, ["tools", "stats", "--since", "1h", "--tenant", "acme"])

@@ -1,4 +1,4 @@
-"""Turns, steps, fragments and replies change in functions of the database, which are called by name."""
+"""Turns, steps, fragments and replies change only in functions of the database, which are called by name."""
 
 import ast
 import re
@@ -37,13 +37,13 @@ RETURNED = {
 
 
 class Call(NamedTuple):
-    """A call of a function, as the code has it."""
+    """A call of a function, as it stands in the code."""
 
     place: str
     helper: str
     function: str
     arguments: dict[str, str | None]
-    """The type of each argument; None where the call does not show it."""
+    """The type of each argument. None means that the call does not show it."""
 
 
 def calls() -> Iterator[Call]:
@@ -69,7 +69,7 @@ def _type(value: ast.expr, known: dict[str, str]) -> str | None:
 
 
 def signatures() -> dict[str, tuple[bool, dict[str, str]]]:
-    """Return of each function whether it returns a set, and the types of its parameters."""
+    """Return for each function whether it returns a set, and the types of its parameters."""
     with statement() as db:
         rows = db.execute(
             "SELECT proname, proretset, coalesce(proargnames[:pronargs], '{}'),"
@@ -90,7 +90,7 @@ def _fits(call: Call, is_set: bool, parameters: dict[str, str]) -> bool:
 
 
 def test_every_call_fits_its_function(database: str) -> None:
-    """A wrong name, a parameter too many or too few, or JSON for a list would fail in the middle of a turn."""
+    """A wrong name, a missing or superfluous parameter, or JSON for a list would fail in the middle of a turn."""
     known = signatures()
 
     found = list(calls())
@@ -100,14 +100,14 @@ def test_every_call_fits_its_function(database: str) -> None:
 
 
 def test_functions_are_called_in_no_other_way() -> None:
-    """No test sees the calls that a statement makes by itself. What is read may use functions that compute a value."""
+    """No test checks calls inside a SQL statement, so only queries may have them, of functions that compute a value."""
     named = {name for path in PRODUCT for name in re.findall(r"\bhot\.(\w+)\(", path.read_text("utf-8"))}
 
     assert named <= {"rfc3339", "is_rolled_back"}
 
 
 def test_only_functions_write_turns_steps_fragments_and_replies() -> None:
-    """Each rule about them has one place; `tests/conftest.py` refuses what a session would write."""
+    """Each rule about them has one place. `tests/conftest.py` refuses writes by a session."""
     found = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in PRODUCT

@@ -1,4 +1,4 @@
-"""Turns are opened once, run one at a time per conversation and in order, and finish under their fence."""
+"""Turns are opened once, run in order, one at a time per conversation, and finish under their fence."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("database")
 
 
 def test_a_first_turn_is_active_at_once() -> None:
-    """It has the number 1, and a time by which it was handed on."""
+    """It has the number 1 and the time at which it was handed on."""
     opened = open_turn(make_tenant())
 
     assert (opened.outcome, opened.seq, opened.is_sent) == ("opened", 1, True)
@@ -28,7 +28,7 @@ _SAID = ({"message": "travel, please", "agent": "travel"}, {"message": "whoever"
 
 
 def test_many_first_messages_at_once() -> None:
-    """One of them makes the conversation and gives it its agent; all are numbered, and the audit chain is whole."""
+    """One of them makes the conversation and sets its agent. All are numbered, and the audit chain is whole."""
     tenant = make_tenant()
 
     with ThreadPoolExecutor(8) as threads:
@@ -44,7 +44,7 @@ def test_many_first_messages_at_once() -> None:
 
 
 def test_a_young_database_finds_a_conversation_by_its_key() -> None:
-    """Without statistics too Postgres looks one up by the primary key, not by the index of a tenant's conversations."""
+    """Even without statistics Postgres uses the primary key, not the index of a tenant's conversations."""
     query = "EXPLAIN SELECT * FROM conversations WHERE tenant_id = gen_random_uuid() AND id = 'c1' FOR NO KEY UPDATE"
 
     with statement() as db:
@@ -54,7 +54,7 @@ def test_a_young_database_finds_a_conversation_by_its_key() -> None:
 
 
 def test_the_same_message_gives_the_same_turn() -> None:
-    """A repeated message id gets the first turn. Another body under it is a conflict."""
+    """A repeated message id gets the first turn. With another body it is a conflict."""
     tenant = make_tenant()
     first = open_turn(tenant, message_id="m1")
 
@@ -93,7 +93,7 @@ def test_numbers_have_no_gaps_under_concurrency() -> None:
 
 
 def test_turns_of_a_conversation_run_one_at_a_time_in_order() -> None:
-    """The second cannot be claimed before the first has ended; then it is the next."""
+    """The second cannot be claimed before the first has ended. Then it is the next."""
     tenant = make_tenant()
     first, second, third = (open_turn(tenant, on_busy="enqueue") for _ in range(3))
     claimed = claim_turn(first.turn_id)
@@ -110,7 +110,7 @@ def test_turns_of_a_conversation_run_one_at_a_time_in_order() -> None:
 
 
 def test_a_busy_conversation_can_refuse() -> None:
-    """With on_busy=reject nothing is recorded while a turn is active."""
+    """With `on_busy=reject` nothing is recorded while a turn is active."""
     tenant = make_tenant()
     open_turn(tenant)
 
@@ -121,7 +121,7 @@ def test_a_busy_conversation_can_refuse() -> None:
 
 
 def test_a_turn_is_claimed_once_while_the_lease_lasts() -> None:
-    """A second planner gets nothing, until the first one's lease has run out; then the fence is higher."""
+    """A second planner gets nothing until the first one's lease has run out. Then the fence is higher."""
     opened = open_turn(make_tenant())
     first = claim_turn(opened.turn_id, lease_ms=60_000)
     second = claim_turn(opened.turn_id)
@@ -136,7 +136,7 @@ def test_a_turn_is_claimed_once_while_the_lease_lasts() -> None:
 
 
 def test_an_old_fence_cannot_finish() -> None:
-    """A planner that lost its claim records neither a plan nor a reply."""
+    """A planner that has lost its claim records neither a plan nor a reply."""
     opened = open_turn(make_tenant())
     turn = claim_turn(opened.turn_id)
     assert turn is not None
@@ -147,7 +147,7 @@ def test_an_old_fence_cannot_finish() -> None:
 
 
 def test_events_are_numbered_without_gaps() -> None:
-    """From the first to the last, the events of a turn are 1, 2, 3 …"""
+    """The events of a turn are numbered 1, 2, 3 and so on."""
     opened = open_turn(make_tenant())
     turn = claim_turn(opened.turn_id)
     assert turn is not None
@@ -163,7 +163,7 @@ def test_events_are_numbered_without_gaps() -> None:
 
 
 def test_unsent_turns_are_taken_after_a_grace_that_doubles() -> None:
-    """A turn that no planner took is handed out again, each time later; a waiting or claimed one is not."""
+    """A turn that no planner took is sent again, with growing pauses. A waiting or claimed turn is not."""
     tenant = make_tenant()
     opened = open_turn(tenant)
     open_turn(tenant, on_busy="enqueue")
@@ -195,7 +195,7 @@ def test_history_holds_what_was_answered_before() -> None:
 
 
 def test_a_plan_without_steps_leaves_the_turn_to_respond() -> None:
-    """A direct reply needs no canvas: the planner that recorded the plan goes on under its fence."""
+    """A direct reply needs no canvas. The planner that recorded the plan goes on under its fence."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     record_plan(turn)
@@ -208,7 +208,7 @@ def test_a_plan_without_steps_leaves_the_turn_to_respond() -> None:
 
 
 def test_a_second_plan_under_the_same_fence_is_refused() -> None:
-    """Once a plan is recorded the turn is no longer in planning."""
+    """Once a plan is recorded, the turn is no longer in planning."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     record_plan(turn, step("a"))
@@ -218,7 +218,7 @@ def test_a_second_plan_under_the_same_fence_is_refused() -> None:
 
 
 def test_a_turn_whose_tenant_has_all_its_slots_is_not_claimed() -> None:
-    """Its planner hears whose it is; a turn whose caller has posted the plan needs no slot."""
+    """The planner learns which tenant it is. A turn whose caller posted the plan needs no slot."""
     tenant = make_tenant()
     drafted = open_turn(tenant)
     posted = open_turn(tenant, conversation_id="c2", plan={"steps": [step("a")]})

@@ -64,7 +64,7 @@ def bound(**budget: Any) -> UUID:
 
 
 def test_a_turns_usage_adds_up_over_plan_and_reply() -> None:
-    """The cost of plan and reply is added to the turn's, and once the turn is final to its conversation's."""
+    """The turn has the cost of both. Once the turn is final, its conversation has it too."""
     turn = claimed()
     record_plan(turn, step("a", tool="sim.echo", args={"value": 1}), calls=[CALL, replace(CALL, purpose="repair")])
     before = used_by_conversation(turn)
@@ -79,8 +79,8 @@ def test_a_turns_usage_adds_up_over_plan_and_reply() -> None:
     assert [(call.seq, call.purpose) for call in calls] == [(1, "plan"), (2, "repair"), (3, "reply")]
 
 
-def test_an_unknown_price_is_said_so() -> None:
-    """With a call of unknown price the turn has no cost; the sums have that of the others, and count this one."""
+def test_an_unknown_price_is_counted() -> None:
+    """A turn with a call of unknown price has no cost. The sums have the cost of the others and count this turn."""
     turn = claimed()
     finish(turn, CALL, UNPRICED)
 
@@ -104,7 +104,7 @@ def test_an_old_fence_records_nothing_and_its_calls_are_counted_by_themselves() 
 
 
 def test_calls_that_are_recorded_at_once_are_all_counted() -> None:
-    """Turns of one tenant that end at the same moment lose no count and do not lock each other out."""
+    """Turns of one tenant that end at the same moment lose no count and do not deadlock."""
     turns_ = [claimed(conversation_id=f"c{number}") for number in range(24)]
 
     with ThreadPoolExecutor(8) as threads:
@@ -115,7 +115,7 @@ def test_calls_that_are_recorded_at_once_are_all_counted() -> None:
 
 
 def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: str) -> None:
-    """Each connection counts in its own rows: none of nine open transactions holds up another."""
+    """Each connection counts in its own rows. None of nine open transactions blocks another."""
     turns_ = [claimed(conversation_id=f"c{number}") for number in range(9)]
 
     with ExitStack() as stack:
@@ -148,7 +148,7 @@ def test_sums_are_the_same_before_and_after_they_are_added_up(database: str) -> 
 
 
 def test_usage_is_summed_by_day_agent_model_and_conversation() -> None:
-    """Each way to group gives the same total; another tenant's and another day's turns are in none."""
+    """Each grouping gives the same total, without the turns of another tenant or day."""
     first, second = claimed(conversation_id="c1", agent="travel"), claimed(conversation_id="c2")
     finish(first, CALL)
     finish(second, CALL, CALL)
@@ -169,12 +169,12 @@ def test_usage_is_summed_by_day_agent_model_and_conversation() -> None:
 
 
 def test_without_a_budget_nothing_bounds_a_turn() -> None:
-    """A tenant without a budget costs no look at its sums."""
+    """Without a budget, a claim does not read the tenant's sums."""
     assert claimed().allowances == []
 
 
 def test_a_budget_bounds_day_conversation_and_turn() -> None:
-    """A claim returns what is spent: of the day by all turns, of the conversation by its own, of the turn by itself."""
+    """A claim returns the amount spent: by all turns of the day, by the conversation, and by the turn."""
     bound(day_cost=5, day_tokens=1000, conversation_tokens=400, turn_cost=1)
     finish(claimed(conversation_id="c1"), CALL)
     finish(claimed(conversation_id="c2"), CALL)
@@ -200,7 +200,7 @@ def test_a_budget_bounds_day_conversation_and_turn() -> None:
 
 
 def test_erasing_a_conversation_keeps_its_account() -> None:
-    """Calls hold no words: what a conversation has cost is known after it is erased."""
+    """Calls hold no words, so the cost of an erased conversation stays known."""
     turn = claimed()
     finish(turn, CALL)
     with transaction() as db:

@@ -1,4 +1,4 @@
-"""The directory knows users, what they allow, their connections, and which user a name means."""
+"""The directory knows users, their scopes and connections, and which user a name means."""
 
 from uuid import UUID
 
@@ -70,13 +70,13 @@ def meant(tenant_id: UUID, query: str, of: str = "noa") -> set[str]:
         ("", set()),
     ],
 )
-def test_whom_somebody_means_by_a_name(tenant: UUID, query: str, ids: set[str]) -> None:
-    """The best fit: a whole name, else its words, else their beginnings; an address fits its owner only."""
+def test_a_name_means_the_best_match(tenant: UUID, query: str, ids: set[str]) -> None:
+    """A whole name comes before its words, and these before their beginnings. An address matches only its owner."""
     assert meant(tenant, query) == ids
 
 
 def test_only_ones_own_connections_count(tenant: UUID) -> None:
-    """People who are not connected are nobody's contacts, and another tenant's users are not there."""
+    """People who are not connected are nobody's contacts. Another tenant's users are not found."""
     with transaction() as db:
         users.put_user(db, tenant, "far", Profile(name="David Far"))
 
@@ -98,7 +98,7 @@ def test_a_connection_is_the_same_from_both_sides(tenant: UUID) -> None:
 
 
 def test_ids_are_ordered_by_their_bytes(tenant: UUID) -> None:
-    """Whatever the database's own order of letters: `Z` comes before `a`."""
+    """The database's collation does not matter: `Z` comes before `a`."""
     with transaction() as db:
         for user_id in ("a", "Z"):
             users.put_user(db, tenant, user_id, Profile(name=user_id))
@@ -120,7 +120,7 @@ def test_connecting_needs_two_people_that_are_there(tenant: UUID) -> None:
 
 
 def test_putting_a_user_again_replaces_the_profile(tenant: UUID) -> None:
-    """Fields that are left out get their default; connections and the day of creation stay."""
+    """Omitted fields get their default. Connections and the day of creation stay."""
     with transaction() as db:
         before = users.get_user(db, tenant, "cohen")
         users.put_user(db, tenant, "cohen", Profile(name="David C.", scopes=["b", "a", "b"]))
@@ -140,7 +140,7 @@ def test_putting_a_user_again_replaces_the_profile(tenant: UUID) -> None:
 
 
 def test_granting_and_revoking(tenant: UUID) -> None:
-    """Scopes are a set: twice granted is granted, what was not granted can be revoked."""
+    """Scopes are a set. Granting one twice, or revoking one that was not granted, is no error."""
     with transaction() as db:
         granted = users.grant(db, tenant, "noa", ["b", "a", "a"])
         left = users.revoke(db, tenant, "noa", ["b", "x"])
@@ -166,6 +166,6 @@ def test_granting_and_revoking(tenant: UUID) -> None:
     ],
 )
 def test_a_wrong_profile_is_refused(fields: dict[str, object]) -> None:
-    """Zones, addresses, hours and scopes have their forms."""
+    """Time zones, addresses, hours and scopes have a fixed form."""
     with pytest.raises(ValidationError):
         Profile.model_validate({"name": "x", **fields})

@@ -1,4 +1,4 @@
-"""A gatherer passes a single item on at once, and items that follow closely together."""
+"""A gatherer passes a single item on at once, and gathers items that follow closely into batches."""
 
 import threading
 import time
@@ -9,18 +9,18 @@ from tests.facts import wait_for
 from turnloom.models.runtime.batching import Gatherer
 
 LONG_S = 60.0
-"""A moment that does not pass during a test."""
+"""A pause that outlasts every test."""
 
 
 class Hands:
-    """A gatherer, and the batches that it has handed on."""
+    """A gatherer and the batches that it has handed on."""
 
     def __init__(self, moment_s: float = LONG_S) -> None:
         self.batches: list[list[str]] = []
         self.gatherer = Gatherer("test", self.batches.append, moment_s=moment_s)
 
     def put(self, *items: str, urgent_for: str | None = None) -> None:
-        """Put items; the last one is urgent for somebody."""
+        """Put items. The last one is urgent if `urgent_for` names a turn."""
         for item in items[:-1]:
             self.gatherer.put(item)
         self.gatherer.put(items[-1], urgent_for=urgent_for)
@@ -55,7 +55,7 @@ def test_followers_wait_and_go_together() -> None:
 
 
 def test_an_urgent_item_takes_along_what_waits(hands: Hands) -> None:
-    """It goes at once, after what was put before it."""
+    """It goes at once, after the items that were put before it."""
     hands.put("a", "b", "end", urgent_for="x")
     hands.wait_for(2)
 
@@ -63,7 +63,7 @@ def test_an_urgent_item_takes_along_what_waits(hands: Hands) -> None:
 
 
 def test_urgent_items_of_one_do_not_wait_for_each_other(hands: Hands) -> None:
-    """The next one that is urgent for the same turn goes at once, too."""
+    """The next urgent item of the same turn goes at once too."""
     hands.put("a", urgent_for="x")
     hands.wait_for(2)
     hands.put("b", urgent_for="x")
@@ -73,7 +73,7 @@ def test_urgent_items_of_one_do_not_wait_for_each_other(hands: Hands) -> None:
 
 
 def test_urgent_items_of_many_go_together(hands: Hands) -> None:
-    """Within a moment only the first one goes at once; the others wait as all do, so that batches stay large."""
+    """Within a moment only the first goes at once. The others wait, so that batches stay large."""
     hands.put("a", urgent_for="x")
     hands.wait_for(2)
     for name in ("y", "z", "w"):
@@ -84,8 +84,8 @@ def test_urgent_items_of_many_go_together(hands: Hands) -> None:
     assert hands.batches == [["first"], ["a"], ["y", "z", "w", "b"]]
 
 
-def test_whoever_settles_is_not_kept_waiting(hands: Hands) -> None:
-    """Items that were put before go at once; if nothing waits, there is nothing to wait for."""
+def test_settling_hands_on_at_once_what_waits(hands: Hands) -> None:
+    """If no item waits, settling returns at once."""
     hands.put("a", "b")
     hands.gatherer.settle(8, urgent_for="x")
     settled = list(hands.batches)
@@ -96,7 +96,7 @@ def test_whoever_settles_is_not_kept_waiting(hands: Hands) -> None:
 
 
 def test_batches_under_load_are_a_moment_apart() -> None:
-    """However many are in a hurry, batches do not come much more often than moments pass."""
+    """Many urgent items do not make batches much more frequent than one per moment."""
     moment_s = 0.02
     hands, stop = Hands(moment_s), threading.Event()
     began, count = time.monotonic(), 0

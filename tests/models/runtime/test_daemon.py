@@ -1,4 +1,4 @@
-"""Daemons go on whatever their work raises, and count it."""
+"""A daemon goes on whatever its work raises, and counts the failures."""
 
 import threading
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def failures(of: Counts) -> dict[str, float]:
 
 @pytest.mark.parametrize("error", [RuntimeError("boom"), Unavailable("out"), SystemExit(1), RecursionError()])
 def test_a_daemon_survives_what_its_work_raises(error: BaseException) -> None:
-    """The next time comes, and the failure is counted under its name."""
+    """It runs the work again, and counts the failure under its name."""
     times: list[int] = []
 
     def work() -> None:
@@ -64,7 +64,7 @@ def test_a_daemon_survives_a_log_that_cannot_be_written(monkeypatch: pytest.Monk
 
 
 def test_a_gatherer_goes_on_after_a_failure() -> None:
-    """Later items are handed on, and those that wait for the failed ones are released."""
+    """It hands on later items, and releases those who wait for the failed ones."""
     handed_on: list[str] = []
 
     def hand_on(items: list[str]) -> None:
@@ -83,7 +83,7 @@ def test_a_gatherer_goes_on_after_a_failure() -> None:
 
 
 def test_a_stopped_daemon_ends_between_two_times() -> None:
-    """It is not waited for longer than asked."""
+    """`stop` waits no longer than it is asked to."""
     going, go_on = threading.Event(), threading.Event()
 
     def work() -> None:

@@ -1,4 +1,4 @@
-"""Ids ascend in the order in which a process makes them, whatever its threads, forks and clock do."""
+"""The ids of a process ascend in the order in which they are made, whatever its threads, forks and clock do."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from turnloom.models.runtime.ids import first_id, new_id
 
 
 def test_ids_of_a_process_sort_as_they_were_made() -> None:
-    """Also those of the same millisecond, and within a thread beside others that make ids, too."""
+    """This also holds within a millisecond, and within a thread beside others that make ids."""
 
     def make(_: int) -> list[uuid.UUID]:
         return [new_id() for _ in range(2_000)]
@@ -30,7 +30,7 @@ def test_ids_of_a_process_sort_as_they_were_made() -> None:
 
 @given(moves=some.lists(some.integers(-2_000_000, 2_000_000), min_size=2, max_size=50))
 def test_no_move_of_the_clock_changes_the_order(moves: list[int]) -> None:
-    """A clock that stops, jumps or goes back gives later ids that sort later, each of version 7."""
+    """A clock that stops, jumps or goes back still gives ascending ids, each of version 7."""
     now = time.time_ns()
     made = []
     with pytest.MonkeyPatch.context() as patch:
@@ -44,7 +44,7 @@ def test_no_move_of_the_clock_changes_the_order(moves: list[int]) -> None:
 
 
 def test_an_id_tells_when_it_was_made() -> None:
-    """To the millisecond, so that the ids of a span of time are a range."""
+    """It does so to the millisecond, so that the ids of a span of time are a range."""
 
     def is_of_now() -> bool:
         before, made, after = datetime.now(UTC), new_id(), datetime.now(UTC) + timedelta(milliseconds=1)
@@ -54,7 +54,7 @@ def test_an_id_tells_when_it_was_made() -> None:
 
 
 def test_a_clock_that_was_far_ahead_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When it has been put right, ids tell the right time again."""
+    """Once it has been corrected, ids tell the right time again."""
     with monkeypatch.context() as patch:
         patch.setattr(time, "time_ns", lambda real=time.time_ns: real() + 3_600 * 10**9)
         new_id()
@@ -74,7 +74,7 @@ print(*made)
 
 
 def test_a_forked_process_makes_ids_of_its_own() -> None:
-    """A parent and its child, which go on from the same moment, never make the same id."""
+    """A parent and its child, forked at one moment, never make the same id."""
     made = subprocess.run([sys.executable, "-c", _FORKING], capture_output=True, text=True, check=True).stdout.split()
 
     assert (len(made), len(set(made))) == (400, 400)

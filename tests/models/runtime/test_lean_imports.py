@@ -1,4 +1,4 @@
-"""Garbage collection is off while modules load, and skips what they have loaded."""
+"""Garbage collection is off while modules load, and then skips the loaded objects."""
 
 import gc
 
@@ -8,7 +8,7 @@ from turnloom.models.runtime.lean_imports import loading
 
 
 def test_what_is_loaded_is_passed_over() -> None:
-    """Collection is off meanwhile, and afterwards it skips what was loaded."""
+    """Collection is off meanwhile. Afterwards it skips what was loaded."""
     with loading():
         assert not gc.isenabled()
     assert gc.isenabled()
@@ -16,7 +16,7 @@ def test_what_is_loaded_is_passed_over() -> None:
 
 
 def test_a_failure_to_load_leaves_no_garbage_for_good() -> None:
-    """A process that goes on collects again."""
+    """A process that goes on after the failure collects again."""
     with pytest.raises(ImportError), loading():
         raise ImportError("a part is missing")
     assert gc.isenabled()

@@ -1,4 +1,4 @@
-"""A logged error says where it happened, and nothing that people wrote."""
+"""A logged error says where it happened, and quotes nothing that people wrote."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ NEEDLE = "correct-horse-battery"
 
 
 class Shape(BaseModel):
-    """Something that a text is not."""
+    """A model that no text fits."""
 
     number: int
 
@@ -61,7 +61,7 @@ def by_a_number() -> None:
     ],
 )
 def test_an_error_that_quotes_is_named_and_not_quoted(database: str, fails: Callable[[], None], says: str) -> None:
-    """This holds if another error came of it, or if it is one of several."""
+    """This also holds if it caused another error, or is one of a group."""
     with pytest.raises(ExceptionGroup) as caught:
         _wrapped(fails)
 
@@ -79,8 +79,8 @@ def _wrapped(fails: Callable[[], None]) -> None:
         raise ExceptionGroup("several", [NotFound("there is no such thing"), error]) from error
 
 
-def test_other_errors_say_what_they_say() -> None:
-    """Ours, and those whose messages are about the program."""
+def test_other_errors_keep_their_message() -> None:
+    """Our own errors, and those whose messages are about the program, quote nobody."""
     missing = AttributeError("'NoneType' object has no attribute 'x'")
     shown = format_error(missing), format_error(NotFound("there is no turn"))
 

@@ -1,4 +1,4 @@
-"""A URL with a password is read in one way, or refused without showing any of it."""
+"""A URL with a password is read in one way, or refused without showing any part of it."""
 
 import re
 
@@ -30,9 +30,9 @@ MALFORMED = [
 @pytest.mark.parametrize("url", MALFORMED)
 @pytest.mark.parametrize("name", ["database_url", "owner_database_url", "redis_url", "openai_base_url", "api_url"])
 def test_a_malformed_url_is_refused_and_not_quoted(name: str, url: str) -> None:
-    """Neither its text nor that of the error's parts has the password."""
+    """Neither the error's text nor its causes contain the password."""
     if name in ("openai_base_url", "api_url") and url.startswith("postgres+"):
-        pytest.skip("any scheme will do for these")
+        pytest.skip("these settings take any scheme")
     with pytest.raises(ValidationError) as refused:
         Settings.model_validate({name: url})
 
@@ -50,10 +50,10 @@ def test_a_malformed_url_is_refused_and_not_quoted(name: str, url: str) -> None:
     ],
 )
 def test_customary_urls_are_taken(url: str) -> None:
-    """With passwords that are encoded, sockets and addresses."""
+    """They may have encoded passwords, sockets and IP addresses."""
     assert Settings.model_validate({"database_url": url}).database_url == url
 
 
 def test_what_is_shown_of_a_url_is_no_secret() -> None:
-    """Neither name and password, nor a query."""
+    """Name, password and query are left out."""
     assert shown_url("https://me:hunter2@llm.example:8443/v1?key=hunter2#x") == "https://llm.example:8443/v1"

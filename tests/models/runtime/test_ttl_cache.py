@@ -1,4 +1,4 @@
-"""Values that were looked up once are trusted for a while."""
+"""A value that was looked up once is trusted for a while."""
 
 import threading
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def _memory(look: Callable[[str, int | None], int | None], at_most: int = 10) ->
 
 
 def test_a_value_is_looked_up_when_it_is_no_longer_fresh(clock: _Clock) -> None:
-    """The look gets the value of before, so that it may return the same."""
+    """The lookup gets the previous value, so that it may return it again."""
     memory = _memory(lambda _, before: (before or 0) + 1)
 
     found = []
@@ -38,7 +38,7 @@ def test_a_value_is_looked_up_when_it_is_no_longer_fresh(clock: _Clock) -> None:
 
 
 def test_what_is_not_found_is_looked_for_each_time() -> None:
-    """A key that nobody knows takes no room."""
+    """An unknown key takes no room."""
     asked: list[str] = []
     memory = _memory(lambda key, _: asked.append(key))
 
@@ -47,7 +47,7 @@ def test_what_is_not_found_is_looked_for_each_time() -> None:
 
 
 def test_only_so_many_are_kept() -> None:
-    """The one that was looked up longest ago goes first."""
+    """The value that was looked up longest ago goes first."""
     asked: list[str] = []
 
     def look(key: str, _: int | None) -> int:
@@ -63,7 +63,7 @@ def test_only_so_many_are_kept() -> None:
 
 @pytest.mark.parametrize(("age_s", "old"), [(3.0, 1), (5.0, 2)])
 def test_while_one_looks_the_others_get_the_old_value_for_a_while(clock: _Clock, age_s: float, old: int) -> None:
-    """Then they wait for the new one. The look is made once."""
+    """Later they wait for the new value. One lookup is made."""
     looking, go_on = threading.Event(), threading.Event()
     values = iter([1, 2])
 
@@ -89,7 +89,7 @@ def test_while_one_looks_the_others_get_the_old_value_for_a_while(clock: _Clock,
 
 
 def test_those_who_wait_for_a_look_share_its_failure() -> None:
-    """They do not try one after the other; the next one to come does."""
+    """They do not try one after the other. The next caller tries again."""
     failing, go_on = threading.Event(), threading.Event()
 
     def look(_key: str, _before: int | None) -> int:
@@ -105,7 +105,7 @@ def test_those_who_wait_for_a_look_share_its_failure() -> None:
         wait_for(failing.is_set)
         shared = memory._looks["a"]._condition
         asked += [threads.submit(memory.get, "a") for _ in range(2)]
-        wait_for(lambda: len(shared._waiters) == 2)  # type: ignore[attr-defined]  # what a condition keeps them in
+        wait_for(lambda: len(shared._waiters) == 2)  # type: ignore[attr-defined]  # where a condition keeps its waiters
         go_on.set()
         outcomes = [type(each.exception()) for each in asked]
 

@@ -1,4 +1,4 @@
-"""A pack of another distribution has its tables from migrations of its own, a branch beside ours."""
+"""A pack of another distribution makes its tables with its own migrations, a branch beside ours."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def owner_url(database: str) -> str:
 
 @pytest.fixture
 def acme(tmp_path: Path) -> dict[str, Path]:
-    """The migrations of the pack acme: one revision so far."""
+    """The migrations of the pack `acme`: one revision so far."""
     write(tmp_path, 1)
     return {"acme": tmp_path}
 
@@ -50,7 +50,7 @@ def write(folder: Path, number: int, labels: tuple[str, ...] | None = ("acme",))
 
 
 def test_a_branch_is_upgraded_beside_our_tables(database: str, owner_url: str, acme: dict[str, Path]) -> None:
-    """Its first revision, later the next; the application's role may use its tables."""
+    """Its first revision is applied, later the next. The application's role may use its tables."""
     steps = [pending(database, acme)]
     upgrade(owner_url, branches=acme)
     steps.append(pending(database, acme))
@@ -70,7 +70,7 @@ def test_a_branch_is_upgraded_beside_our_tables(database: str, owner_url: str, a
 
 
 def test_a_pack_that_is_gone_is_named(database: str, owner_url: str, acme: dict[str, Path]) -> None:
-    """Migrating stops with a sentence; processes that run without the pack still can."""
+    """Migrating stops with an error that names it. Processes run without the pack."""
     upgrade(owner_url, branches=acme)
 
     with pytest.raises(Conflict, match=r"tables of the pack 'acme' \(revision acme_0001\), which is not enabled here"):
@@ -78,8 +78,8 @@ def test_a_pack_that_is_gone_is_named(database: str, owner_url: str, acme: dict[
     assert pending(database) is None
 
 
-def test_an_older_package_is_told_so(database: str, owner_url: str, acme: dict[str, Path]) -> None:
-    """Its migrations cannot go on from a revision that they do not know; processes of it still run."""
+def test_an_older_package_cannot_migrate(database: str, owner_url: str, acme: dict[str, Path]) -> None:
+    """Its migrations do not know the revision of the database. Its processes still run."""
     write(acme["acme"], 2)
     upgrade(owner_url, branches=acme)
     (acme["acme"] / "0002_more.py").unlink()
@@ -108,7 +108,7 @@ def test_tables_of_a_pack_are_dropped_by_its_migrations(database: str, owner_url
 def test_migrations_must_be_a_branch_of_the_packs_name(
     owner_url: str, tmp_path: Path, labels: tuple[str, ...] | None
 ) -> None:
-    """Others could not be told from ours; nothing is migrated."""
+    """Otherwise they could be taken for ours. Nothing is migrated."""
     write(tmp_path, 1, labels)
 
     with pytest.raises(Misconfigured, match="the first says branch_labels = \\('acme',\\)"):

@@ -26,13 +26,13 @@ def owner_url(database: str) -> str:
 
 @pytest.fixture
 def owner(owner_url: str) -> Iterator[psycopg.Connection]:
-    """The role that migrates."""
+    """Return a connection of the role that migrates."""
     with psycopg.connect(owner_url, autocommit=True) as connection:
         yield connection
 
 
 def other_version(folder: Path, number: int) -> Path:
-    """Return the SQL of another version, whose functions have other names."""
+    """Return a folder with the SQL of another version, in which a function has another name."""
     shutil.copytree(functions.FOLDER, folder / str(number))
     for part in (folder / str(number)).glob("*.sql"):
         part.write_text(part.read_text("utf-8").replace("hot.open_turn", f"hot.open_turn_{number}"), "utf-8")
@@ -40,7 +40,7 @@ def other_version(folder: Path, number: int) -> Path:
 
 
 def test_the_version_before_goes_on(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """A process goes on when a newer version migrates the database, and both versions are there."""
+    """Its processes still run after a newer version has migrated the database. Both versions are there."""
     newer = other_version(tmp_path, 1)
 
     functions.install(owner, newer)
@@ -50,7 +50,7 @@ def test_the_version_before_goes_on(owner: psycopg.Connection, tmp_path: Path) -
 
 
 def test_a_version_is_dropped_at_the_migration_after_next(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """A process that still runs it says what to do, and is not ready."""
+    """A process that still runs it is not ready, and says what to do."""
     newer = [other_version(tmp_path, number) for number in (1, 2)]
 
     for each in newer:
@@ -66,7 +66,7 @@ def test_a_version_is_dropped_at_the_migration_after_next(owner: psycopg.Connect
 
 
 def test_a_return_to_the_version_before_keeps_both(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """The version migrated to last counts as the newest, so that the next migration drops neither in use."""
+    """The version migrated to last counts as the newest, so that the next migration drops neither."""
     first, second, third = (other_version(tmp_path, number) for number in (1, 2, 3))
     for each in (first, second, first):
         functions.install(owner, each)
@@ -87,7 +87,7 @@ def test_functions_that_have_not_changed_are_left(owner: psycopg.Connection, own
 
 
 def test_the_schema_without_a_version_counts_as_the_oldest(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """A database may come from a version that had one schema, which was called `hot`."""
+    """A database may come from a version with a single schema, called `hot`."""
     owner.execute("CREATE SCHEMA hot")
     functions.install(owner)
     kept = functions.installed(owner)
@@ -118,7 +118,7 @@ def test_a_database_of_a_much_newer_version_is_refused(owner: psycopg.Connection
 
 
 def test_only_the_name_of_the_schema_is_replaced(database: str) -> None:
-    """A word that ends like it is left, and a statement without it is what it was."""
+    """A word that ends like it, and a statement without it, stay as they are."""
     with statement() as db:
         row = db.execute("SELECT hot.is_final('failed'), 'shot.x', snapshot.id FROM (VALUES (1)) AS snapshot (id)")
 

@@ -21,24 +21,24 @@ def owner_url(database: str) -> str:
     url = settings().owner_database_url
     assert url is not None
     for pack in shipped_packs():
-        pack.part("tables")  # declares them
+        pack.part("tables")  # declares the tables
     return url
 
 
 def test_upgrade_from_empty_equals_the_tables(owner_url: str) -> None:
-    """No column, index or constraint is in one and not in the other."""
+    """No column, index or constraint is in only one of the two."""
     assert differences(owner_url) == []
 
 
 def test_revisions_are_known_by_their_files() -> None:
-    """The names of the files tell what Alembic reads in them."""
+    """The file names say what Alembic reads in the files."""
     script = ScriptDirectory(str(ROOT / "migrations"))
 
     assert known_revisions() == [each.revision for each in script.walk_revisions()][::-1]
 
 
 def test_down_and_up_again(owner_url: str, database: str) -> None:
-    """The newest revision can be taken back and put on again; an empty database has none of our tables."""
+    """The newest revision can be undone and applied again. An empty database has none of our tables."""
     downgrade(owner_url, "base")
     with psycopg.connect(owner_url) as db:
         left = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
@@ -60,7 +60,7 @@ def test_upgrading_again_changes_nothing(owner_url: str) -> None:
 
 
 def test_the_application_owns_nothing(database: str) -> None:
-    """So that row-level security can be switched on, the application's role is neither owner nor superuser."""
+    """Its role is neither owner nor superuser, so that row-level security can be switched on."""
     assert role_rights(database) == (False, False)
 
 
@@ -85,13 +85,13 @@ def test_the_application_owns_nothing(database: str) -> None:
     ],
 )
 def test_the_application_cannot_change_the_audit_log_or_the_schema(database: str, sql: str) -> None:
-    """The audit log and the overrides are append-only by the database's own rules."""
+    """The database's own rules make the audit log and the overrides append-only."""
     with psycopg.connect(database) as db, pytest.raises(psycopg.errors.InsufficientPrivilege):
         db.execute(sql)
 
 
 def test_what_was_erased_before_is_recorded_as_such(owner_url: str) -> None:
-    """The chain goes on with one record of it, and anything that somebody else has blanked is still found."""
+    """The chain goes on with one record of it. Content that somebody else blanks is still found."""
     tenant_id = make_tenant()
     for conversation_id in ("erased", "blanked", "whole"):
         open_turn(tenant_id, conversation_id=conversation_id)
