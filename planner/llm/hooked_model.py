@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from turnloom.models.contracts.turn import Usage
+from turnloom.planner.llm.delegating_model import DelegatingModel
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from turnloom.planner.llm.wrapper import Wrapping
 from turnloom.tools.hooks import OnNote, Veto, consult, hooks, storable
 
 
@@ -28,7 +28,7 @@ def with_hooks(llm: LanguageModel, on_note: OnNote) -> LanguageModel:
     return HookedModel(llm, on_note) if hooks().before_model or hooks().after_model else llm
 
 
-class HookedModel(Wrapping):
+class HookedModel(DelegatingModel):
     """A language model that asks hooks before and after each call of another one.
 
     A veto becomes an answer that declines, with the veto's reason, so that nothing is asked again. If a hook looks at

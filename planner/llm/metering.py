@@ -7,14 +7,14 @@ from typing import Any
 
 from turnloom.models.contracts.usage import Allowance, LlmCall
 from turnloom.models.errors import Unavailable
+from turnloom.planner.llm.delegating_model import DelegatingModel
 from turnloom.planner.llm.prices import cost_of
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from turnloom.planner.llm.wrapper import Wrapping
 
 _MEANT = {"day": "the budget of the day", "conversation": "the conversation's budget", "turn": "the message's budget"}
 
 
-class Meter(Wrapping):
+class Meter(DelegatingModel):
     """An account of a turn's calls. It is a language model itself, so its callers need not know of it."""
 
     def __init__(self, llm: LanguageModel, allowances: Sequence[Allowance] = ()) -> None:

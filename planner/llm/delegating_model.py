@@ -1,10 +1,10 @@
-"""A wrapper is a language model around another one; it leaves the other's properties as they are."""
+"""A delegating model is a language model that lets another one answer, with the other's properties."""
 
 from turnloom.planner.llm.protocol import LanguageModel
 
 
-class Wrapping:
-    """A language model that lets another one answer."""
+class DelegatingModel:
+    """The base of language models that let another one answer."""
 
     def __init__(self, llm: LanguageModel) -> None:
         self._llm = llm
