@@ -12,7 +12,7 @@ from turnloom.models.runtime.settings import settings
 from turnloom.models.schema import revisions
 from turnloom.tools.pack_index import branches
 from turnloom.web.json_body import json_response
-from turnloom.workers.upkeep.presence import presence
+from turnloom.workers.upkeep.living_processes import living_processes
 
 _migrated: set[str] = set()
 """URLs of the databases that this process has found up to date. They do not go back while it runs."""
@@ -37,7 +37,7 @@ def healthz(query_data: HealthQuery) -> Response:
     With `deep=1`, also check that turns can be accepted, and that beat and workers for every queue are alive; 503 names
     what is missing. That is for people and alerts, not for a probe that restarts or hides this process.
     """
-    if query_data.deep and (lacking := _unaccepting() or presence().lacking):
+    if query_data.deep and (lacking := _unaccepting() or living_processes().lacking):
         raise Unavailable(f"turns would not be worked on: {lacking}", code="not_healthy")
     return json_response(Health(status="ok"))
 

@@ -23,7 +23,7 @@ from turnloom.models.runtime.counters import BUCKETS_S, Series
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED, read_counts
 from turnloom.tools.guards.breaker import open_circuits
 from turnloom.workers.dispatch import waiting_messages
-from turnloom.workers.upkeep.presence import worker_slots
+from turnloom.workers.upkeep.living_processes import worker_slots
 
 blueprint = APIBlueprint("metrics", __name__, tag="Health")
 

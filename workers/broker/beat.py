@@ -11,7 +11,7 @@ from turnloom.models.connections import redis
 from turnloom.models.errors import Unavailable
 from turnloom.workers.broker.app import make_app
 from turnloom.workers.upkeep import watchdog
-from turnloom.workers.upkeep.pulse import Pulse
+from turnloom.workers.upkeep.liveness_file import LivenessFile
 
 app = make_app("disabled", set_as_current=False)
 app.conf.update(include=[], beat_max_loop_interval=2.0)
@@ -33,5 +33,5 @@ class Scheduler(beat.Scheduler):
 
 @beat_init.connect
 def _start(**_: Any) -> None:
-    Pulse("beat", f"beat@{gethostname()}").start()
+    LivenessFile("beat", f"beat@{gethostname()}").start()
     watchdog.start()

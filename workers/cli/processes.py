@@ -11,7 +11,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.broker.commands import beat_command, flower_command, web_command, worker_command
-from turnloom.workers.upkeep import pulse
+from turnloom.workers.upkeep import liveness_file
 
 
 @click.command
@@ -94,8 +94,8 @@ def _lacking() -> str | None:
         close_connections()
 
 
-def _tell(kind: pulse.Kind, name: str | None = None) -> None:
-    alive = pulse.check(kind, name)
+def _tell(kind: liveness_file.Kind, name: str | None = None) -> None:
+    alive = liveness_file.check(kind, name)
     click.echo(f"alive: {alive} {kind}{'' if alive == 1 else 's'}")
 
 

@@ -19,7 +19,7 @@ from turnloom.models.schema import functions, revisions, roles
 from turnloom.tools.pack_index import branches
 
 if TYPE_CHECKING:
-    from turnloom.workers.upkeep.presence import Presence
+    from turnloom.workers.upkeep.living_processes import LivingProcesses
 
 _REDIS = (7, 0)
 _SKEW_S = 1.0
@@ -109,7 +109,7 @@ def eviction() -> str:
 
 def workers() -> str:
     """Check that each queue has a living worker."""
-    found = _presence()
+    found = _living_processes()
     if found.unserved:
         raise Unavailable(f"no living worker takes from {', '.join(found.unserved)}")
     return ", ".join(f"{queue} ({slots} at a time)" for queue, slots in found.slots.items())
@@ -117,13 +117,13 @@ def workers() -> str:
 
 def beat() -> str:
     """Check whether beat sends the periodic tasks."""
-    if not _presence().beat:
+    if not _living_processes().beat:
         raise Unavailable("beat does not run: lost work is not found, and no deadline ends a turn")
     return "runs"
 
 
-def _presence() -> "Presence":
+def _living_processes() -> "LivingProcesses":
     # Importing this reads the settings, and the doctor must also run when they are wrong.
-    from turnloom.workers.upkeep.presence import presence  # noqa: PLC0415 - see above
+    from turnloom.workers.upkeep.living_processes import living_processes  # noqa: PLC0415 - see above
 
-    return presence()
+    return living_processes()

@@ -24,7 +24,7 @@ from turnloom.models.runtime.daemon import Daemon, note_failure
 from turnloom.models.runtime.logging import log
 from turnloom.workers.running import isolation
 from turnloom.workers.upkeep import watchdog
-from turnloom.workers.upkeep.pulse import Pulse
+from turnloom.workers.upkeep.liveness_file import LivenessFile
 
 INTERVAL_S = 2.0
 _LAST_BEAT_S = 10.0
@@ -116,14 +116,15 @@ class Heartbeat:
             isolation.renew_leases()
 
 
-_signs: list[Heartbeat | Pulse] = []
+_signs: list[Heartbeat | LivenessFile] = []
 """The signs of life of this worker."""
 
 
 @worker_ready.connect
 def _start(sender: Any, **_: Any) -> None:
     queues = list(sender.app.amqp.queues.consume_from)
-    for sign in (Pulse("worker", sender.hostname), Heartbeat(sender.hostname, queues, sender.controller.concurrency)):
+    heartbeat = Heartbeat(sender.hostname, queues, sender.controller.concurrency)
+    for sign in (LivenessFile("worker", sender.hostname), heartbeat):
         _signs.append(sign)
         sign.start()
     watchdog.start()

@@ -1,4 +1,4 @@
-"""The probe reads the pulses of processes."""
+"""The probe reads the liveness files of processes."""
 
 import os
 import resource
@@ -13,14 +13,14 @@ import pytest
 from tests.facts import wait_for
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.upkeep.pulse import Pulse, check
+from turnloom.workers.upkeep.liveness_file import LivenessFile, check
 
 HOST = socket.gethostname()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder for pulses, which does not exist yet."""
+    """Return the folder for liveness files, which does not exist yet."""
     monkeypatch.setenv("TURNLOOM_RUN_DIR", str(tmp_path / "run"))
     settings.cache_clear()
     return tmp_path / "run"
@@ -36,26 +36,26 @@ def refused(look: Callable[[], object]) -> str:
     return str(refusal.value)
 
 
-def test_a_worker_that_shows_a_pulse_lives(folder: Path) -> None:
+def test_a_worker_whose_file_is_touched_lives(folder: Path) -> None:
     """It is found by its name, or as one of all on this machine; beat is not one of them."""
     for kind, name in (("worker", "plan"), ("worker", "io"), ("beat", "beat")):
-        Pulse(kind, f"{name}@{HOST}").start()  # type: ignore[arg-type]
+        LivenessFile(kind, f"{name}@{HOST}").start()  # type: ignore[arg-type]
 
     assert (check("worker", "plan"), check("worker"), check("beat")) == (1, 2, 1)
 
 
-def test_a_pulse_goes_on(folder: Path) -> None:
+def test_touching_goes_on(folder: Path) -> None:
     """The file is touched again and again, and comes back if somebody removes it."""
-    Pulse("worker", f"plan@{HOST}").start()
+    LivenessFile("worker", f"plan@{HOST}").start()
     (folder / f"plan@{HOST}.worker").unlink()
 
     wait_for((folder / f"plan@{HOST}.worker").exists)
 
 
-def test_a_worker_without_a_pulse_is_named(folder: Path) -> None:
+def test_a_worker_without_a_sign_of_life_is_named(folder: Path) -> None:
     """One that has stopped, one that never was, and one that has been silent for too long."""
     none = refused(lambda: check("worker"))
-    silent, stopped = Pulse("worker", f"silent@{HOST}"), Pulse("worker", f"stopped@{HOST}")
+    silent, stopped = LivenessFile("worker", f"silent@{HOST}"), LivenessFile("worker", f"stopped@{HOST}")
     silent.start()
     stopped.start()
     stopped.stop()
@@ -64,22 +64,22 @@ def test_a_worker_without_a_pulse_is_named(folder: Path) -> None:
 
     assert "no worker has started here" in none
     assert f"stopped@{HOST} does not run here" in refused(lambda: check("worker", "stopped"))
-    assert f"silent@{HOST} has shown no pulse for" in refused(lambda: check("worker"))
+    assert f"silent@{HOST} has shown no sign of life for" in refused(lambda: check("worker"))
 
 
 def test_a_folder_of_somebody_else_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If others could have files there, a process lives on without a pulse."""
+    """If others could have files there, a process lives on without a file."""
     folder.mkdir()
     monkeypatch.setattr(os, "getuid", lambda: -1)
 
-    Pulse("worker", f"plan@{HOST}").start()
+    LivenessFile("worker", f"plan@{HOST}").start()
 
     assert list(folder.iterdir()) == []
 
 
 def test_the_probe_is_cheap(folder: Path) -> None:
     """It loads neither Celery nor the ledger, and takes less processor time than a start of the worker's program."""
-    Pulse("worker", f"plan@{HOST}").start()
+    LivenessFile("worker", f"plan@{HOST}").start()
     probe = "import sys; from turnloom.workers.cli import main; main(['worker', '--check'], standalone_mode=False);"
     loaded = "print(*(name in sys.modules for name in ('celery', 'kombu', 'sqlalchemy', 'psycopg', 'redis')))"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

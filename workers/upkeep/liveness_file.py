@@ -1,4 +1,4 @@
-"""The pulse is a file that each worker and beat touch every two seconds, so that probing them is cheap.
+"""The liveness file of a worker or of beat is touched every two seconds while it lives, so that probing it is cheap.
 
 The file says that a process lives and runs its threads, whether or not Postgres and Redis answer. Restarting workers
 because a server is out would only delay their work afterwards.
@@ -20,11 +20,11 @@ Kind = Literal["worker", "beat"]
 
 _INTERVAL_S = 2.0
 _ALIVE_S = 6.0
-"""A process counts as gone after three missed pulses, as it does after three missed heartbeats."""
+"""A process counts as gone when three touches are missed, as it does with three heartbeats."""
 
 
-class Pulse:
-    """A thread that touches the file of one process until it is stopped."""
+class LivenessFile:
+    """The liveness file of one process, which a thread touches until it is stopped."""
 
     def __init__(self, kind: Kind, name: str) -> None:
         """`name`: the process and its machine, such as `worker-plan@host`."""
@@ -32,7 +32,7 @@ class Pulse:
         self._daemon = Daemon("pulse", self._file.touch, every_s=_INTERVAL_S)
 
     def start(self) -> None:
-        """Touch the file now, and go on in the background. If the file cannot be made, there is no pulse."""
+        """Touch the file now, and go on in the background. If the file cannot be made, the process has none."""
         folder = self._file.parent
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def check(kind: Kind, name: str | None = None) -> int:
     """Return how many processes of a kind live on this machine, at least one; with a name, only those of that name.
 
     Raises:
-        Unavailable: there is none, or one has missed three pulses.
+        Unavailable: there is none, or one has shown no sign of life for six seconds.
     """
     folder = _folder()
     files = [folder / f"{name}@{gethostname()}.{kind}"] if name else sorted(folder.glob(f"*.{kind}"))
@@ -65,7 +65,7 @@ def check(kind: Kind, name: str | None = None) -> int:
             raise Unavailable(f"{file.stem} does not run here: there is no file {file}")
         if age_s > _ALIVE_S:
             mend = f"restart it, or remove {file} if it is no longer meant to run"
-            raise Unavailable(f"{file.stem} has shown no pulse for {age_s:.0f} s; {mend}")
+            raise Unavailable(f"{file.stem} has shown no sign of life for {age_s:.0f} s; {mend}")
     return len(files)
 
 

@@ -1,4 +1,4 @@
-"""Presence tells whether processes are alive that will work on accepted turns."""
+"""Living processes are counted here: those that will work on accepted turns."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from turnloom.workers.dispatch import ALIVE
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class LivingProcesses:
     """The processes that are alive."""
 
     slots: dict[str, int]
@@ -31,13 +31,13 @@ class Presence:
         return f"{'; '.join(missing)}: start the missing processes" if missing else None
 
 
-def presence() -> Presence:
+def living_processes() -> LivingProcesses:
     """Return the processes with a sign of life within six seconds: workers in Postgres, beat in Redis.
 
     Raises:
         Unavailable: Postgres or Redis does not answer.
     """
-    return Presence(worker_slots(), beat_lives())
+    return LivingProcesses(worker_slots(), beat_lives())
 
 
 def worker_slots() -> dict[str, int]:
