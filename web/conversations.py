@@ -16,8 +16,8 @@ from turnloom.models.contracts.turn import Identifier
 from turnloom.models.ledger import audit, knowledge, memory, turns
 from turnloom.models.ledger import conversations as ledger
 from turnloom.models.runtime.logging import log
-from turnloom.planner.draft.relevance import score
-from turnloom.planner.memory.knowledge import recalled
+from turnloom.planner.knowledge.graph import recalled
+from turnloom.planner.knowledge.relevance import score
 from turnloom.tools.erasure import erase_conversation
 from turnloom.web.auth import caller, requires
 from turnloom.web.catalogue import catalogue

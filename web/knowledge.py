@@ -12,8 +12,8 @@ from turnloom.models.contracts.knowledge import (
     KnowledgePage,
     RelationshipView,
 )
-from turnloom.planner.draft.relevance import Scores
-from turnloom.planner.memory.knowledge import Knowledge, key_of
+from turnloom.planner.knowledge.graph import Knowledge, key_of
+from turnloom.planner.knowledge.relevance import Scores
 
 
 def knowledge_page(

@@ -1,1 +1,1 @@
-"""What a conversation remembers: slots, knowledge and a summary."""
+"""A conversation's memory: slots and their state, and a summary. The knowledge graph is in `planner.knowledge`."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from turnloom.models.contracts.belief import comparable
 from turnloom.models.contracts.plan import Assumption, Fault, Phase, Plan, Step, implied_needs
-from turnloom.planner.memory.knowledge import Knowledge, word
+from turnloom.planner.knowledge.graph import Knowledge, word
 
 DONE = "done"
 """The `current_phase` of a plan whose success metrics are all met."""

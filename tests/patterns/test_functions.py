@@ -10,9 +10,9 @@ from tests.patterns.attacks import cpu_s
 from tests.planner.reply.grounding.replies import NOW, evidence
 from turnloom.models.contracts.belief import comparable
 from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.knowledge.graph import word
 from turnloom.planner.llm.offline.intent import understand
 from turnloom.planner.llm.offline.rules import load_rules
-from turnloom.planner.memory.knowledge import word
 from turnloom.planner.memory.slots import Slot, read_value
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 from turnloom.planner.reply.grounding.scan import figures

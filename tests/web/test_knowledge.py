@@ -6,14 +6,14 @@ import pytest
 from flask.testing import FlaskClient
 
 from tests.factories import claim_turn, finish_turn
-from tests.planner.memory.graph_items import fact, found, hypothesis, told
+from tests.planner.knowledge.graph_items import fact, found, hypothesis, told
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.knowledge import Lesson
 from turnloom.models.ledger import knowledge
 from turnloom.models.ledger.knowledge import Learned
 from turnloom.models.ledger.turns import ClaimedTurn
-from turnloom.planner.memory.knowledge import key_of
+from turnloom.planner.knowledge.graph import key_of
 
 ITEMS = [
     *told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1, mayor="Ada")),

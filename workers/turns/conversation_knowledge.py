@@ -17,9 +17,9 @@ from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.knowledge.graph import Knowledge, key_of, recalled
+from turnloom.planner.knowledge.learning import Observation, Round, learn, shown
 from turnloom.planner.llm.protocol import LanguageModel
-from turnloom.planner.memory.knowledge import Knowledge, key_of, recalled
-from turnloom.planner.memory.learning import Observation, Round, learn, shown
 from turnloom.planner.plan.phases import so_far
 
 

@@ -6,13 +6,13 @@ from uuid import UUID
 import pytest
 
 from tests.factories import claim_turn, finish_turn, make_tenant, open_turn
-from tests.planner.memory.graph_items import found, hypothesis, told
+from tests.planner.knowledge.graph_items import found, hypothesis, told
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.knowledge import Item, Lesson
 from turnloom.models.ledger import conversations, knowledge
 from turnloom.models.ledger.knowledge import Known, Learned
 from turnloom.models.ledger.turns import ClaimedTurn
-from turnloom.planner.memory.knowledge import key_of
+from turnloom.planner.knowledge.graph import key_of
 
 KYOTO = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1.5, is_old=True))
 GUESS = hypothesis("h1", 0.5, "city:kyoto")

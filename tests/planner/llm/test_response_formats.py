@@ -13,10 +13,10 @@ from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
 from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.knowledge.extraction import conclusion_schema
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.llm.schema import plan_schema
-from turnloom.planner.memory.extraction import conclusion_schema
 from turnloom.planner.reply.critic import critic_schema
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello, in JSON"}]

@@ -9,9 +9,9 @@ import jsonschema_rs
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
+from turnloom.planner.knowledge.extraction import Conclusion
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.schema import JSON_TEXT, json_text_arguments, plan_schema, strict_schema
-from turnloom.planner.memory.extraction import Conclusion
 from turnloom.tools.registry import Registry, Tool
 
 FORBIDDEN = {"oneOf", "allOf", "not", "if", "then", "else", "default", "patternProperties", "prefixItems", "title"}

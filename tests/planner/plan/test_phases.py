@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.memory.graph_items import entity, fact, graph
+from tests.planner.knowledge.graph_items import entity, fact, graph
 from turnloom.models.contracts.plan import Assumption, Plan, implied_needs
 from turnloom.models.errors import InvalidPlan
-from turnloom.planner.memory.knowledge import Knowledge
+from turnloom.planner.knowledge.graph import Knowledge
 from turnloom.planner.plan.phases import affected_by, contradicted, is_later, kept, so_far, steps_now, with_kept
 from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import Registry, load_registry

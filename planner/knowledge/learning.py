@@ -19,10 +19,10 @@ from turnloom.models.errors import InvalidPlan, Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.packing import cut
-from turnloom.planner.draft.relevance import prune, score, snapshot
+from turnloom.planner.knowledge.extraction import NOTHING, Conclusion, conclusion_schema, read_conclusion
+from turnloom.planner.knowledge.graph import Knowledge, items_of, with_items, word
+from turnloom.planner.knowledge.relevance import prune, score, snapshot
 from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
-from turnloom.planner.memory.extraction import NOTHING, Conclusion, conclusion_schema, read_conclusion
-from turnloom.planner.memory.knowledge import Knowledge, items_of, update_context, word
 from turnloom.planner.plan.phases import contradicted
 from turnloom.tools.registry import Registry, Tool
 
@@ -59,9 +59,9 @@ class Round:
 
 def learn(known: Knowledge, round_: Round, context: PlanningContext, llm: LanguageModel) -> tuple[Knowledge, Lesson]:
     """Return the knowledge after a round, and the lesson of the round. It works without a language model, too."""
-    told = update_context(known, _said_by_tools(round_, context.tools))
+    told = with_items(known, _said_by_tools(round_, context.tools))
     conclusion, trace = _conclude(told, round_, context, llm) if round_.observations else (NOTHING, {})
-    told = update_context(told, _concluded(conclusion, told, round_))
+    told = with_items(told, _concluded(conclusion, told, round_))
     wrong = {one.assumption: one.why for one in conclusion.contradicted if _is_of(one.assumption, one.step, round_)}
     lesson = Lesson(
         steps=[observation.step for observation in round_.observations],

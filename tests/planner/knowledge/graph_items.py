@@ -14,7 +14,7 @@ from turnloom.models.contracts.knowledge import (
     Trust,
     Value,
 )
-from turnloom.planner.memory.knowledge import Knowledge, entity_id, items_of, update_context
+from turnloom.planner.knowledge.graph import Knowledge, entity_id, items_of, with_items
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ def hypothesis(name: str, confidence: float = 0.5, *supports: str, text: str = "
 
 
 def graph(*items: Item) -> Knowledge:
-    return update_context(Knowledge(), items)
+    return with_items(Knowledge(), items)
 
 
 def found(kind: str, name: str, links: tuple[tuple[str, str, str], ...] = (), /, **attributes: Value) -> Finding:

@@ -7,15 +7,15 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from tests.planner.knowledge.graph_items import NOON, graph, hypothesis, told
 from tests.planner.llm.scripted import Behaviour, Script, fails, says
-from tests.planner.memory.graph_items import NOON, graph, hypothesis, told
 from turnloom.models.contracts.knowledge import Lesson
 from turnloom.models.contracts.plan import Assumption
 from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.knowledge.extraction import conclusion_schema
+from turnloom.planner.knowledge.graph import Knowledge
+from turnloom.planner.knowledge.learning import Observation, Round, context_messages, learn, shown
 from turnloom.planner.llm.openai import OpenAIModel
-from turnloom.planner.memory.extraction import conclusion_schema
-from turnloom.planner.memory.knowledge import Knowledge
-from turnloom.planner.memory.learning import Observation, Round, context_messages, learn, shown
 
 Context = Callable[..., PlanningContext]
 WEATHER = {

@@ -94,7 +94,7 @@ class Knowledge:
         return (item for _, item in sorted(self.items.items()) if isinstance(item, kind))
 
 
-def update_context(knowledge: Knowledge, items: Iterable[Item]) -> Knowledge:
+def with_items(knowledge: Knowledge, items: Iterable[Item]) -> Knowledge:
     """Return the knowledge with these items added. Their order does not change the result."""
     merged = dict(knowledge.items)
     for item in items:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.memory.graph_items import NOON, entity, fact, found, graph, hypothesis, source, told
-from tests.planner.memory.test_knowledge import ITEMS
+from tests.planner.knowledge.graph_items import NOON, entity, fact, found, graph, hypothesis, source, told
+from tests.planner.knowledge.test_graph import ITEMS
 from turnloom.models.contracts.knowledge import Item
-from turnloom.planner.draft.relevance import FLOOR, HALF_LIFE, MAX_ITEMS, THRESHOLD, decay, prune, score, snapshot
-from turnloom.planner.memory.knowledge import Knowledge, key_of
+from turnloom.planner.knowledge.graph import Knowledge, key_of
+from turnloom.planner.knowledge.relevance import FLOOR, HALF_LIFE, MAX_ITEMS, THRESHOLD, decay, prune, score, snapshot
 
 TRIP = told(
     found("city", "Kyoto", (("has_attraction", "attraction", "Nijo Castle"), ("part_of", "country", "Japan"))),

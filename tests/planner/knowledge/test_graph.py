@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.memory.graph_items import entity, fact, found, graph, hypothesis, source, told
+from tests.planner.knowledge.graph_items import entity, fact, found, graph, hypothesis, source, told
 from turnloom.models.contracts.belief import believe, comparable
 from turnloom.models.contracts.knowledge import AttributeFact, Entity, EntityLink, Finding, Hypothesis, Item, Rule
-from turnloom.planner.memory.knowledge import Knowledge, entity_id, key_of, recalled, update_context, word
+from turnloom.planner.knowledge.graph import Knowledge, entity_id, key_of, recalled, with_items, word
 
 SOURCES = st.builds(
     source,
@@ -56,18 +56,18 @@ def test_the_order_of_arrival_does_not_count(items: list[Item], random: Any, cut
     shuffled = list(items)
     random.shuffle(shuffled)
 
-    once = update_context(Knowledge(), items)
-    twice = update_context(update_context(Knowledge(), shuffled[:cut]), shuffled[cut:])
+    once = with_items(Knowledge(), items)
+    twice = with_items(with_items(Knowledge(), shuffled[:cut]), shuffled[cut:])
 
     assert twice.items == once.items
     assert twice.beliefs == once.beliefs
-    assert update_context(once, items).items == once.items
+    assert with_items(once, items).items == once.items
 
 
 @given(ITEMS)
 def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
     """A belief shows every value that is in the graph, and is called agreed only where there is one."""
-    known = update_context(Knowledge(), items)
+    known = with_items(Knowledge(), items)
 
     for subject, attributes in known.beliefs.items():
         for attribute, belief in attributes.items():

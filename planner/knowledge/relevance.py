@@ -29,7 +29,7 @@ from turnloom.models.contracts.knowledge import (
     Provenance,
     Relationship,
 )
-from turnloom.planner.memory.knowledge import Knowledge, key_of, word
+from turnloom.planner.knowledge.graph import Knowledge, key_of, word
 
 HALF_LIFE = timedelta(hours=24)
 FLOOR = 0.2

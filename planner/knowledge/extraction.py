@@ -8,9 +8,9 @@ from pydantic import Field, ValidationError
 from turnloom.models.contracts.base import Contract
 from turnloom.models.contracts.knowledge import Confidence, EntityLink, Finding, Name, Value, Word
 from turnloom.models.errors import InvalidPlan
+from turnloom.planner.knowledge.graph import entity_id
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.schema import strict_schema
-from turnloom.planner.memory.knowledge import entity_id
 from turnloom.tools.registry import Registry
 
 
