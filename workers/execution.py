@@ -41,8 +41,8 @@ from turnloom.workers.running.call_threads import callers
 from turnloom.workers.running.commit_retry import persist
 from turnloom.workers.running.outcomes import GRACE_S, Outcome, Parked, broken
 from turnloom.workers.running.read_ahead import Ahead, LedgerTime
-from turnloom.workers.running.step_call import Calling
-from turnloom.workers.running.tool_call import GATHER_MOST_S, Call, may_join_until
+from turnloom.workers.running.running_call import GATHER_MOST_S, RunningCall, may_join_until
+from turnloom.workers.running.step_call import StepCalls
 from turnloom.workers.turns.turn_events import committing
 from turnloom.workers.upkeep.heartbeat import leases
 
@@ -53,11 +53,11 @@ class Executor:
     def __init__(self, turn_id: UUID, turn: TurnFacts, generation: int, queue: str, holder: Holder) -> None:
         self._turn_id = turn_id
         self._turn = turn
-        self._calling = Calling(turn_id, turn)
+        self._step_calls = StepCalls(turn_id, turn)
         self._generation = generation
         self._queue = queue
         self._holder = holder
-        self._live: dict[str, Call] = {}
+        self._live: dict[str, RunningCall] = {}
         self._ahead = Ahead()
         self._later: list[list[str]] = []
         """Lanes whose next step cannot be claimed yet."""
@@ -70,7 +70,7 @@ class Executor:
         self._has_given_up = False
 
     def adopt(
-        self, calls: Mapping[str, Call], outcomes: "SimpleQueue[tuple[Outcome, float]]", clock: LedgerTime
+        self, calls: Mapping[str, RunningCall], outcomes: "SimpleQueue[tuple[Outcome, float]]", clock: LedgerTime
     ) -> None:
         """Take over calls that the turn's planner has begun, and whose steps the ledger holds as running."""
         self._live, self._outcomes, self._time = dict(calls), outcomes, clock
@@ -143,7 +143,7 @@ class Executor:
             reach("read.looked_at")
         now = time.monotonic()
         end = now + step.limit_ms / 1000
-        self._live[step.id] = Call(lane, step, now, end + GRACE_S, is_told)
+        self._live[step.id] = RunningCall(lane, step, now, end + GRACE_S, is_told)
         callers.call(self._call, step, end)
 
     def _claim(self, lane: Sequence[str]) -> ClaimedStep | None:
@@ -156,7 +156,7 @@ class Executor:
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step in its own thread."""
         try:
-            outcome = self._calling.outcome(step, end)
+            outcome = self._step_calls.outcome(step, end)
             if step.attempt:
                 outcome = parking.delay(self._turn_id, step, outcome)
         except BaseException:  # noqa: BLE001 - otherwise nobody would notice, and the step would seem to run

@@ -16,7 +16,7 @@ from turnloom.models.ledger.steps import Holder
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.execution import Executor
 from turnloom.workers.recovery import recompile, sweep
-from turnloom.workers.running.step_call import Calling
+from turnloom.workers.running.step_call import StepCalls
 from turnloom.workers.upkeep.heartbeat import Leases
 
 pytestmark = pytest.mark.usefixtures("database", "tools")
@@ -141,7 +141,7 @@ def test_a_lost_write_that_took_effect_is_not_made_again() -> None:
     claimed = claim(turn.id, "w")
     assert claimed.turn is not None
     assert claimed.lanes[0].step is not None
-    Calling(turn.id, claimed.turn).outcome(claimed.lanes[0].step, float("inf"))
+    StepCalls(turn.id, claimed.turn).outcome(claimed.lanes[0].step, float("inf"))
     lose(turn.id)
     recompile(turn.id)
 

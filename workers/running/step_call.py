@@ -36,7 +36,7 @@ from turnloom.workers.turns.process_parts import registry
 from turnloom.workers.turns.turn_events import note
 
 
-class Calling:
+class StepCalls:
     """The calls of one turn's steps, several at the same time."""
 
     def __init__(self, turn_id: UUID, turn: TurnFacts) -> None:

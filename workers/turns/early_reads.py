@@ -33,8 +33,8 @@ from turnloom.workers.running import parking
 from turnloom.workers.running.call_threads import callers
 from turnloom.workers.running.outcomes import GRACE_S, Outcome, broken
 from turnloom.workers.running.read_ahead import Ahead, LedgerTime
-from turnloom.workers.running.step_call import Calling
-from turnloom.workers.running.tool_call import Call
+from turnloom.workers.running.running_call import RunningCall
+from turnloom.workers.running.step_call import StepCalls
 from turnloom.workers.turns.early_claims import EarlyClaims
 from turnloom.workers.turns.early_steps import HeldSteps, drop_early, written_event
 from turnloom.workers.turns.turn_events import committing
@@ -64,7 +64,7 @@ class EarlyReads:
         self._most = min(most or _MOST, _MOST)
         self._claims = EarlyClaims(turn, tools, done)
         facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, is_capped=most is not None)
-        self._calling = Calling(turn.id, facts)
+        self._step_calls = StepCalls(turn.id, facts)
         self._time = LedgerTime()
         self._time.hear(turn.at, turn.heard_at)
         self._changed = threading.Condition()
@@ -72,7 +72,7 @@ class EarlyReads:
         self._steps: dict[str, Step] = {}
         """The steps as they were written, including those that wait for others."""
         self._ahead = Ahead()
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, RunningCall] = {}
         self._ended: dict[str, FinishedStep] = {}
         self._recorded: dict[str, bool] = {}
         """The steps that the ledger knows -> whether as ended."""
@@ -170,14 +170,14 @@ class EarlyReads:
             return  # it waits for the plan, and so do the steps that need it
         now = time.monotonic()
         end = now + step.limit_ms / 1000
-        self._calls[step.id] = Call([step.id], step, now, end + GRACE_S, is_told=True)
+        self._calls[step.id] = RunningCall([step.id], step, now, end + GRACE_S, is_told=True)
         callers.call(self._call, step, end)
 
     def _call(self, step: ClaimedStep, end: float) -> None:
         """Run the step in its own thread."""
         reach("read.begun_early")
         try:
-            outcome = self._calling.outcome(step, end)
+            outcome = self._step_calls.outcome(step, end)
         except BaseException:  # noqa: BLE001 - otherwise nobody would notice, and the step would seem to run
             log.exception("step.broken", turn_id=str(self._turn.id), step_id=step.id)
             outcome = broken(step)

@@ -52,7 +52,7 @@ def commits(turn_id: UUID) -> int:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No read lasts, however busy the machine is."""
-    monkeypatch.setattr("turnloom.workers.running.tool_call.UNCLAIMED_S", 60.0)
+    monkeypatch.setattr("turnloom.workers.running.running_call.UNCLAIMED_S", 60.0)
 
 
 @pytest.mark.usefixtures("patient")

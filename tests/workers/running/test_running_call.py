@@ -1,17 +1,17 @@
-"""Calls under way decide whether one that has ended waits for the others, to be recorded together."""
+"""Running calls decide whether one that has ended waits for the others, to be recorded together."""
 
 import math
 
 import pytest
 
 from tests.workers.running.test_read_ahead import STEP
-from turnloom.workers.running.tool_call import Call, may_join_until
+from turnloom.workers.running.running_call import RunningCall, may_join_until
 
 NOW = 1_000.0
 
 
-def begun(seconds_ago: float) -> Call:
-    return Call([STEP.id], STEP, NOW - seconds_ago, math.inf, is_told=True)
+def begun(seconds_ago: float) -> RunningCall:
+    return RunningCall([STEP.id], STEP, NOW - seconds_ago, math.inf, is_told=True)
 
 
 @pytest.mark.parametrize(

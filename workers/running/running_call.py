@@ -1,4 +1,4 @@
-"""A tool call in progress, and the times at which it is claimed, recorded or given up."""
+"""A running call of a tool, and the times at which it is claimed, recorded or given up."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ GATHER_MOST_S = 0.04
 
 
 @dataclass
-class Call:
-    """A tool call in progress. Its times are on the monotonic clock."""
+class RunningCall:
+    """A running call. Its times are on the monotonic clock."""
 
     lane: list[str]
     step: ClaimedStep
@@ -60,6 +60,6 @@ class Call:
         return outcome
 
 
-def may_join_until(calls: Iterable[Call]) -> float:
+def may_join_until(calls: Iterable[RunningCall]) -> float:
     """Return until when one of these calls may end at once; a past time if all last longer, or there is none."""
     return max((call.is_quick_until for call in calls), default=-inf)
