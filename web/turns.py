@@ -18,9 +18,9 @@ from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.contracts.explanation import Explanation
 from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
 from turnloom.models.errors import Conflict, Unavailable
-from turnloom.models.ledger import control, explanation, turns, whole_turns
+from turnloom.models.ledger import control, explanation, turn_snapshots, turns
+from turnloom.models.ledger.turn_snapshots import TurnSnapshot
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
-from turnloom.models.ledger.whole_turns import WholeTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
 from turnloom.web import backlog
@@ -149,7 +149,7 @@ def cancel(turn_id: str) -> Response:
 @blueprint.doc(operation_id="get_turn_graph")
 def graph(turn_id: str) -> Response:
     """Draw a turn's steps with their statuses, as Mermaid source."""
-    drawn = turn_graph(_whole_turn(turn_id))
+    drawn = turn_graph(_turn_snapshot(turn_id))
     return Response(drawn, content_type="text/plain; charset=utf-8")
 
 
@@ -192,16 +192,16 @@ def _answer(new: NewTurn, opened: OpenedTurn) -> TurnAccepted:
 
 
 def _view(turn_id: str) -> TurnView:
-    return turn_view(_whole_turn(turn_id), catalogue().agents)
+    return turn_view(_turn_snapshot(turn_id), catalogue().agents)
 
 
-def _whole_turn(turn_id: str) -> WholeTurn:
-    found = read(_whole_turns, turn_id_of(turn_id))
+def _turn_snapshot(turn_id: str) -> TurnSnapshot:
+    found = read(_turn_snapshots, turn_id_of(turn_id))
     if found is None or found.tenant_id != caller().tenant_id:
         raise no_turn()
     return found
 
 
-def _whole_turns(turn_ids: Sequence[UUID]) -> Mapping[UUID, WholeTurn]:
+def _turn_snapshots(turn_ids: Sequence[UUID]) -> Mapping[UUID, TurnSnapshot]:
     with statement() as db:
-        return whole_turns.read(db, turn_ids)
+        return turn_snapshots.read(db, turn_ids)

@@ -8,8 +8,8 @@ from turnloom.models.contracts.memory import MemoryView, RememberedResult
 from turnloom.models.contracts.plan import FINAL_STEP_STATUSES
 from turnloom.models.contracts.turn import Reply, StepView, Timings, TurnView
 from turnloom.models.ledger.approvals import read_approval
+from turnloom.models.ledger.turn_snapshots import StepSnapshot, TurnSnapshot
 from turnloom.models.ledger.usage import read_usage
-from turnloom.models.ledger.whole_turns import WholeStep, WholeTurn
 from turnloom.models.tables.audit import AuditRow
 from turnloom.models.tables.conversations import ConversationRow
 from turnloom.models.tables.memory import MemoryRow
@@ -21,7 +21,7 @@ from turnloom.planner.memory.slot_state import shown
 from turnloom.planner.plan.graph import critical_path, mermaid
 
 
-def turn_view(turn: WholeTurn, agents: Agents) -> TurnView:
+def turn_view(turn: TurnSnapshot, agents: Agents) -> TurnView:
     """Return everything that a caller may know about a turn."""
     agent = agents.profiles.get(turn.agent)
     ran = sorted((step for step in turn.steps if step.started_at), key=lambda step: (step.started_at, step.position))
@@ -51,7 +51,7 @@ def turn_view(turn: WholeTurn, agents: Agents) -> TurnView:
     )
 
 
-def turn_graph(turn: WholeTurn) -> str:
+def turn_graph(turn: TurnSnapshot) -> str:
     """Return the steps of a turn as a Mermaid flowchart, each with its status."""
     labels = {step.id: f"{step.id}: {step.tool} ({status})" for step, status in _with_status(turn)}
     return mermaid({step.id: step.needs for step in turn.steps}, labels)
@@ -139,12 +139,12 @@ def audit_view(row: AuditRow) -> AuditView:
     )
 
 
-def step_cache(step: StepRow | WholeStep) -> str | None:
+def step_cache(step: StepRow | StepSnapshot) -> str | None:
     """Return what made a step's call unnecessary: another step of its plan, or the cache recorded with the step."""
     return "plan" if step.copy_of and step.status == "succeeded" else step.cache
 
 
-def _with_status(turn: WholeTurn) -> list[tuple[WholeStep, str]]:
+def _with_status(turn: TurnSnapshot) -> list[tuple[StepSnapshot, str]]:
     """Pair each step with its status: `queued` if it waits for a worker, `pending` if for other steps or its time.
 
     A worker may hold a pending step already, and begin it when the others have ended.
@@ -158,7 +158,7 @@ def _with_status(turn: WholeTurn) -> list[tuple[WholeStep, str]]:
     return [(step, "queued" if step.id in ready else "pending" if step.id in held else step.status) for step in steps]
 
 
-def _step_view(step: WholeStep, status: str) -> StepView:
+def _step_view(step: StepSnapshot, status: str) -> StepView:
     return StepView.model_validate(
         {
             "id": step.id,
@@ -182,7 +182,7 @@ def _step_view(step: WholeStep, status: str) -> StepView:
     )
 
 
-def _timings(turn: WholeTurn) -> Timings:
+def _timings(turn: TurnSnapshot) -> Timings:
     durations = {step.id: _between(step.started_at, step.finished_at) or 0.0 for step in turn.steps}
     started = min((step.started_at for step in turn.steps if step.started_at), default=None)
     ended = max((step.finished_at for step in turn.steps if step.started_at and step.finished_at), default=None)

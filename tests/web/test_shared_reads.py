@@ -15,7 +15,7 @@ from tests.facts import wait_for
 from tests.turn_events import recorded_events
 from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import statement
-from turnloom.models.ledger import events, whole_turns
+from turnloom.models.ledger import events, turn_snapshots
 from turnloom.models.runtime.ids import new_id
 from turnloom.web import shared_reads
 
@@ -50,7 +50,7 @@ def test_requests_that_come_during_a_read_share_the_next(
     """Each request gets its own turn. Another tenant's turn and an unknown turn get 404."""
     mine, theirs = key(), key(tenant="theirs")
     turn_ids = [_open(client) for _ in range(8)]
-    read, read_together = Mock(wraps=whole_turns.read), whole_turns.read
+    read, read_together = Mock(wraps=turn_snapshots.read), turn_snapshots.read
 
     def read_when_all_are_there(*asked: object) -> object:
         if read.call_count == 1:
@@ -58,7 +58,7 @@ def test_requests_that_come_during_a_read_share_the_next(
         return read_together(*asked)  # type: ignore[arg-type]
 
     read.side_effect = read_when_all_are_there
-    monkeypatch.setattr(whole_turns, "read", read)
+    monkeypatch.setattr(turn_snapshots, "read", read)
     first = ask(turn_ids[0], mine)
     wait_for(lambda: read.called)
     answers = [ask(turn_id, mine) for turn_id in turn_ids]
@@ -81,7 +81,7 @@ def test_a_failed_read_fails_its_own_requests_only(
     """The next request is answered."""
     mine, turn_id = key(), _open(client)
     with monkeypatch.context() as patch:
-        patch.setattr(whole_turns, "read", Mock(side_effect=RuntimeError("a bug")))
+        patch.setattr(turn_snapshots, "read", Mock(side_effect=RuntimeError("a bug")))
         failed = ask(turn_id, mine).result()
 
     assert (failed.status_code, failed.get_json()["code"]) == (500, "internal_error")
@@ -99,7 +99,7 @@ def test_a_whole_turn_has_its_parts(database: str) -> None:
     finish_turn(finished)
 
     with statement() as connection:
-        found = whole_turns.read(connection, [planned.id, finished.id, queued, new_id()])
+        found = turn_snapshots.read(connection, [planned.id, finished.id, queued, new_id()])
 
     shown = {
         turn_id: (len(each.plans), [row.id for row in each.steps], each.reply and each.reply["text"])

@@ -17,7 +17,7 @@ from tests.web.conftest import KeyMaker
 from turnloom.models.connections.database import transaction
 from turnloom.models.connections.redis import announce
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import turns, whole_turns
+from turnloom.models.ledger import turn_snapshots, turns
 from turnloom.models.runtime.settings import settings
 from turnloom.web.live_news import hub
 
@@ -190,8 +190,8 @@ def test_faults_of_a_plan(client: FlaskClient) -> None:
 
 def test_wait_for_a_finished_turn(app: APIFlask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """With `wait` the answer is the finished turn, as soon as its end is announced, without polling."""
-    looked = Mock(wraps=whole_turns.read)
-    monkeypatch.setattr(whole_turns, "read", looked)
+    looked = Mock(wraps=turn_snapshots.read)
+    monkeypatch.setattr(turn_snapshots, "read", looked)
     headers = {"Authorization": client.environ_base["HTTP_AUTHORIZATION"]}
 
     def post() -> Any:

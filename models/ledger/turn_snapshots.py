@@ -1,4 +1,4 @@
-"""Whole turns are read here, many at a time, with everything that callers see of them."""
+"""Snapshots of turns are read here, many at a time: each with everything that callers see of it, at one moment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
 
 
 @dataclass(frozen=True, slots=True)
-class WholeStep:
+class StepSnapshot:
     """A step as callers see it. Each field has the meaning of its column."""
 
     id: str
@@ -36,8 +36,8 @@ class WholeStep:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeTurn:
-    """A turn with all that belongs to it; the fields mean what the columns of its table mean."""
+class TurnSnapshot:
+    """A turn with all that belongs to it, at one moment; the fields mean what the columns of its table mean."""
 
     id: UUID
     tenant_id: UUID
@@ -61,14 +61,14 @@ class WholeTurn:
     finished_at: datetime | None
     plans: list[dict[str, Any]]
     """The documents of its revisions with their numbers, oldest first."""
-    steps: list[WholeStep]
+    steps: list[StepSnapshot]
     """In the order of its plans."""
     reply: dict[str, Any] | None
     """The columns of its reply that are shown."""
 
 
-_TURN = ", ".join(name for name in WholeTurn.__dataclass_fields__ if name not in ("plans", "steps", "reply"))
-_STEP = ", ".join(WholeStep.__dataclass_fields__)
+_TURN = ", ".join(name for name in TurnSnapshot.__dataclass_fields__ if name not in ("plans", "steps", "reply"))
+_STEP = ", ".join(StepSnapshot.__dataclass_fields__)
 _TIMES = ("ready_at", "started_at", "finished_at")
 
 # Plans and steps exist only once the turn has begun, and the reply only once it is final: otherwise skip them.
@@ -89,18 +89,18 @@ FROM turns t WHERE t.id = ANY(%s)
 """  # noqa: S608 - names of our own fields
 
 
-def read(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, WholeTurn]:
+def read(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, TurnSnapshot]:
     """Return those of the turns that exist, of any tenant, as they are at one moment: in one statement."""
     with db.cursor(row_factory=dict_row) as cursor:
         cursor.execute(_QUERY, (list(FINAL_TURN_STATUSES), list(turn_ids)), prepare=True)
         return {row["id"]: _whole(row) for row in cursor}
 
 
-def _whole(row: dict[str, Any]) -> WholeTurn:
+def _whole(row: dict[str, Any]) -> TurnSnapshot:
     plans = [{"revision": plan["revision"], **plan["document"]} for plan in row.pop("plans") or ()]
-    return WholeTurn(plans=plans, steps=[_step(step) for step in row.pop("steps") or ()], **row)
+    return TurnSnapshot(plans=plans, steps=[_step(step) for step in row.pop("steps") or ()], **row)
 
 
-def _step(found: dict[str, Any]) -> WholeStep:
+def _step(found: dict[str, Any]) -> StepSnapshot:
     times = {name: datetime.fromisoformat(found[name]) for name in _TIMES if found[name]}
-    return WholeStep(**(found | times))
+    return StepSnapshot(**(found | times))
