@@ -18,7 +18,7 @@ from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.contracts.explanation import Explanation
 from turnloom.models.contracts.turn import FINAL_TURN_STATUSES, Links, TurnAccepted, TurnRequest, TurnState, TurnView
 from turnloom.models.errors import Conflict, Unavailable
-from turnloom.models.ledger import control, explanation, turn_snapshots, turns
+from turnloom.models.ledger import cancellation, explanation, turn_snapshots, turns
 from turnloom.models.ledger.turn_snapshots import TurnSnapshot
 from turnloom.models.ledger.turns import NewTurn, OpenedTurn
 from turnloom.models.runtime.crash_points import reach
@@ -133,7 +133,7 @@ def cancel(turn_id: str) -> Response:
     with transaction() as db:
         turn = turns.of_tenant(db, caller().tenant_id, turn_id)
     with statement() as connection:
-        closed = control.close(connection, turn.id, "cancelled")
+        closed = cancellation.close(connection, turn.id, "cancelled")
     if closed is not None:
         dispatch_reply(closed)
         log.info("turn.closed", turn_id=str(turn.id), ending="cancelled")

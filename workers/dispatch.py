@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError
 from turnloom.models.connections import redis
 from turnloom.models.connections.redis import Failed, push
 from turnloom.models.ledger.approvals import Decided
-from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.ledger.cancellation import ClosedTurn
 from turnloom.models.runtime.batching import Gatherer
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log

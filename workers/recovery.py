@@ -20,7 +20,7 @@ from celery.signals import worker_ready, worker_shutdown
 
 from turnloom.models.connections.database import Transaction, statement, transaction
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import approvals, control, recovery, workers
+from turnloom.models.ledger import approvals, cancellation, recovery, workers
 from turnloom.models.ledger.recovery import LEASE_MS, MAX_ATTEMPTS, Gone, LostTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.daemon import Daemon
@@ -50,7 +50,7 @@ def sweep() -> None:
         reach("turns.taken")
     dispatch_turns(unsent)
     with transaction() as db:
-        late = control.find_late(db, _DEADLINE_GRACE, _BATCH)
+        late = cancellation.find_late(db, _DEADLINE_GRACE, _BATCH)
         lapsed = approvals.find_lapsed(db, _BATCH)
         lost = _find_lost(db, grace) if recovery.could_renew(db, LEASE_MS) else []
     _end_waiting(late, lapsed)
@@ -121,7 +121,7 @@ def _end_waiting(late: Iterable[UUID], lapsed: Iterable[tuple[UUID, str]]) -> No
     for turn_id in late:
         with _apart(turn_id):
             with statement() as db:
-                closed = control.close(db, turn_id, "late")
+                closed = cancellation.close(db, turn_id, "late")
             if closed is not None:
                 dispatch_reply(closed)
     for turn_id, step_id in lapsed:

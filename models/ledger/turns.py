@@ -16,7 +16,7 @@ from turnloom.models.contracts.event import Event, read_events
 from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus, Reply, TurnRequest, Usage
 from turnloom.models.contracts.usage import Allowance, LlmCall
 from turnloom.models.errors import NotFound
-from turnloom.models.ledger.control import ClosedTurn, read_closed
+from turnloom.models.ledger.cancellation import ClosedTurn, read_closed
 from turnloom.models.ledger.free_llm_slots import EMPTY, Crowded, LlmRoom
 from turnloom.models.ledger.memory import Recalled, read_recalled
 from turnloom.models.ledger.recovery import LEASE_MS

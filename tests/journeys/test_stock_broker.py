@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from redis import Redis
 
-from tests.journeys import test_control, test_parking, test_plans
+from tests.journeys import test_cancellation, test_parking, test_plans
 from tests.journeys.following import run, wait_step
 from tests.journeys.stacks import client_of
 from turnloom.workers.embedded import Stack, StackOptions
@@ -29,8 +29,8 @@ JOURNEYS: dict[str, Callable[..., None]] = {
             test_plans.test_steps_that_burn_cpu_run_on_the_process_pool,
             test_parking.test_a_branch_of_a_chord_waits_for_approval,
             test_parking.test_a_call_that_may_be_made_later_is_made_later,
-            test_control.test_cancelling_a_running_read,
-            test_control.test_the_next_message_interrupts_what_only_reads,
+            test_cancellation.test_cancelling_a_running_read,
+            test_cancellation.test_the_next_message_interrupts_what_only_reads,
         )
     },
 }

@@ -9,8 +9,8 @@ from tests.factories import step
 from turnloom.models.connections.database import statement, transaction
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus, Reply
-from turnloom.models.ledger import control, steps, turns
-from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.ledger import cancellation, steps, turns
+from turnloom.models.ledger.cancellation import ClosedTurn
 from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 from turnloom.models.ledger.turns import Ending
 from turnloom.models.tables.turns import TurnRow
@@ -22,7 +22,7 @@ WRITE = step("w", tool="sim.write", args={"value": 7})
 def close(turn_id: UUID | None, why: Literal["cancelled", "late"] = "cancelled") -> ClosedTurn | None:
     assert turn_id is not None
     with statement() as db:
-        return control.close(db, turn_id, why)
+        return cancellation.close(db, turn_id, why)
 
 
 def claim(turn_id: UUID, name: str) -> steps.StepClaim:

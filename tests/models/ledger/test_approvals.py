@@ -12,7 +12,7 @@ from tests.models.ledger.parking import APPROVED, ask, change, decide, find_laps
 from tests.models.ledger.stopping import claim, close, record, statuses, view
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import Conflict, NotFound
-from turnloom.models.ledger import audit, backlog, control, conversations, recovery
+from turnloom.models.ledger import audit, backlog, cancellation, conversations, recovery
 from turnloom.models.runtime.settings import ROOT
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -40,7 +40,7 @@ def test_a_call_that_waits_holds_nothing() -> None:
 
     asked = row(turn_id)
     with transaction() as db:
-        found = [control.find_late(db, timedelta(0), 10), recovery.find_lost(db, timedelta(0), [], 10)]
+        found = [cancellation.find_late(db, timedelta(0), 10), recovery.find_lost(db, timedelta(0), [], 10)]
         in_work = backlog.count(db, 10)
 
     assert (view(turn_id).status, statuses(turn_id)) == (

@@ -15,7 +15,7 @@ from tests.models.ledger.stopping import WRITE, claim, close, end, record, view
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.plan import FinalStepStatus
 from turnloom.models.contracts.turn import FinalTurnStatus
-from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.ledger.cancellation import ClosedTurn
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
 

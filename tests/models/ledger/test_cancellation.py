@@ -9,8 +9,8 @@ from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, rec
 from tests.models.ledger.stopping import WRITE, claim, close, end, lose, record, statuses, view
 from tests.turn_events import recorded_events
 from turnloom.models.connections.database import statement, transaction
-from turnloom.models.ledger import control, recovery
-from turnloom.models.ledger.control import ClosedTurn
+from turnloom.models.ledger import cancellation, recovery
+from turnloom.models.ledger.cancellation import ClosedTurn
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -131,12 +131,12 @@ def test_turns_past_their_deadline_are_found(status: str) -> None:
     if turn is not None and status == "running":
         record_plan(turn, step("a"))
     with transaction() as db:
-        early = control.find_late(db, timedelta(0), 10)
+        early = cancellation.find_late(db, timedelta(0), 10)
         db.execute(text("UPDATE turns SET deadline_at = clock_timestamp() - interval '2 s'"))
-        soon = control.find_late(db, timedelta(seconds=5), 10)
-        late = control.find_late(db, timedelta(seconds=1), 10)
+        soon = cancellation.find_late(db, timedelta(seconds=5), 10)
+        late = cancellation.find_late(db, timedelta(seconds=1), 10)
     close(opened.turn_id, "late")
 
     with transaction() as db:
         assert (early, soon, late) == ([], [], [opened.turn_id])
-        assert control.find_late(db, timedelta(0), 10) == []
+        assert cancellation.find_late(db, timedelta(0), 10) == []

@@ -1,4 +1,4 @@
-"""Control of a turn ends the work on it before it is done."""
+"""Cancellation ends the work on a turn before it is done: somebody asked for it, or its deadline has passed."""
 
 from dataclasses import dataclass
 from datetime import timedelta
