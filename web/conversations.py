@@ -21,11 +21,11 @@ from turnloom.planner.knowledge.relevance import score
 from turnloom.tools.erasure import erase_conversation
 from turnloom.web.auth import caller, requires
 from turnloom.web.catalogue import catalogue
+from turnloom.web.conversation_view import audit_view, conversation_view, memory_view, turn_summary
 from turnloom.web.json_body import json_response
-from turnloom.web.knowledge import knowledge_page
+from turnloom.web.knowledge_view import knowledge_page
 from turnloom.web.paging import PageQuery, cut, read_cursor
 from turnloom.web.url_ids import known_id
-from turnloom.web.views import audit_view, conversation_view, memory_view, turn_summary
 
 _LAST_TOUCHED: TypeAdapter[tuple[datetime, str]] = TypeAdapter(tuple[datetime, Identifier])
 _ENTITY: TypeAdapter[str] = TypeAdapter(Annotated[str, Field(min_length=1)])

@@ -18,7 +18,7 @@ from turnloom.models.tables.turns import TurnRow
 from turnloom.models.tables.usage import LlmCallRow
 from turnloom.web.auth import caller, requires
 from turnloom.web.json_body import json_response
-from turnloom.web.views import step_cache
+from turnloom.web.turn_view import step_cache
 
 _Contract = TypeVar("_Contract", bound=Contract)
 

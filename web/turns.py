@@ -31,7 +31,7 @@ from turnloom.web.json_body import json_response
 from turnloom.web.live_news import hub
 from turnloom.web.message_checks import new_turn
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
-from turnloom.web.views import turn_graph, turn_view
+from turnloom.web.turn_view import turn_graph, turn_view
 from turnloom.workers.dispatch import ALIVE, dispatch_reply, dispatch_soon, queue_lengths
 
 _EXAMPLE = {"message": "Plan two days in Lisbon from Friday", "agent": "travel", "user": {"timezone": "Europe/Lisbon"}}

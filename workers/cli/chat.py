@@ -11,7 +11,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli.client import Api
-from turnloom.workers.cli.turn_view import show_events, show_turn
+from turnloom.workers.cli.turn_display import show_events, show_turn
 from turnloom.workers.embedded.home import published
 
 _DATA_DIR = Path(".turnloom")

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from turnloom.workers.cli.turn_view import show_events
+from turnloom.workers.cli.turn_display import show_events
 
 
 def test_a_call_that_waits_for_approval_is_shown() -> None:
