@@ -1,7 +1,7 @@
 """Stream a turn's events as server-sent events: each once, in order, from any position.
 
 A position is `(seq, number)`: the event's sequence number in the ledger, and for a delta its number after that event.
-Live news is passed on if it follows the position directly. Any gap is filled from the ledger first.
+Live events are passed on if they follow the position directly. Any gap is filled from the ledger first.
 """
 
 import re
@@ -23,7 +23,7 @@ from turnloom.models.errors import Malformed, Unavailable
 from turnloom.models.ledger import events
 from turnloom.models.ledger.events import Look, Place
 from turnloom.web.auth import caller, requires
-from turnloom.web.live_news import FINAL_EVENTS, hub
+from turnloom.web.live_events import FINAL_EVENTS, hub
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 
 Position = tuple[int, int]
@@ -77,27 +77,27 @@ def stream(turn_id: UUID, tenant_id: UUID, position: Position) -> Generator[byte
     """
     # A reader that listens before its first look misses nothing between the two.
     with hub().follow(str(turn_id), position[0]) as reader:
-        news = _begin(turn_id, tenant_id, position)
-        if news is None:
+        items = _begin(turn_id, tenant_id, position)
+        if items is None:
             return
         heartbeat = time.monotonic() + _HEARTBEAT_S
-        yield b"retry: %d\n\n" % _RECONNECT_MS + _written(news)
-        while not (news and news[-1][1] in FINAL_EVENTS):
-            if news:
-                position = _read_position(news[-1][0])
+        yield b"retry: %d\n\n" % _RECONNECT_MS + _written(items)
+        while not (items and items[-1][1] in FINAL_EVENTS):
+            if items:
+                position = _read_position(items[-1][0])
                 reader.seen = position[0]
             heard = reader.wait(heartbeat - time.monotonic())
-            news = _missed(turn_id, position) if heard is None else _new(heard, turn_id, position)
-            if news or time.monotonic() >= heartbeat:
+            items = _missed(turn_id, position) if heard is None else _new(heard, turn_id, position)
+            if items or time.monotonic() >= heartbeat:
                 heartbeat = time.monotonic() + _HEARTBEAT_S
-                yield _written(news) or b": still here\n\n"
+                yield _written(items) or b": still here\n\n"
 
 
-def _written(news: list[Item]) -> bytes:
+def _written(items: list[Item]) -> bytes:
     """Write all new items as one block: each block costs a system call here and one in the client."""
     return b"".join(
         b"id: %s\nevent: %s\ndata: %s\n\n" % (name.encode(), kind.encode(), orjson.dumps(data))
-        for name, kind, data in news
+        for name, kind, data in items
     )
 
 

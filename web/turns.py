@@ -28,7 +28,7 @@ from turnloom.web.auth import caller, demand, requires
 from turnloom.web.catalogue import catalogue
 from turnloom.web.ingest import open_turn
 from turnloom.web.json_body import json_response
-from turnloom.web.live_news import hub
+from turnloom.web.live_events import hub
 from turnloom.web.message_checks import new_turn
 from turnloom.web.shared_reads import no_turn, read, turn_id_of
 from turnloom.web.turn_view import turn_graph, turn_view

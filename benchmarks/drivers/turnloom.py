@@ -14,7 +14,7 @@ from uuid import UUID
 from benchmarks.drivers.orders import Order, one_by_one, serve
 from benchmarks.waves import Needs
 from turnloom.models.connections.database import statement, transaction
-from turnloom.models.connections.redis import CHANNEL, listen, read_news, redis
+from turnloom.models.connections.redis import CHANNEL, listen, read_announcement, redis
 from turnloom.models.contracts.turn import TurnRequest
 from turnloom.models.ledger import keys, tenants, turns
 from turnloom.models.ledger.turns import NewTurn
@@ -76,7 +76,7 @@ class _Driver:
 
     def _listen(self) -> None:
         for message in listen():
-            for turn_id, events in read_news(message) if message else ():
+            for turn_id, events in read_announcement(message) if message else ():
                 self._news.put((turn_id, {kind for _, kind, _ in events}))
 
 

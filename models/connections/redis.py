@@ -34,7 +34,7 @@ Failed = RedisError
 
 Item = tuple[Annotated[str, StringConstraints(pattern=EVENT_ID)], str, dict[str, Any]]
 """An event or a delta: (event id, type, data)."""
-_NEWS: TypeAdapter[list[tuple[str, list[Item]]]] = TypeAdapter(list[tuple[str, list[Item]]])
+_ANNOUNCEMENTS: TypeAdapter[list[tuple[str, list[Item]]]] = TypeAdapter(list[tuple[str, list[Item]]])
 
 CHANNEL = "turnloom:events"
 DELTA = "reply.delta"
@@ -64,12 +64,12 @@ def announce(turn_id: UUID | str, events: Sequence[Event]) -> None:
     if events:
         items: list[Item] = [(str(event.seq), event.type, event.data) for event in events]
         is_urgent = events[-1].type.startswith("turn.")
-        _announcer().put(_News(str(turn_id), items), urgent_for=str(turn_id) if is_urgent else None)
+        _announcer().put(_Announcement(str(turn_id), items), urgent_for=str(turn_id) if is_urgent else None)
 
 
 def append_delta(turn_id: UUID | str, after: int, number: int, text: str) -> None:
     """Publish a piece of a reply's text: the `number`th (from 1) after the event `after`."""
-    _announcer().put(_News(str(turn_id), [(f"{after}.{number}", DELTA, {"text": text})], is_delta=True))
+    _announcer().put(_Announcement(str(turn_id), [(f"{after}.{number}", DELTA, {"text": text})], is_delta=True))
 
 
 def settle_deltas(turn_id: UUID | str) -> None:
@@ -87,7 +87,7 @@ def deltas(turn_id: UUID | str) -> list[Item]:
 
 
 def listen() -> Iterator[bytes | None]:
-    """Yield announcements for `read_news`, for ever. None means: the subscription stands from now on.
+    """Yield announcements for `read_announcement`, for ever. None means: the subscription stands from now on.
 
     Raises:
         Unavailable: the connection is lost, or the server is silent; listen again.
@@ -103,13 +103,13 @@ def listen() -> Iterator[bytes | None]:
         client.close()
 
 
-def read_news(message: bytes) -> list[tuple[str, list[Item]]]:
+def read_announcement(message: bytes) -> list[tuple[str, list[Item]]]:
     """Return the announcements of one message: each turn's id and its new events.
 
     Raises:
         ValueError: it is not one of our messages.
     """
-    return _NEWS.validate_json(message)
+    return _ANNOUNCEMENTS.validate_json(message)
 
 
 def _messages(subscription: PubSub) -> Iterator[bytes | None]:
@@ -229,8 +229,8 @@ _outage = _Outage()
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
-    """News of a turn for its live readers."""
+class _Announcement:
+    """Events of a turn for its live readers."""
 
     turn_id: str
     items: list[Item]
@@ -239,7 +239,7 @@ class _News:
 
 
 @lru_cache
-def _announcer() -> Gatherer[_News]:
+def _announcer() -> Gatherer[_Announcement]:
     """Return this process's announcer, a thread, so that no step waits for a round trip to Redis."""
     return Gatherer("announcer", _announce)
 
@@ -247,16 +247,16 @@ def _announcer() -> Gatherer[_News]:
 os.register_at_fork(after_in_child=_announcer.cache_clear)
 
 
-def _announce(news: Sequence[_News]) -> None:
+def _announce(announced: Sequence[_Announcement]) -> None:
     try:
-        _publish(news)
+        _publish(announced)
     except RedisError as error:
-        log.warning("events.unannounced", turns=len({each.turn_id for each in news}), error=type(error).__name__)
+        log.warning("events.unannounced", turns=len({each.turn_id for each in announced}), error=type(error).__name__)
 
 
-def _publish(news: Sequence[_News]) -> None:
-    message = orjson.dumps([(each.turn_id, each.items) for each in news])
-    deltas = [each for each in news if each.is_delta]
+def _publish(announced: Sequence[_Announcement]) -> None:
+    message = orjson.dumps([(each.turn_id, each.items) for each in announced])
+    deltas = [each for each in announced if each.is_delta]
     if not deltas:
         redis().publish(CHANNEL, message)
         return

@@ -132,7 +132,7 @@ def _waiting_for_locks(stack: Stack) -> int:
 
 
 def test_live_news_outlives_what_is_no_news(stack: Stack, crowd: httpx2.Client) -> None:
-    """A foreign message on the channel of live news is skipped and counted, and readers go on hearing."""
+    """A foreign message on the channel of live events is skipped and counted, and readers go on hearing."""
     with Redis.from_url(stack.redis_url) as redis:
         for message in (b"garbage", b"{}", b'[["id", [["no id", "turn.queued", {}]]]]'):
             redis.publish(CHANNEL, message)

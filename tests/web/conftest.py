@@ -12,7 +12,7 @@ from turnloom.models.contracts.turn import SCOPES, Scope
 from turnloom.models.ledger import keys, tenants
 from turnloom.web.app import create_app
 from turnloom.web.events import Position, stream
-from turnloom.web.live_news import Hub, hub
+from turnloom.web.live_events import Hub, hub
 from turnloom.workers.broker.app import app as celery
 from turnloom.workers.dispatch import settle
 

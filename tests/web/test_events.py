@@ -20,7 +20,7 @@ from turnloom.models.contracts.event import Event
 from turnloom.models.contracts.turn import Reply
 from turnloom.models.ledger import events, turns
 from turnloom.models.ledger.turns import Ending
-from turnloom.web.live_news import Hub, hub
+from turnloom.web.live_events import Hub, hub
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ def test_lost_announcement(client: FlaskClient, monkeypatch: pytest.MonkeyPatch)
     assert turn is not None
     source = follow(turn_id)
     first = _read(next(source).decode())
-    monkeypatch.setattr("turnloom.web.live_news._POLL_DEAF_S", 60.0)
-    monkeypatch.setattr("turnloom.web.live_news._POLL_HEARING_S", 60.0)
+    monkeypatch.setattr("turnloom.web.live_events._POLL_DEAF_S", 60.0)
+    monkeypatch.setattr("turnloom.web.live_events._POLL_HEARING_S", 60.0)
     with statement() as db:
         events.note(db, turn_id, "step.retry", {"number": 1})
         heard = events.note(db, turn_id, "step.retry", {"number": 2})
@@ -217,7 +217,7 @@ def test_stream_without_redis(client: FlaskClient, new_hub: Callable[[], Hub], m
     monkeypatch.setattr(deaf, "_listen", threading.Event().wait)
     monkeypatch.setattr("turnloom.web.events.hub", lambda: deaf)
     monkeypatch.setattr("turnloom.web.events.deltas", lambda _: [])
-    monkeypatch.setattr("turnloom.web.live_news._POLL_DEAF_S", 0.05)
+    monkeypatch.setattr("turnloom.web.live_events._POLL_DEAF_S", 0.05)
 
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(lambda: b"".join(follow(turn_id)))

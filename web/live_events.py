@@ -1,7 +1,8 @@
-"""Hand live news of turns to those that wait for them, from one Redis subscription per process.
+"""Hand live events of turns to those that wait for them, from one Redis subscription per process.
 
-News may be lost at any time. It says when to look; the ledger says what happened. So the hub also looks into the ledger
-itself, every few seconds and once for all readers. A reader needs no connection while nothing happens to its turn.
+An announcement may be lost at any time. It says when to look; the ledger says what happened. So the hub also looks into
+the ledger itself, every few seconds and once for all readers. A reader needs no connection while nothing happens to its
+turn.
 """
 
 import math
@@ -15,7 +16,7 @@ from uuid import UUID
 
 from turnloom.models.connections import redis
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.redis import DELTA, DELTAS_TTL_S, Item, read_news
+from turnloom.models.connections.redis import DELTA, DELTAS_TTL_S, Item, read_announcement
 from turnloom.models.contracts.turn import FINAL_TURN_STATUSES
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import events
@@ -39,29 +40,29 @@ class Reader:
     def __init__(self, seen: float) -> None:
         self.seen = seen
         """The last event in the ledger that the reader knows. Infinite if it waits for the turn's end only."""
-        self._news: SimpleQueue[list[Item] | None] = SimpleQueue()
+        self._items: SimpleQueue[list[Item] | None] = SimpleQueue()
 
     def put(self, items: list[Item]) -> None:
-        """Hand over news. News that a slow reader has no room for is dropped; the reader finds it in the ledger."""
-        if self._news.qsize() < _KEPT_PER_READER:
-            self._news.put(items)
+        """Hand over events. A slow reader has no room for all; it finds those that are dropped in the ledger."""
+        if self._items.qsize() < _KEPT_PER_READER:
+            self._items.put(items)
         else:
             log.warning("news.dropped", kept=_KEPT_PER_READER)
 
     def note(self, stand: Stand) -> None:
-        """Send the reader to the ledger if the ledger has more, unless the reader still has news to read."""
-        if (stand.is_final or stand.last_event > self.seen) and self._news.empty():
-            self._news.put(None)
+        """Send the reader to the ledger if the ledger has more, unless the reader still has events to read."""
+        if (stand.is_final or stand.last_event > self.seen) and self._items.empty():
+            self._items.put(None)
 
     def send_to_record(self) -> None:
-        """Send a reader that follows the turn to the record: no later news tells that a delta was missed before it."""
+        """Send a reader that follows the turn to the record: no later event tells that a delta was missed before it."""
         if self.seen < math.inf:
-            self._news.put(None)
+            self._items.put(None)
 
     def wait(self, at_most_s: float) -> list[Item] | None:
-        """Return the next news; an empty list if none comes in time; None if the reader must look into the ledger."""
+        """Return the next events; an empty list if none comes in time; None if the reader must look into the ledger."""
         try:
-            return self._news.get(timeout=max(0.0, at_most_s))
+            return self._items.get(timeout=max(0.0, at_most_s))
         except Empty:
             return []
 
@@ -75,7 +76,7 @@ class Reader:
 
 
 class Hub:
-    """The listener to live news and the look into the ledger for all readers of a process.
+    """The listener to announcements and the look into the ledger for all readers of a process.
 
     They run from the first reader on, in two threads (greenlets under gunicorn's gevent workers).
     """
@@ -95,7 +96,7 @@ class Hub:
 
     @contextmanager
     def follow(self, turn_id: str, seen: float = 0) -> Iterator[Reader]:
-        """Read a turn's news while the block runs; `seen` is as in `Reader`."""
+        """Read a turn's events while the block runs; `seen` is as in `Reader`."""
         reader = Reader(seen)
         with self._lock:
             self._readers.setdefault(turn_id, set()).add(reader)
@@ -116,7 +117,7 @@ class Hub:
         return not hears_all or turn_id in self._spoken
 
     def close(self) -> None:
-        """Stop handing on news. When this returns, no look is under way; the listener ends within seconds."""
+        """Stop handing on events. When this returns, no look is under way; the listener ends within seconds."""
         self._stopping.set()
         self._may_look.set()
         if self._looks:
@@ -140,7 +141,7 @@ class Hub:
             self._hears, self._hears_since = False, math.inf
 
     def _begin_to_hear(self) -> None:
-        """Note that earlier announcements were not heard: who follows a turn reads what it missed before any news."""
+        """Note that earlier announcements were not heard: who follows a turn reads what it missed before any other."""
         self._hears, self._hears_since = True, time.monotonic()
         self._may_look.set()
         with self._lock:
@@ -150,12 +151,12 @@ class Hub:
 
     def _hand_on(self, message: bytes) -> None:
         try:
-            news = read_news(message)
+            announced = read_announcement(message)
         except ValueError as error:
             log.warning("news.malformed", bytes=len(message), error=type(error).__name__)
             counts().add("turnloom_news_malformed_total")
             return
-        for turn_id, items in news:
+        for turn_id, items in announced:
             if any(kind == DELTA for _, kind, _ in items):
                 self._note_spoken(turn_id)
             for reader in self._readers_of(turn_id):
