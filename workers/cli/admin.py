@@ -15,7 +15,7 @@ from turnloom.tools.pack_index import branches
 from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
 from turnloom.tools.packs.hotel.store import inventory
 from turnloom.tools.packs.research.collections import load_shipped
-from turnloom.workers.cli.directory import put_demo_directory
+from turnloom.workers.cli.demo_users import put_demo_users
 from turnloom.workers.cli.output import json_option, print_json, print_rows
 from turnloom.workers.cli.usage import budget
 
@@ -39,7 +39,7 @@ def migrate(with_dev_key: bool, dropped: str | None) -> None:
     if with_dev_key and dev_key:
         with transaction() as db:
             keys.ensure_dev_key(db, dev_key)
-            put_demo_directory(db, tenants.find(db, keys.DEVELOPMENT_TENANT).id)
+            put_demo_users(db, tenants.find(db, keys.DEVELOPMENT_TENANT).id)
     if "hotel" in settings().packs:
         with transaction() as db:
             inventory.load(db, None, read_catalogue(DEMO))

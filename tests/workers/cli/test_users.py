@@ -11,7 +11,7 @@ from turnloom.models.ledger import integrations, notifications, tenants
 from turnloom.models.runtime.secrets import new_key
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import main
-from turnloom.workers.cli.directory import put_demo_directory
+from turnloom.workers.cli.demo_users import put_demo_users
 
 NEEDLE = "correct horse"
 
@@ -141,12 +141,12 @@ def test_keys_are_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("acme")
-def test_the_demo_directory_leaves_those_who_are_there() -> None:
+def test_the_demo_users_leave_those_who_are_there() -> None:
     """It comes with every start of the embedded stack: existing people stay as they are, the others are added."""
     seen = []
     for _ in range(2):
         with transaction() as db:
-            put_demo_directory(db, tenants.find(db, "acme").id)
+            put_demo_users(db, tenants.find(db, "acme").id)
         with transaction() as db:
             told = notifications.count(db, tenants.find(db, "acme").id, "noa", None)
         seen.append((done("user", "list", "--json"), done("user", "show", "david-katz", "--json"), told))

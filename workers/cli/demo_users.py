@@ -1,4 +1,4 @@
-"""Fill the directory of the embedded stack's tenant with the demo's people, from directory.yaml."""
+"""Fill the directory of the embedded stack's tenant with the demo's people, from demo_users.yaml."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from turnloom.models.contracts.users import AccountRequest, Profile
 from turnloom.models.ledger import integrations, notifications, users
 from turnloom.models.ledger.notifications import Notice
 
-_FILE = Path(__file__).parent / "directory.yaml"
+_FILE = Path(__file__).parent / "demo_users.yaml"
 
 
-def put_demo_directory(db: Transaction, tenant_id: UUID) -> None:
+def put_demo_users(db: Transaction, tenant_id: UUID) -> None:
     """Put the demo's people into a tenant's directory. People who are there already stay as they are."""
     read: dict[str, Any] = yaml.safe_load(_FILE.read_text("utf-8"))
     new = {user_id for user_id in read["users"] if users.find_user(db, tenant_id, user_id) is None}
