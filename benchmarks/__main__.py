@@ -29,7 +29,7 @@ from benchmarks import (
 from benchmarks.figures import Table
 from benchmarks.stack import refuse_failures, stack
 from turnloom.models.runtime.logging import configure_logging
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 BENCHMARKS: dict[str, Callable[[Stack, bool], Table]] = {
     "road": road.run,

@@ -14,8 +14,8 @@ from benchmarks.figures import Row, Spread, Table, at_least, at_most, percentile
 from benchmarks.load import Load, drive, during
 from benchmarks.processes import bare_route, stop
 from benchmarks.progress import progress
-from turnloom.workers.embedded import Stack
 from turnloom.workers.embedded.process import Process
+from turnloom.workers.embedded.stack import Stack
 
 _CONNECTIONS = 64
 _BODY = orjson.dumps({"message": "Which rooms are free next weekend?", "user": {"id": "u1", "locale": "en"}})

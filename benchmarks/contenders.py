@@ -20,10 +20,9 @@ from benchmarks.llm_endpoint import Plans
 from benchmarks.processes import running, superuser_url
 from benchmarks.systems import default_worker, our_workers
 from turnloom.models.runtime.settings import Placement
-from turnloom.workers.embedded import Stack
 from turnloom.workers.embedded.process import Process
 from turnloom.workers.embedded.servers import free_port, is_free
-from turnloom.workers.embedded.stack import DATABASE
+from turnloom.workers.embedded.stack import DATABASE, Stack
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROCESSES = 2

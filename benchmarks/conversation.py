@@ -17,7 +17,7 @@ from benchmarks.figures import Row, Spread, Table, at_most, percentile
 from benchmarks.load import drive
 from benchmarks.progress import progress
 from turnloom.models.runtime.ids import new_id
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _AT_ONCE = 4
 _AROUND = 5

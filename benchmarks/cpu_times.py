@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from turnloom.workers.embedded import Stack
 from turnloom.workers.embedded.process import Process
+from turnloom.workers.embedded.stack import Stack
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 

@@ -22,9 +22,9 @@ from benchmarks.progress import progress
 from benchmarks.stack import refuse_failures, stack
 from benchmarks.ways import Refused, Way, accepted, by_stream, by_wait, polling
 from turnloom.models.runtime.ids import new_id
-from turnloom.workers.embedded import Stack
 from turnloom.workers.embedded.process import Process
 from turnloom.workers.embedded.servers import free_port
+from turnloom.workers.embedded.stack import Stack
 
 _MESSAGE = {"message": "When is next weekend?", "agent": "generic"}
 _POLL_S = 1.0

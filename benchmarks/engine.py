@@ -16,7 +16,7 @@ from benchmarks.processes import without_workers
 from benchmarks.progress import progress
 from benchmarks.shapes import Shape, fan_out, mixed
 from benchmarks.systems import System
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _SHAPES: Mapping[str, Shape] = {"fan 4 + join": fan_out(4, [0]), "mixed 12": mixed()}
 _SETTINGS = {

@@ -25,7 +25,7 @@ from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
 from benchmarks.stack import finished_turns, paused
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 _REQUEST = {"message": "go", "agent": "generic", "plan": fan_out(4, [200]).plan}
 _BODY = orjson.dumps(_REQUEST)

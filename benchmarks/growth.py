@@ -21,7 +21,7 @@ from benchmarks.progress import progress
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
 from benchmarks.stack import refuse_failures, stack
 from turnloom.models.runtime.ids import new_id
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _AT_ONCE = 4
 _FAN = fan_out(4, [0])

@@ -30,7 +30,7 @@ from benchmarks.shapes import Shape, chain, fan_out, n_shape, random_plan, scale
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import Placement
 from turnloom.planner.plan.graph import critical_path
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 CASES = "TURNLOOM_CASES"
 """Variable that names a folder of outside cases. Its `workflows.jsonl` holds recorded workflows with task times."""

@@ -14,7 +14,7 @@ from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.progress import progress
 from benchmarks.systems import System
 from turnloom.workers.broker.commands import worker_command
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _APP = "benchmarks.drivers.messages"
 _WANTED = 0.4

@@ -14,7 +14,7 @@ from benchmarks.load import drive
 from benchmarks.progress import progress
 from benchmarks.shapes import fan_out
 from benchmarks.stack import finished_turns
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _VICTIM = "worker-io-1"
 _TURNS = 100

@@ -21,7 +21,7 @@ from benchmarks.server_counters import ServerCounters
 from benchmarks.shapes import fan_out, mixed
 from benchmarks.stack import refuse_failures
 from benchmarks.ways import Way, by_stream, by_wait, polling
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 DENSE, SPREAD = "dense", "spread"
 FUNCTIONAL, SEND, DBOS, CELERY = "LangGraph functional", "LangGraph send", "DBOS", "hand-written Celery"

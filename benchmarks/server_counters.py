@@ -9,7 +9,7 @@ from typing import Self
 import psycopg
 from redis import Redis
 
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _DATABASE = (
     "SELECT xact_commit + xact_rollback AS transactions, tup_inserted AS inserted, tup_updated + tup_deleted AS changed"

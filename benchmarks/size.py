@@ -17,7 +17,7 @@ from benchmarks.processes import without_workers
 from benchmarks.progress import progress
 from benchmarks.shapes import Shape, chain, fan_out, random_plan
 from turnloom.workers.broker.queues import QUEUES
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _STEPS = 200
 _WANTED_BYTES = 4096

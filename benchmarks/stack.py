@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.progress import progress
-from turnloom.workers.embedded import Stack, StackOptions
 from turnloom.workers.embedded.process import Process
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 _QUIET_TIMEOUT_S = 120.0
 _POLL_S = 0.05

@@ -11,7 +11,7 @@ from benchmarks.cpu_times import CpuMeter, HasPid, stack_groups
 from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.progress import progress
 from benchmarks.stack import stack
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 _READY_S = 6
 _CPU_S = 11

@@ -23,7 +23,7 @@ from werkzeug.wrappers import Request, Response
 from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.progress import progress
 from benchmarks.shapes import Shape
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 _CHAINS, _LENGTH, _STEP_MS = 4, 5, 200
 _PIECE = 12

@@ -18,8 +18,8 @@ from benchmarks.processes import running
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Placement
 from turnloom.workers.broker.commands import queues_of_threads, worker_command
-from turnloom.workers.embedded import Stack
 from turnloom.workers.embedded.process import Process, launch_command
+from turnloom.workers.embedded.stack import Stack
 
 _ROOT = Path(__file__).resolve().parent.parent
 _START_TIMEOUT_S = 60.0

@@ -36,7 +36,7 @@ from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.steps import StepRow
 from turnloom.models.tables.turns import TurnRow
 from turnloom.workers.broker.app import app
-from turnloom.workers.embedded import EmbeddedServers, Stack, StackOptions
+from turnloom.workers.embedded.stack import EmbeddedServers, Stack, StackOptions
 
 hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
 hypothesis.settings.load_profile("patient")

@@ -21,8 +21,7 @@ from tests.facts import wait_for
 from tests.journeys.following import FINAL, wait_step
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.plan.graph import transitive_closure
-from turnloom.workers.embedded import Stack, StackOptions
-from turnloom.workers.embedded.stack import DATABASE
+from turnloom.workers.embedded.stack import DATABASE, Stack, StackOptions
 
 PLAN = [
     wait_step("a", ms=40),

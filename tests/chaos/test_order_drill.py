@@ -5,7 +5,7 @@ import pytest
 from tests.chaos.drills import LONG, PLACEMENT
 from tests.journeys.ordering import assert_ran_in_order, post_shuffled
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 CONVERSATIONS, TURNS = (200, 20) if LONG else (40, 10)
 MIXED = 40

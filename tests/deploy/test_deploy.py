@@ -23,10 +23,10 @@ from turnloom.models.schema.roles import role_rights
 from turnloom.tools.pack_index import shipped_packs
 from turnloom.tools.pack_settings import settings_classes
 from turnloom.workers.cli import main
-from turnloom.workers.embedded import Stack, StackOptions
 from turnloom.workers.embedded.binaries import postgres_folder
 from turnloom.workers.embedded.home import Home
 from turnloom.workers.embedded.servers import postgres
+from turnloom.workers.embedded.stack import Stack, StackOptions
 from turnloom.workers.embedded.watch import SILENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]

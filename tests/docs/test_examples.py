@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import PAGES, ROOT, blocks
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 SHOWN_URL = "http://localhost:8000"
 # What an installed project has on its PATH.

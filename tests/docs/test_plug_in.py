@@ -15,7 +15,7 @@ from tests.docs.pages import ROOT, blocks
 from tests.installing import install
 from tests.journeys.stacks import client_of
 from turnloom.workers.cli import main
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 pytestmark = pytest.mark.timeout(120)  # a stack of its own, and seven commands
 

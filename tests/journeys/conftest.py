@@ -15,7 +15,7 @@ from tests.tools.mcp.serving import Program
 from turnloom.models.runtime.settings import ROOT
 from turnloom.tools.mcp.lockfile import save_pinned
 from turnloom.tools.mcp.servers import ToolTerms
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 CAP = 3
 

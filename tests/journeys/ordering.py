@@ -10,7 +10,7 @@ import psycopg
 
 from tests.facts import wait_for
 from tests.journeys.following import post, wait_step
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 CLIENTS = 16
 _PLAN = {"steps": [wait_step("a")]}

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import httpx2
 
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from werkzeug import Request, Response
 from tests.conftest import ALLOWED_HOST
 from tests.journeys.following import finished, post
 from tests.tools.serving import LocalServer
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 NEEDLE = "correct-horse-battery"
 

@@ -14,7 +14,7 @@ import psycopg
 from tests.facts import wait_for
 from tests.journeys.following import finished, post
 from turnloom.workers.broker.app import app
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 
 def turnloom(stack: Stack, *words: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, kinds, post, run, sim_lines, wait_step
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 WRITE = {"id": "w", "tool": "sim.write", "args": {"value": "kept", "ms": 1_500}}
 LONG = 20_000

@@ -8,7 +8,7 @@ import pytest
 
 from tests.journeys.following import finished, kinds, post, wait_step
 from tests.journeys.speaking import Speaker, says, written
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 pytestmark = pytest.mark.usefixtures("model")
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from turnloom.models.runtime.settings import ROOT
 from turnloom.workers.cli import main
 from turnloom.workers.cli.client import Api
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 from turnloom.workers.evals.conversations import Golden, load_golden
 from turnloom.workers.evals.runner import hold
 

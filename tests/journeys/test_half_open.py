@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 HALF_OPEN = 4_100
 """More than a web process has places for."""

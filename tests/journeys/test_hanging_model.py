@@ -16,7 +16,7 @@ from tests.journeys.speaking import MESSAGE, Speaker, says, written
 from tests.planner.llm.scripted import Script, hangs, scripted_server
 from turnloom.models.connections.database import driver_url
 from turnloom.models.ledger import keys, tenants
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 HUNG = 40
 """Turns for which the model hangs: more than the planner has threads."""

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from tests.journeys.following import finished, post
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 FRIDAY = 4
 

@@ -22,7 +22,7 @@ from tests.journeys.following import events_of, finished, post, wait_step
 from tests.journeys.speaking import MESSAGE, written
 from tests.journeys.stacks import client_of
 from tests.planner.llm.scripted import Behaviour, Script, fails, hangs, raw, says, scripted_server
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 WAITING = ("limited", "out", "silent", "silent_for_a_moment", "cut_reply")
 """Faults after which the model is asked again a while later."""

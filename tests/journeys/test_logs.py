@@ -9,7 +9,7 @@ from psycopg import sql
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, post
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 MESSAGE, NAME, EMAIL, PASSWORD, KEY, ARGUMENT = (
     f"planted-{kind}-correct-horse" for kind in ("message", "name", "email", "password", "key", "argument")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.journeys.following import finished, post
 from tests.journeys.ordering import assert_ran_in_order, post_shuffled
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 BURST_MS = 600
 SETTINGS = {"TURNLOOM_ORDER_WINDOW_MS": "30000", "TURNLOOM_BURST_WINDOW_MS": str(BURST_MS)}

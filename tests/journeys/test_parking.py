@@ -9,7 +9,7 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from tests.journeys.following import assert_ran_once_in_order, finished, kinds, post, run, sim_lines, wait_step
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 APPROVED = {"id": "w", "tool": "sim.approve", "args": {"value": {"$from": "a.ms"}}}
 NEEDS: dict[str, list[str]] = {"a": [], "w": ["a"], "b": ["a"], "c": [], "j": ["w", "b", "c"], "k": ["j"]}

@@ -4,7 +4,7 @@ import httpx2
 import psycopg
 
 from tests.journeys.following import finished, post
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 
 def test_a_question_over_our_own_documentation_is_answered(api: httpx2.Client) -> None:

@@ -12,7 +12,7 @@ from redis import Redis
 from tests.journeys import test_cancellation, test_parking, test_plans
 from tests.journeys.following import run, wait_step
 from tests.journeys.stacks import client_of
-from turnloom.workers.embedded import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 SHAPES = (
     *("group of three groups", "header chain that ends in a group", "nested chords in a header"),

@@ -14,7 +14,7 @@ from tests.journeys.following import finished, post, run
 from turnloom.models.connections.database import close_connections
 from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import main
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 ECHO = [{"id": "a", "tool": "sim.echo", "args": {"value": "hi"}}]
 OWN_RESULTS = (

@@ -6,7 +6,7 @@ import httpx2
 
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, wait_step
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
 

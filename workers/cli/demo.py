@@ -15,7 +15,8 @@ from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli.chat import answer
 from turnloom.workers.cli.client import Api
 from turnloom.workers.cli.up import banner, show_part
-from turnloom.workers.embedded import StackOptions, foreground
+from turnloom.workers.embedded.foreground import foreground
+from turnloom.workers.embedded.stack import StackOptions
 
 _CONVERSATIONS = Path(__file__).parent / "demo.yaml"
 _LATENCY_MS = 300

@@ -15,7 +15,8 @@ from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli.chat import find_key
 from turnloom.workers.cli.client import Api
 from turnloom.workers.cli.output import json_option, print_json
-from turnloom.workers.embedded import StackOptions, foreground
+from turnloom.workers.embedded.foreground import foreground
+from turnloom.workers.embedded.stack import StackOptions
 from turnloom.workers.evals.conversations import Golden, load_golden
 from turnloom.workers.evals.runner import GoldenResult, hold
 

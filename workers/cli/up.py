@@ -14,7 +14,8 @@ from rich.text import Text
 
 from turnloom.models.runtime.service_urls import shown_url
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.embedded import Stack, StackOptions, foreground
+from turnloom.workers.embedded.foreground import foreground
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 _CORES_FOR_TWO = 4
 _ROOM = f"[default: 2 on a machine with {_CORES_FOR_TWO} cores, else 1]"

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.facts import wait_for
-from turnloom.workers.embedded import Stack
+from turnloom.workers.embedded.stack import Stack
 
 WORD = "Zanzibar"
 PLAN = {

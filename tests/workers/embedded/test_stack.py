@@ -14,8 +14,8 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from turnloom.workers.cli.up import banner
-from turnloom.workers.embedded import EmbeddedServers, Stack
 from turnloom.workers.embedded.records import signal_group
+from turnloom.workers.embedded.stack import EmbeddedServers, Stack
 
 
 @pytest.fixture
