@@ -31,9 +31,9 @@ PLACES = (
     ("rules.",),
     ("without.",),
 )
-FIRST, LONG, LONGER = 1_000, 4_000, 8_000
+FIRST, LONG, LONGER = 1_000, 2_000, 4_000
 WORST = 10_000
-AT_MOST_S = 1.0
+AT_MOST_S = 0.4
 NOTHING_S = 0.01
 STEEPEST = 3.0
 """Twice the text may take so many times as long; four is quadratic."""
