@@ -4,7 +4,7 @@ One loop serves all modes. `direct` never plans again. `plan` and `auto` plan ag
 `react` plans again after each step and `adaptive` after each phase, until the planner has nothing left to do or a bound
 is reached.
 
-In: the progress of a turn.  Out: the reason to plan again, or the reason to answer now.  Pure.
+In: the material of a turn's reply.  Out: the reason to plan again, or the reason to answer now.  Pure.
 """
 
 import json
@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.step_result import StepResult
-from turnloom.models.contracts.turn import Again, Bound, Mode, Stop
+from turnloom.models.contracts.turn import Again, Bound, Mode
 from turnloom.planner.agents import AgentProfile
 
 _SHORTEST_ROUND_MS = 1_000
@@ -30,27 +31,6 @@ _NOT_TO_REPEAT = frozenset({"REJECTED", "CANCELLED"})
 """Codes of failures that a person decided on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """The progress of a turn."""
-
-    agent: AgentProfile
-    mode: Mode
-    revision: int
-    """Number of revisions of the turn's plan so far."""
-    steps: Sequence[StepResult]
-    submitted: bool
-    """Whether the caller submitted the plan."""
-    stop: Stop | None
-    fail_fast: bool
-    spent_ms: float
-    """Time since the turn's planning began."""
-    left_ms: float
-    """Time until the turn's deadline."""
-    cost: float | None
-    """Cost of the turn's language-model calls so far; None if it is unknown."""
-
-
 @dataclass(frozen=True, slots=True)
 class Move:
     """The next move of a turn."""
@@ -61,22 +41,23 @@ class Move:
     """The limit that prevents planning again."""
 
 
-def next_move(progress: Progress) -> Move:
+def next_move(material: Material, agent: AgentProfile) -> Move:
     """Return the next move of a turn."""
-    reason = _reason(progress)
+    reason = _reason(material, material.mode or agent.mode)
     if reason is None:
         return Move()
-    bound = _bound(progress, reason)
+    bound = _bound(material, agent, reason)
     return Move(bound=bound) if bound else Move(again=reason)
 
 
-def _reason(progress: Progress) -> Again | None:
-    last = [step for step in progress.steps if step.revision == progress.revision]
-    if progress.stop or progress.submitted or not last or any(map(_needs_people, progress.steps)):
+def _reason(material: Material, mode: Mode) -> Again | None:
+    last = [step for step in material.steps if step.revision == material.revision]
+    if material.ending or material.has_fixed_plan or not last or any(map(_needs_people, material.steps)):
         return None
-    if progress.mode in _OPEN_ENDED:
-        return None if progress.fail_fast and any(step.status == "failed" for step in last) else "observe"
-    return "blocked" if not progress.fail_fast and _is_blocked(last) else None
+    fail_fast = material.on_error == "fail_fast"
+    if mode in _OPEN_ENDED:
+        return None if fail_fast and any(step.status == "failed" for step in last) else "observe"
+    return "blocked" if not fail_fast and _is_blocked(last) else None
 
 
 def _needs_people(step: StepResult) -> bool:
@@ -96,18 +77,17 @@ def _is_blocked(steps: Sequence[StepResult]) -> bool:
     return not any(step.status == "succeeded" for step in steps if step.id not in needed)
 
 
-def _bound(progress: Progress, reason: Again) -> Bound | None:
-    agent = progress.agent
+def _bound(material: Material, agent: AgentProfile, reason: Again) -> Bound | None:
     rounds = 1 + agent.max_replans if reason == "blocked" else agent.max_rounds
-    if progress.revision >= rounds:
+    if material.revision >= rounds:
         return "rounds"
-    if progress.left_ms < _SHORTEST_ROUND_MS or progress.spent_ms > agent.max_duration_s * 1000:
+    if material.left_ms < _SHORTEST_ROUND_MS or material.spent_ms > agent.max_duration_s * 1000:
         return "time"
-    if agent.max_cost is not None and (progress.cost or 0.0) >= agent.max_cost:
+    if agent.max_cost is not None and (material.usage.cost or 0.0) >= agent.max_cost:
         return "cost"
     if reason != "observe":
         return None
-    return "repetition" if _repeats(progress.steps) else "no_progress" if _stands_still(progress) else None
+    return "repetition" if _repeats(material.steps) else "no_progress" if _stands_still(material) else None
 
 
 def _repeats(steps: Sequence[StepResult]) -> bool:
@@ -115,10 +95,10 @@ def _repeats(steps: Sequence[StepResult]) -> bool:
     return max(calls.values(), default=0) >= _REPETITIONS
 
 
-def _stands_still(progress: Progress) -> bool:
+def _stands_still(material: Material) -> bool:
     """Return whether no step succeeded in the last two rounds."""
-    recent = [step for step in progress.steps if step.revision > progress.revision - _IDLE_ROUNDS]
-    return progress.revision >= _IDLE_ROUNDS and not any(step.status == "succeeded" for step in recent)
+    recent = [step for step in material.steps if step.revision > material.revision - _IDLE_ROUNDS]
+    return material.revision >= _IDLE_ROUNDS and not any(step.status == "succeeded" for step in recent)
 
 
 def call_of(tool: str, args: Any) -> str:

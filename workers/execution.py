@@ -17,7 +17,7 @@ from uuid import UUID
 
 from celery.exceptions import Ignore
 
-from turnloom.models.ledger.replies import Material
+from turnloom.models.contracts.material import Material
 from turnloom.models.ledger.shared_steps import Advancing
 from turnloom.models.ledger.steps import (
     Advance,

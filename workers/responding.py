@@ -13,10 +13,10 @@ from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import statement
 from turnloom.models.connections.redis import append_delta, settle_deltas
+from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.turn import Again, Bound, FinalTurnStatus
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import replies, turns
-from turnloom.models.ledger.replies import Material
 from turnloom.models.ledger.turns import Ending, FinishedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
@@ -24,11 +24,11 @@ from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.metering import Meter
-from turnloom.planner.loop import Move, Progress, next_move
+from turnloom.planner.loop import Move, next_move
 from turnloom.planner.memory.slot_state import settled, shown
 from turnloom.planner.reply.aggregation import STEP, aggregated, aggregation
 from turnloom.planner.reply.apologies import apology
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.responder import asks_llm, compose
 from turnloom.tools.context import ToolContext
 from turnloom.tools.runner import run
@@ -68,7 +68,7 @@ def _gathered(turn_id: UUID) -> Material | None:
 
 
 def _respond(turn_id: UUID, attempt: int, material: Material, *, may_plan_again: bool) -> None:
-    move = next_move(_progress(material)) if may_plan_again else Move()
+    move = next_move(material, _agent(material)) if may_plan_again else Move()
     if move.again is not None:
         _plan_again(turn_id, attempt, move.again)
     else:
@@ -136,22 +136,6 @@ def broken(error: Exception, turn_id: str) -> Ending:
     return Ending("failed", word.reply, trace, error=reason)
 
 
-def _progress(material: Material) -> Progress:
-    agent = _agent(material)
-    return Progress(
-        agent=agent,
-        mode=material.mode or agent.mode,
-        revision=material.revision,
-        steps=material.steps,
-        submitted=material.submitted or material.stood_in,
-        stop=material.ending,
-        fail_fast=material.on_error == "fail_fast",
-        spent_ms=material.spent_ms,
-        left_ms=material.left_ms,
-        cost=material.usage.cost,
-    )
-
-
 def _agent(material: Material) -> AgentProfile:
     """Return the agent of the turn; the default one if the tenant has removed it since the plan was made."""
     agents = tailored(material.tenant_id).agents
@@ -160,70 +144,52 @@ def _agent(material: Material) -> AgentProfile:
 
 def ending_at_once(turn_id: UUID, material: Material, meter: Meter) -> Ending | None:
     """Return the ending of a turn; None if the language model takes part in its reply."""
-    outcome, slots = _prepared(turn_id, material, None)
-    return None if asks_llm(outcome) else _ended(turn_id, material, outcome, slots, meter).ending
+    given, slots = _prepared(turn_id, material, None)
+    return None if asks_llm(given) else _ended(turn_id, given, slots, meter).ending
 
 
 def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | None, meter: Meter) -> _Ended | None:
     """Return the ending of the turn; None if it waits for a slot of the language model."""
-    outcome, slots = _prepared(turn_id, material, bound)
-    if not asks_llm(outcome):
-        return _ended(turn_id, material, outcome, slots, meter)
+    given, slots = _prepared(turn_id, material, bound)
+    if not asks_llm(given):
+        return _ended(turn_id, given, slots, meter)
     again = partial(send, "respond", turn_id, attempt, queue="respond")
     held = leases.holding_turn(turn_id, attempt)
     with llm_slots().slot(material.tenant_id, turn_id, again, meanwhile=held) as is_mine:
-        return _ended(turn_id, material, outcome, slots, meter) if is_mine else None
+        return _ended(turn_id, given, slots, meter) if is_mine else None
 
 
-def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[Outcome, dict[str, Any] | None]:
+def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[ReplyInput, dict[str, Any] | None]:
     """Return the input of the reply, and the conversation's slots if results have changed them."""
     agent = _agent(material)
     slots = settled(material.slots, material.steps, agent.slots)
-    outcome = _aggregated(_outcome(material, bound, agent, shown(slots, agent.slots)), turn_id, material)
-    return outcome, slots if slots != material.slots else None
-
-
-def _ended(turn_id: UUID, material: Material, outcome: Outcome, slots: dict[str, Any] | None, meter: Meter) -> _Ended:
-    deltas = Deltas(turn_id, material.last_event)
-    composed = compose(outcome, meter, deltas)
-    deltas.settle()
-    status, error = _status(material)
-    trace = {"agent": outcome.agent.source, **composed.trace()}
-    ending = Ending(
-        status, composed.reply, trace, output=composed.output, error=error, slots=slots, bound=outcome.bound
+    given = ReplyInput(
+        material=material,
+        agent=agent,
+        tools=registry(),
+        prompts=tailored(material.tenant_id).prompts,
+        now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),
+        slots=shown(slots, agent.slots),
+        bound=bound,
     )
+    return _aggregated(given, turn_id), slots if slots != material.slots else None
+
+
+def _ended(turn_id: UUID, given: ReplyInput, slots: dict[str, Any] | None, meter: Meter) -> _Ended:
+    deltas = Deltas(turn_id, given.material.last_event)
+    composed = compose(given, meter, deltas)
+    deltas.settle()
+    status, error = _status(given.material)
+    trace = {"agent": given.agent.source, **composed.trace()}
+    ending = Ending(status, composed.reply, trace, output=composed.output, error=error, slots=slots, bound=given.bound)
     return _Ended(ending, composed.missed)
 
 
-def _outcome(material: Material, bound: Bound | None, agent: AgentProfile, slots: dict[str, Any]) -> Outcome:
-    return Outcome(
-        agent=agent,
-        prompts=tailored(material.tenant_id).prompts,
-        message=material.message,
-        action=material.action,
-        synthesis_hint=material.synthesis_hint,
-        submitted=material.submitted or material.stood_in,
-        stood_in=material.stood_in,
-        confidence=material.confidence,
-        stop=material.ending,
-        reply=material.reply,
-        bound=bound,
-        steps=material.steps,
-        slots=slots,
-        remembered=material.memory,
-        history=material.history,
-        tools=registry(),
-        user=material.person,
-        now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),
-        timeout_s=material.left_ms / 1000,
-    )
-
-
-def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:
+def _aggregated(given: ReplyInput, turn_id: UUID) -> ReplyInput:
     """Add the output of the agent's formatter, if no step of the plan has made it."""
-    call = aggregation(outcome)
+    call, material = aggregation(given), given.material
     if call is None:
-        return outcome
+        return given
     context = ToolContext(
         tenant_id=material.tenant_id,
         conversation_id=material.conversation_id,
@@ -231,14 +197,15 @@ def _aggregated(outcome: Outcome, turn_id: UUID, material: Material) -> Outcome:
         step_id=STEP,
         attempt=1,
         idempotency_key=f"{turn_id}/{STEP}",
-        deadline=time.monotonic() + max(outcome.timeout_s, _AGGREGATION_S),
+        deadline=time.monotonic() + max(material.left_ms / 1000, _AGGREGATION_S),
         user=material.person,
     )
     envelope = run(call.tool, call.args, context)
     if not envelope.ok:
         log.warning("aggregation.failed", turn_id=str(turn_id), tool=call.tool.name, error=envelope.error)
-        return outcome
-    return replace(outcome, steps=[*outcome.steps, aggregated(call, envelope.data)])
+        return given
+    steps = [*material.steps, aggregated(call, envelope.data)]
+    return replace(given, material=replace(material, steps=steps))
 
 
 class Deltas:

@@ -11,9 +11,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.plan import PLAN_FORMAT, Plan
 from turnloom.models.contracts.usage import LlmCall
-from turnloom.models.ledger.replies import Material, read_material
+from turnloom.models.ledger.replies import read_material
 from turnloom.models.ledger.steps import Capacity, ClaimedLane, Holder, read_lanes
 from turnloom.models.ledger.transitions import call
 from turnloom.models.ledger.turns import Ending, FinishedTurn, read_finished, write_ending

@@ -11,8 +11,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.event import Event, read_events
+from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.plan import FinalStepStatus, call_limit_ms
-from turnloom.models.ledger.replies import Material, read_material
+from turnloom.models.ledger.replies import read_material
 from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.steps import StepRow
 

@@ -6,7 +6,7 @@ The agent's profile names the formatter and the sources of its arguments.
 from typing import Any, NamedTuple
 
 from turnloom.models.contracts.step_result import StepResult
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.tools.registry import Tool
 
 STEP = "aggregation"
@@ -20,35 +20,35 @@ class Aggregation(NamedTuple):
     args: dict[str, Any]
 
 
-def aggregation(outcome: Outcome) -> Aggregation | None:
+def aggregation(given: ReplyInput) -> Aggregation | None:
     """Return the formatter call that completes the answer; None if none is wanted or there are no results."""
-    formatter = outcome.agent.formatter
-    if formatter is None or outcome.submitted or outcome.stop in ("cancelled", "superseded"):
+    formatter, material = given.agent.formatter, given.material
+    if formatter is None or material.has_fixed_plan or material.ending in ("cancelled", "superseded"):
         return None
-    tool = outcome.tools.tools.get(formatter.tool)
-    wanted = outcome.synthesis_hint == formatter.hint or any(step.tool == formatter.tool for step in outcome.steps)
-    if tool is None or not (tool.formatter and tool.inline) or not wanted or outcome.question():
+    tool = given.tools.tools.get(formatter.tool)
+    wanted = material.synthesis_hint == formatter.hint or any(step.tool == formatter.tool for step in material.steps)
+    if tool is None or not (tool.formatter and tool.inline) or not wanted or given.question():
         return None
-    if outcome.formatted() is not None or not any(outcome.succeeded()):
+    if given.formatted() is not None or not any(given.succeeded()):
         return None
-    found = {name: _first(sources, outcome) for name, sources in formatter.args.items()}
+    found = {name: _first(sources, given) for name, sources in formatter.args.items()}
     return Aggregation(tool, {name: value for name, value in found.items() if value is not None})
 
 
 def aggregated(call: Aggregation, result: Any) -> StepResult:
-    """Return the result of the call as a step outcome."""
+    """Return the formatter's output as the result of a step."""
     return StepResult(id=STEP, tool=call.tool.name, args=call.args, status="succeeded", result=result)
 
 
-def _first(sources: list[str | int], outcome: Outcome) -> Any:
-    return next((value for source in sources if (value := _value(source, outcome)) is not None), None)
+def _first(sources: list[str | int], given: ReplyInput) -> Any:
+    return next((value for source in sources if (value := _value(source, given)) is not None), None)
 
 
-def _value(source: str | int, outcome: Outcome) -> Any:
+def _value(source: str | int, given: ReplyInput) -> Any:
     if isinstance(source, int):
         return source
     if source.startswith("slots."):
-        return outcome.slots.get(source.removeprefix("slots."))
+        return given.slots.get(source.removeprefix("slots."))
     tool, _, field = source.partition(":")
-    result = outcome.results().get(tool)
+    result = given.results().get(tool)
     return result.get(field) if field and isinstance(result, dict) else result

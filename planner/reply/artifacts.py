@@ -4,15 +4,15 @@ from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.plan import find_references, parse_reference
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.logging import log
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.tools.registry import Tool
 
 
-def artifacts_of(outcome: Outcome) -> list[Artifact]:
-    """Return the artifacts of an outcome, the formatter's first. Each names the steps that it was made from."""
-    formatted = outcome.formatted()
-    steps = [*([formatted] if formatted else []), *outcome.succeeded()]
-    made = (_artifact(step, outcome.tools.tools[step.tool]) for step in steps if step.tool in outcome.tools.tools)
+def artifacts_of(given: ReplyInput) -> list[Artifact]:
+    """Return the artifacts of a reply, the formatter's first. Each names the steps that it was made from."""
+    formatted = given.formatted()
+    steps = [*([formatted] if formatted else []), *given.succeeded()]
+    made = (_artifact(step, given.tools.tools[step.tool]) for step in steps if step.tool in given.tools.tools)
     return [artifact for artifact in made if artifact is not None]
 
 

@@ -1,6 +1,6 @@
 """Criticise a reply before it is sent if there is reason to doubt it: an unsure planner, or a step that failed.
 
-In: the outcome, and a text that may become its reply.  Out: a criticism; if there is none, the text stands.
+In: the input of a reply, and a text that may become its reply.  Out: a criticism; if there is none, the text stands.
 A text is criticised at most once and rewritten at most once.
 """
 
@@ -19,7 +19,7 @@ from turnloom.models.runtime.settings import settings
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
 from turnloom.planner.llm.schema import strict_schema
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import shown
 from turnloom.tools.registry import Registry
 
@@ -54,30 +54,31 @@ class Criticism:
         return {**self.judgement.model_dump(), **used, "cost": self.usage.cost, "duration_ms": self.duration_ms}
 
 
-def is_due(outcome: Outcome) -> bool:
-    """Return whether a critic should judge the reply to this outcome."""
-    agent = outcome.agent
+def is_due(given: ReplyInput) -> bool:
+    """Return whether a critic should judge the reply."""
+    agent, material = given.agent, given.material
     if settings().critic == "off" or agent.critic == "off":
         return False
-    if outcome.submitted or outcome.stop or outcome.question() or _came_to_nothing(outcome):
+    if material.has_fixed_plan or material.ending or given.question() or _came_to_nothing(given):
         return False  # no language model may be called, only the user can help, or no step succeeded
-    unsure = outcome.confidence is not None and outcome.confidence < agent.critic_below
-    return agent.critic == "always" or unsure or any(step.status in ("failed", "unknown") for step in outcome.steps)
+    unsure = material.confidence is not None and material.confidence < agent.critic_below
+    return agent.critic == "always" or unsure or any(step.status in ("failed", "unknown") for step in material.steps)
 
 
-def _came_to_nothing(outcome: Outcome) -> bool:
-    return bool(outcome.steps) and not any(step.status == "succeeded" for step in outcome.steps)
+def _came_to_nothing(given: ReplyInput) -> bool:
+    steps = given.material.steps
+    return bool(steps) and not any(step.status == "succeeded" for step in steps)
 
 
-def criticise(outcome: Outcome, text: str, llm: LanguageModel, timeout_s: float) -> Criticism | None:
+def criticise(given: ReplyInput, text: str, llm: LanguageModel, timeout_s: float) -> Criticism | None:
     """Let a language model judge a text. Return None if it is unavailable or its answer cannot be used."""
-    messages, prompts = critic_messages(outcome, text)
+    messages, prompts = critic_messages(given, text)
     began = time.monotonic()
     try:
         generation = llm.generate(
             messages,
             purpose="critic",
-            model=outcome.agent.llm,
+            model=given.agent.llm,
             schema=critic_schema(),
             timeout_s=min(timeout_s, _MOST_S),
         )
@@ -92,17 +93,17 @@ def criticise(outcome: Outcome, text: str, llm: LanguageModel, timeout_s: float)
     return Criticism(judgement=judgement, usage=generation.usage, duration_ms=duration_ms, prompts=prompts)
 
 
-def critic_messages(outcome: Outcome, text: str) -> tuple[list[PromptMessage], tuple[str, ...]]:
+def critic_messages(given: ReplyInput, text: str) -> tuple[list[PromptMessage], tuple[str, ...]]:
     """Return the prompt of a critic's call, and `name@version` of its parts."""
-    render = outcome.prompts.render
+    render, material = given.prompts.render, given.material
     safety = render("fragments/safety")
     system = render("system/critic", safety=safety.text)
     asked = render(
         "responding/critic",
-        message=outcome.message,
-        action=outcome.action,
-        confidence=outcome.confidence,
-        steps=[shown(step) for step in outcome.steps],
+        message=material.message,
+        action=material.action,
+        confidence=material.confidence,
+        steps=[shown(step) for step in material.steps],
         text=text,
     )
     messages: list[PromptMessage] = [

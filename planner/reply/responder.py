@@ -1,6 +1,6 @@
 """Compose the reply from the results of the steps: from a template if one fits, otherwise by the language model.
 
-In: the outcome of a turn.  Out: the reply with its artifacts, and who wrote it.  Failures are stated in plain words.
+In: the input of a reply.  Out: the reply with its artifacts, and who wrote it.  Failures are stated in plain words.
 Every figure has its source. A text with other figures is rewritten once, and then a template stands in. A template's
 figures without a source are left out.
 """
@@ -21,8 +21,8 @@ from turnloom.models.runtime.logging import log
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
 from turnloom.planner.reply.artifacts import artifacts_of
 from turnloom.planner.reply.critic import Criticism, criticise, is_due
-from turnloom.planner.reply.grounding import Grounding, Violation, check, gather, withhold
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.grounding import Grounding, Violation, check, withhold
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import (
     LAST_RESORT,
     NO_USAGE,
@@ -76,43 +76,43 @@ class Composed:
         }
 
 
-def asks_llm(outcome: Outcome) -> bool:
+def asks_llm(given: ReplyInput) -> bool:
     """Return whether the language model writes the reply or criticises it."""
-    is_written = bool(outcome.reply) and not outcome.stop
-    return (not is_written and template_for(outcome) is None) or is_due(outcome)
+    is_written = bool(given.material.reply) and not given.material.ending
+    return (not is_written and template_for(given) is None) or is_due(given)
 
 
-def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
+def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
     """Write the reply. If the language model is unavailable, the template of results stands in.
 
     `on_delta` gets the text of the language model sentence by sentence, each after its check. A text that is refused or
     rewritten later is not taken back there. The returned reply is the one that counts.
     """
-    due = is_due(outcome)
+    due = is_due(given)
     # A text that a critic judges may be rewritten, so it is not streamed.
-    writing = _Writing(outcome, llm, on_delta if on_delta and not due else lambda _: None)
+    writing = _Writing(given, llm, on_delta if on_delta and not due else lambda _: None)
     tried = writing.drafts()
     criticism = writing.criticised(tried) if due else None
     draft, grounding = tried[-1]
     stale_at = writing.time_of(grounding.oldest_price_s) if grounding.oldest_price_s else None
-    text, around = _framed(withhold(draft.text, grounding.violations), outcome, stale_at)
+    text, around = _framed(withhold(draft.text, grounding.violations), given, stale_at)
     sources = [source for draft, _ in tried for source in draft.prompts]
     sources += [*(criticism.prompts if criticism else ()), *around]
     reply = Reply(
         text=text,
         artifacts=writing.artifacts,
-        question=outcome.question(),
+        question=given.question(),
         grounded=None if writing.is_unchecked(draft) else not grounding.violations,
         sources=list(grounding.sources),
     )
-    formatted = outcome.formatted()
+    formatted = given.formatted()
     return Composed(
         reply=reply,
         output=formatted.result if formatted else None,
         usage=_total([draft.usage for draft, _ in tried] + ([criticism.usage] if criticism else [])),
         written_by=draft.written_by,
         prompts=tuple(dict.fromkeys(sources)),
-        inputs=_digest(outcome),
+        inputs=_digest(given),
         refused=tuple(violation for _, grounding in tried for violation in grounding.violations),
         drafts=len(tried),
         criticism=criticism,
@@ -123,15 +123,15 @@ def compose(outcome: Outcome, llm: LanguageModel, on_delta: OnDelta | None = Non
 class _Writing:
     """The writing of one reply. It ends with the first text that can stand, or with the last one."""
 
-    def __init__(self, outcome: Outcome, llm: LanguageModel, on_delta: OnDelta) -> None:
-        self.artifacts: list[Artifact] = artifacts_of(outcome)
-        self._outcome = outcome
+    def __init__(self, given: ReplyInput, llm: LanguageModel, on_delta: OnDelta) -> None:
+        self.artifacts: list[Artifact] = artifacts_of(given)
+        self._given = given
         self._llm = llm
         self._on_delta = on_delta
         self.missed: Unavailable | None = None
         """The last failure of the language model."""
-        self._evidence = gather(outcome, outcome.steps, outcome.remembered)
-        self._end = time.monotonic() + outcome.timeout_s
+        self._evidence = given.evidence()
+        self._end = time.monotonic() + given.material.left_ms / 1000
 
     def drafts(self) -> list[tuple[ReplyDraft, Grounding]]:
         """Write until a text has no violations.
@@ -161,11 +161,11 @@ class _Writing:
         draft, _ = tried[-1]
         if self.missed:
             return None
-        criticism = criticise(self._outcome, draft.text, self._llm, self._end - time.monotonic())
+        criticism = criticise(self._given, draft.text, self._llm, self._end - time.monotonic())
         if criticism is None or criticism.judgement.verdict == "ok":
             return criticism
         judgement = criticism.judgement.model_dump()
-        anew = self._generate(*revising_messages(self._outcome, draft, judgement), lambda _: None)
+        anew = self._generate(*revising_messages(self._given, draft, judgement), lambda _: None)
         if anew is not None:
             grounding = self._check(anew)
             tried.insert(len(tried) - bool(grounding.violations), (anew, grounding))
@@ -173,41 +173,41 @@ class _Writing:
 
     def is_unchecked(self, draft: ReplyDraft) -> bool:
         """Return whether a text is a direct answer of a planner whose own answers need no source."""
-        return draft.written_by == "planner" and self._outcome.is_direct and self._outcome.agent.grounding == "results"
+        return draft.written_by == "planner" and self._given.is_direct and self._given.agent.grounding == "results"
 
     def time_of(self, age_s: int) -> str:
         """Return the time that many seconds ago, as text for the user."""
-        now = self._outcome.now
+        now = self._given.now
         then = now - timedelta(seconds=age_s)
         return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
     def _check(self, draft: ReplyDraft) -> Grounding:
         if self.is_unchecked(draft):
             return Grounding((), ())
-        self._evidence.add_authored(authored(self._outcome, draft), "template")
+        self._evidence.add_authored(authored(self._given, draft), "template")
         return check(draft.text, self._evidence)
 
     def _first(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
-        outcome = self._outcome
-        if outcome.reply and not outcome.stop:
-            return ReplyDraft(text=outcome.reply[:LONGEST_REPLY], written_by="planner")
-        template = template_for(outcome)
+        material = self._given.material
+        if material.reply and not material.ending:
+            return ReplyDraft(text=material.reply[:LONGEST_REPLY], written_by="planner")
+        template = template_for(self._given)
         if template is not None:
             return self._fill(template)
         sentences = Sentences(self._evidence, self._on_delta)
-        draft = self._generate(*responding_messages(outcome), sentences)
+        draft = self._generate(*responding_messages(self._given), sentences)
         if draft is not None:
             sentences.finish()
         return draft
 
     def _again(self, tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
-        if not tried or self._outcome.submitted:
+        if not tried or self._given.material.has_fixed_plan:
             return None
         draft, grounding = tried[-1]
-        return self._generate(*rewriting_messages(self._outcome, draft, grounding.violations), lambda _: None)
+        return self._generate(*rewriting_messages(self._given, draft, grounding.violations), lambda _: None)
 
     def _last(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft:
-        template = _UNSURE if self._outcome.reply and self._outcome.is_direct else LAST_RESORT
+        template = _UNSURE if self._given.material.reply and self._given.is_direct else LAST_RESORT
         return self._fill(template)
 
     def _fill(self, template: str) -> ReplyDraft:
@@ -220,7 +220,7 @@ class _Writing:
         return self._filled(LAST_RESORT)
 
     def _filled(self, template: str) -> ReplyDraft:
-        draft = fill_template(self._outcome, template, self.artifacts)
+        draft = fill_template(self._given, template, self.artifacts)
         return replace(draft, text=draft.text[:LONGEST_REPLY])
 
     def _generate(
@@ -230,7 +230,7 @@ class _Writing:
         left_s = self._end - time.monotonic()
         try:
             generation = self._llm.stream(
-                messages, on_delta, purpose="reply", model=self._outcome.agent.llm, timeout_s=left_s
+                messages, on_delta, purpose="reply", model=self._given.agent.llm, timeout_s=left_s
             )
         except Unavailable as error:
             log.warning("reply.downgraded", code=error.code)
@@ -245,10 +245,10 @@ class _Writing:
         return ReplyDraft(text=text, written_by=f"llm:{generation.model}", prompts=prompts, usage=generation.usage)
 
 
-def _framed(text: str, outcome: Outcome, stale_at: str | None) -> tuple[str, list[str]]:
+def _framed(text: str, given: ReplyInput, stale_at: str | None) -> tuple[str, list[str]]:
     """Return a text with the notes before and after it, and `name@version` of these notes."""
-    render = outcome.prompts.render
-    before = [render("responding/stood_in")] if outcome.stood_in else []
+    render = given.prompts.render
+    before = [render("responding/stood_in")] if given.material.stood_in else []
     after = [render("responding/stale", at=stale_at)] if stale_at else []
     parts = [*(note.text for note in before), text, *(note.text for note in after)]
     return "\n\n".join(parts), [note.source for note in (*before, *after)]
@@ -266,10 +266,11 @@ def _total(used: Iterable[Usage]) -> Usage:
     return total
 
 
-def _digest(outcome: Outcome) -> str:
+def _digest(given: ReplyInput) -> str:
     """Return 16 hexadecimal digits that identify the material of a reply."""
-    steps = [(step.id, step.tool, step.status, step.result, step.error) for step in outcome.steps]
-    remembered = [(entry.turn, entry.step) for entry in outcome.remembered]
-    material = [outcome.message, outcome.reply, outcome.synthesis_hint, dict(outcome.slots), steps, remembered]
-    packed = orjson.dumps(material, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
+    material = given.material
+    steps = [(step.id, step.tool, step.status, step.result, step.error) for step in material.steps]
+    remembered = [(entry.turn, entry.step) for entry in material.memory]
+    parts = [material.message, material.reply, material.synthesis_hint, dict(given.slots), steps, remembered]
+    packed = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
     return hashlib.sha256(packed).hexdigest()[:16]

@@ -8,7 +8,7 @@ import re
 
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.protocol import OnDelta
-from turnloom.planner.reply.grounding import Evidence, check, gather
+from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
 
 LONGEST_REPLY = 50_000
 """Most characters of a reply."""
@@ -57,4 +57,6 @@ def direct_sentences(context: PlanningContext, on_delta: OnDelta) -> Sentences:
     """
     if context.agent.grounding == "results" and not context.memory:
         return Sentences(None, on_delta)
-    return Sentences(gather(context, context.done, context.memory), on_delta)
+    said = UserWords(context.message, context.slots, context.user, context.history)
+    evidence = gather(context.agent, context.tools, context.now, steps=context.done, memory=context.memory, said=said)
+    return Sentences(evidence, on_delta)

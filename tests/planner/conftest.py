@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from tests.planner.llm.scripted import Script, scripted_server
+from tests.planner.material import make_material
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import Settings, settings
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.openai import OpenAIModel, connect
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.tools.registry import Registry, load_registry
 
 
@@ -48,15 +50,19 @@ def offline(clean_environment: None) -> Iterator[OpenAIModel]:
 
 
 @pytest.fixture
-def outcome(tools: Registry) -> Callable[..., Outcome]:
-    """Make an outcome: `outcome(step, …, agent="travel", synthesis_hint=…)`."""
+def reply_input(tools: Registry) -> Callable[..., ReplyInput]:
+    """Make the input of a reply: `reply_input(step, …, agent="travel", slots=…, synthesis_hint=…)`."""
 
-    def make(*steps: StepResult, agent: str = "travel", **more: Any) -> Outcome:
+    def make(*steps: StepResult, agent: str = "travel", slots: Any = None, **material: Any) -> ReplyInput:
         profile = load_agents(settings().prompts_dir / "agents").get(agent)
-        profile = profile.model_copy(update={"critic": "off"})  # its calls are counted where it is tested
-        now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
-        given: dict[str, Any] = {"agent": profile, "message": "Rome?", "now": now, "timeout_s": 5} | more
-        return Outcome(tools=tools, steps=steps, **given)
+        return ReplyInput(
+            material=make_material(*steps, agent=agent, left_ms=5_000, **material),
+            agent=profile.model_copy(update={"critic": "off"}),  # its calls are counted where it is tested
+            tools=tools,
+            prompts=shipped(),
+            now=datetime(2026, 11, 20, 9, 30, tzinfo=UTC),
+            slots=slots or {},
+        )
 
     return make
 

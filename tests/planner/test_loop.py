@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.planner.material import make_material
 from turnloom.models.contracts.plan import StepStatus
 from turnloom.models.contracts.step_result import StepResult
-from turnloom.models.contracts.turn import Mode
+from turnloom.models.contracts.turn import Mode, Usage
 from turnloom.planner.agents import AgentProfile, load_agents
-from turnloom.planner.loop import Move, Progress, next_move
+from turnloom.planner.loop import Move, next_move
 
 GENERIC = load_agents(Path("prompts/agents")).get("generic")
 
@@ -19,22 +20,6 @@ def ended(name: str, status: StepStatus = "succeeded", *needs: str, **fields: An
     code = fields.pop("code", "UPSTREAM_5XX")
     error = {"code": code, "message": "no"} if status == "failed" else None
     made = StepResult(id=name, tool="sim.echo", args={"value": name}, needs=needs, status=status, error=error)
-    return replace(made, **fields)
-
-
-def progress(*steps: StepResult, mode: Mode = "plan", **fields: Any) -> Progress:
-    made = Progress(
-        agent=GENERIC,
-        mode=mode,
-        revision=1,
-        steps=steps,
-        submitted=False,
-        stop=None,
-        fail_fast=False,
-        spent_ms=10,
-        left_ms=60_000,
-        cost=0.0,
-    )
     return replace(made, **fields)
 
 
@@ -55,9 +40,9 @@ DONE = ended("a")
         ("plan", [ended("b"), ended("a", "failed", "b")], {}, Move(again="blocked")),
         ("plan", [FAILED, ended("b", "skipped", "a")], {}, Move(again="blocked")),
         ("plan", [replace(FAILED, critical=False)], {}, Move()),
-        ("plan", [FAILED], {"fail_fast": True}, Move()),
+        ("plan", [FAILED], {"on_error": "fail_fast"}, Move()),
         ("plan", [FAILED], {"submitted": True}, Move()),
-        ("plan", [FAILED], {"stop": "late"}, Move()),
+        ("plan", [FAILED], {"ending": "late"}, Move()),
         ("plan", [FAILED], {"revision": 2}, Move()),
         ("plan", [FAILED, ended("b", "failed", revision=2)], {"revision": 2}, Move(bound="rounds")),
         ("plan", [ended("a", "failed", code="REJECTED")], {}, Move()),
@@ -67,7 +52,7 @@ DONE = ended("a")
         ("react", [DONE], {}, Move(again="observe")),
         ("react", [FAILED], {}, Move(again="observe")),
         ("adaptive", [DONE], {}, Move(again="observe")),
-        ("react", [FAILED], {"fail_fast": True}, Move()),
+        ("react", [FAILED], {"on_error": "fail_fast"}, Move()),
         ("react", [ended("a", "needs_input")], {}, Move()),
         # A revision without steps says that nothing is left to do.
         ("react", [DONE], {"revision": 2}, Move()),
@@ -79,15 +64,16 @@ DONE = ended("a")
 )
 def test_the_rules(mode: Mode, steps: list[StepResult], fields: dict[str, Any], move: Move) -> None:
     """Each rule decides as it says."""
-    assert next_move(progress(*steps, mode=mode, **fields)) == move
+    assert next_move(make_material(*steps, mode=mode, **fields), GENERIC) == move
 
 
 def test_the_same_call_a_third_time_ends_the_loop() -> None:
     """Other ids do not hide that the planner goes round in circles."""
     twice = [ended("a", args={"value": 1}), ended("b", args={"value": 1})]
+    thrice = [*twice, ended("c", args={"value": 1})]
 
-    assert next_move(progress(*twice, mode="react")) == Move(again="observe")
-    assert next_move(progress(*twice, ended("c", args={"value": 1}), mode="react")) == Move(bound="repetition")
+    assert next_move(make_material(*twice, mode="react"), GENERIC) == Move(again="observe")
+    assert next_move(make_material(*thrice, mode="react"), GENERIC) == Move(bound="repetition")
 
 
 @pytest.mark.parametrize(("cost", "move"), [(0.2, Move(bound="cost")), (0.1, Move("observe")), (None, Move("observe"))])
@@ -95,4 +81,4 @@ def test_what_a_turn_may_cost_bounds_it(cost: float | None, move: Move) -> None:
     """A cost that is not known is no bound."""
     agent = AgentProfile.model_validate(GENERIC.model_dump() | {"max_cost": 0.15})
 
-    assert next_move(progress(DONE, mode="react", agent=agent, cost=cost)) == move
+    assert next_move(make_material(DONE, mode="react", usage=Usage(cost=cost)), agent) == move

@@ -4,10 +4,11 @@ import time
 from typing import cast
 
 from turnloom.models.connections.database import statement
+from turnloom.models.contracts.material import Material
 from turnloom.models.contracts.turn import Mode
 from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import NewPlan
-from turnloom.models.ledger.replies import HISTORY, Material
+from turnloom.models.ledger.replies import HISTORY
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.planner.llm.metering import Meter

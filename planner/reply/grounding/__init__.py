@@ -7,6 +7,6 @@ called.
 from turnloom.planner.reply.grounding.check import Grounding, Violation, check, withhold
 from turnloom.planner.reply.grounding.evidence import Evidence, ResultOrigin
 from turnloom.planner.reply.grounding.scan import prepare
-from turnloom.planner.reply.grounding.sources import gather
+from turnloom.planner.reply.grounding.sources import UserWords, gather
 
-__all__ = ["Evidence", "Grounding", "ResultOrigin", "Violation", "check", "gather", "prepare", "withhold"]
+__all__ = ["Evidence", "Grounding", "ResultOrigin", "UserWords", "Violation", "check", "gather", "prepare", "withhold"]

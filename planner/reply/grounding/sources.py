@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
@@ -11,43 +11,41 @@ from turnloom.planner.reply.grounding.evidence import Evidence, ResultOrigin
 from turnloom.tools.registry import Registry
 
 
-class Told(Protocol):
-    """The common part of a planning call and a reply: the agent, the user and the message."""
+class UserWords(NamedTuple):
+    """The words of the user in a conversation, and the facts known about the user."""
 
-    @property
-    def agent(self) -> AgentProfile: ...
-    @property
-    def tools(self) -> Registry: ...
-    @property
-    def now(self) -> datetime: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def user(self) -> Mapping[str, Any]: ...
-    @property
-    def slots(self) -> Mapping[str, Any]: ...
-    @property
-    def history(self) -> Sequence[Exchange]: ...
+    message: str
+    slots: Mapping[str, Any]
+    user: Mapping[str, Any]
+    history: Sequence[Exchange]
 
 
-def gather(told: Told, steps: Sequence[StepResult], remembered: Sequence[RecalledResult]) -> Evidence:
+def gather(
+    agent: AgentProfile,
+    tools: Registry,
+    now: datetime,
+    *,
+    steps: Sequence[StepResult],
+    memory: Sequence[RecalledResult],
+    said: UserWords,
+) -> Evidence:
     """Return the evidence for a reply. A figure that a result and the user both have comes from the result."""
-    evidence = Evidence(told.now)
+    evidence = Evidence(now)
     for step in steps:
-        origin = _origin(told.tools, step.tool, step.id)
-        if step.status == "succeeded" and _is_evidence(told.tools, step.tool):
+        origin = _origin(tools, step.tool, step.id)
+        if step.status == "succeeded" and _is_evidence(tools, step.tool):
             evidence.add_result(step.result, origin)
         if step.asks:
             evidence.add_result(dict(step.asks), origin, "needs")
-    for entry in sorted(remembered, key=lambda entry: entry.age_s):
-        evidence.add_result(entry.result, _origin(told.tools, entry.tool, entry.step, entry.turn, entry.age_s))
-    evidence.add_said(told.message, "message")
-    evidence.add_said(dict(told.slots), "slots")
-    evidence.add_said(dict(told.user), "user")
-    evidence.add_said([exchange.message for exchange in told.history], "history")
-    evidence.add_authored(told.agent.persona, "persona")
+    for entry in sorted(memory, key=lambda entry: entry.age_s):
+        evidence.add_result(entry.result, _origin(tools, entry.tool, entry.step, entry.turn, entry.age_s))
+    evidence.add_said(said.message, "message")
+    evidence.add_said(dict(said.slots), "slots")
+    evidence.add_said(dict(said.user), "user")
+    evidence.add_said([exchange.message for exchange in said.history], "history")
+    evidence.add_authored(agent.persona, "persona")
     # Some names of tools and scopes have dots and look like host names.
-    evidence.add_authored(" ".join(sorted(_names(told.tools))), "tools")
+    evidence.add_authored(" ".join(sorted(_names(tools))), "tools")
     return evidence
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.planner.reply.test_grounded_replies import HOTELS
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.aggregation import Aggregation, aggregated, aggregation
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.responder import compose
 from turnloom.tools.packs.travel.itinerary import ItineraryRequest, format_itinerary
 
@@ -28,16 +28,16 @@ TRIP = StepResult(id="t", tool="travel.format_itinerary", args={}, status="skipp
 
 
 def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
-    outcome: Callable[..., Outcome], llm: Any
+    reply_input: Callable[..., ReplyInput], llm: Any
 ) -> None:
     """The agent's formatter is called with the results there are; the reply is its itinerary, and says what failed."""
-    known = outcome(SIGHTS, FAILED, HOTELS, TRIP, slots={"days": 2})
+    known = reply_input(SIGHTS, FAILED, HOTELS, TRIP, slots={"days": 2})
     call = aggregation(known)
 
     assert isinstance(call, Aggregation)
     assert call.args == {"city": "Rome", "days": 2, "attractions": SIGHTS.result, "hotels": HOTELS.result}
     trip = format_itinerary(ItineraryRequest.model_validate(call.args), MagicMock()).model_dump(mode="json")
-    composed = compose(outcome(SIGHTS, FAILED, HOTELS, TRIP, aggregated(call, trip)), llm)
+    composed = compose(reply_input(SIGHTS, FAILED, HOTELS, TRIP, aggregated(call, trip)), llm)
     assert composed.output == trip
     assert composed.reply.artifacts[0].kind == "itinerary"
     assert "Colosseum" in composed.reply.text
@@ -50,20 +50,20 @@ def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
         ([SIGHTS], {}),
         ([FAILED, TRIP], {}),
         ([SIGHTS, TRIP], {"submitted": True}),
-        ([SIGHTS, TRIP], {"stop": "cancelled"}),
+        ([SIGHTS, TRIP], {"ending": "cancelled"}),
         ([SIGHTS, TRIP], {"agent": "generic"}),
         ([SIGHTS, StepResult(id="t", tool="travel.format_itinerary", args={}, status="succeeded", result={})], {}),
     ],
     ids=["not_asked_for", "nothing_found", "submitted", "cancelled", "no_formatter", "formatted"],
 )
-def test_when_nothing_is_joined(outcome: Callable[..., Outcome], steps: list[StepResult], more: Any) -> None:
+def test_when_nothing_is_joined(reply_input: Callable[..., ReplyInput], steps: list[StepResult], more: Any) -> None:
     """This is if nobody wants it, if nothing was found, and if it has been done."""
-    assert aggregation(outcome(*steps, **more)) is None
+    assert aggregation(reply_input(*steps, **more)) is None
 
 
-def test_a_hint_asks_for_it(outcome: Callable[..., Outcome]) -> None:
+def test_a_hint_asks_for_it(reply_input: Callable[..., ReplyInput]) -> None:
     """A plan that hints at an itinerary and has no formatter gets one; without a number of days, the usual one."""
-    call = aggregation(outcome(SIGHTS, synthesis_hint="itinerary"))
+    call = aggregation(reply_input(SIGHTS, synthesis_hint="itinerary"))
 
     assert call is not None
     assert call.args["days"] == 3

@@ -7,7 +7,7 @@ import pytest
 
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.llm.openai import OpenAIModel
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import fill_template, template_for
 from turnloom.planner.reply.responder import compose
 
@@ -19,7 +19,7 @@ VISIT = {"title": "A visit is announced", "resolution": "seen"}
 
 
 @pytest.fixture
-def reply(outcome: Callable[..., Outcome]) -> Callable[..., str]:
+def reply(reply_input: Callable[..., ReplyInput]) -> Callable[..., str]:
     """Write the reply of a turn with these results."""
 
     def write(hint: str, **results: dict[str, Any]) -> str:
@@ -27,7 +27,7 @@ def reply(outcome: Callable[..., Outcome]) -> Callable[..., str]:
             StepResult(id=name, tool=name.replace("__", "."), args={}, status="succeeded", result=result)
             for name, result in results.items()
         ]
-        made = outcome(*steps, agent="assistant", synthesis_hint=hint)
+        made = reply_input(*steps, agent="assistant", synthesis_hint=hint)
         template = template_for(made)
         assert template == f"responding/{hint}"
         return fill_template(made, template, []).text
@@ -95,7 +95,7 @@ def test_what_was_settled_and_what_is_left(reply: Callable[..., str], left: list
 
 
 def test_people_of_one_name_are_told_apart_by_their_addresses(
-    llm: OpenAIModel, outcome: Callable[..., Outcome]
+    llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
     """The question may show them: the user has both as contacts."""
     choices = ["Ann Lee <ann1@example.com>", "Ann Lee <ann2@example.com>"]
@@ -103,6 +103,6 @@ def test_people_of_one_name_are_told_apart_by_their_addresses(
         id="m", tool="network.schedule_meeting", args={}, status="needs_input", asks={"counterpart": choices}
     )
 
-    composed = compose(outcome(asks, agent="assistant"), llm)
+    composed = compose(reply_input(asks, agent="assistant"), llm)
 
     assert composed.reply.text == f"Which person do you mean: {choices[0]} or {choices[1]}?"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.llm.openai import OpenAIModel
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.responder import compose
 
 HOTEL = {"name": "Inn", "area": "Gion", "stars": 3, "price_per_night": 90, "currency": "EUR", "source": "demo"}
@@ -25,13 +24,13 @@ WRONG = "The Inn is in Gion. It costs €85 a night. Shall I go on?"
 
 
 def test_a_sentence_with_an_invented_price_is_never_heard(
-    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
+    script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
     """The sentences before it are heard. The reply is written again once, with the reasons, and that one counts."""
     script.behaviours = [says(WRONG), says(RIGHT)]
     pieces: list[str] = []
 
-    composed = compose(outcome(HOTELS), llm, pieces.append)
+    composed = compose(reply_input(HOTELS), llm, pieces.append)
 
     assert "".join(pieces) == "The Inn is in Gion. "
     assert composed.reply.text == RIGHT
@@ -45,13 +44,13 @@ def test_a_sentence_with_an_invented_price_is_never_heard(
 
 
 def test_what_passes_is_heard_sentence_by_sentence(
-    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
+    script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
     """A right reply is heard whole, in pieces that end where sentences do."""
     script.behaviours = [says(RIGHT)]
     pieces: list[str] = []
 
-    composed = compose(outcome(HOTELS), llm, pieces.append)
+    composed = compose(reply_input(HOTELS), llm, pieces.append)
 
     assert pieces == ["The Inn is in Gion. ", "It costs €90 a night. ", "Shall I go on?"]
     assert (composed.reply.text, composed.drafts) == (RIGHT, 1)
@@ -63,12 +62,12 @@ def test_what_passes_is_heard_sentence_by_sentence(
     ids=["wrong_again", "out", "empty"],
 )
 def test_after_one_more_try_the_template_stands_in(
-    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome], second: Any, drafts: int, calls: int
+    script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput], second: Any, drafts: int, calls: int
 ) -> None:
     """A second wrong reply is not followed by a third: the template writes, and its figures have sources."""
     script.behaviours = [says(WRONG), second]
 
-    composed = compose(outcome(HOTELS), llm)
+    composed = compose(reply_input(HOTELS), llm)
 
     assert len(script.requests) == 2
     assert composed.written_by.startswith("template:responding/results@")
@@ -78,34 +77,34 @@ def test_after_one_more_try_the_template_stands_in(
 
 
 def test_a_planners_answer_is_checked_where_the_agent_is_strict(
-    script: Script, llm: OpenAIModel, outcome: Callable[..., Outcome]
+    script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
     """An amount from memory is not said. If nothing can be found for it, the user learns so."""
     script.behaviours = [says("It costs 95 EUR.")]
 
-    composed = compose(outcome(reply="A night costs about €85."), llm)
+    composed = compose(reply_input(reply="A night costs about €85."), llm)
 
     assert composed.written_by.startswith("template:responding/unsure@")
     assert (composed.reply.grounded, len(script.requests)) == (True, 1)
 
 
 def test_a_planners_answer_stands_where_the_agent_may_answer_by_itself(
-    llm: OpenAIModel, outcome: Callable[..., Outcome]
+    llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
     """An agent whose own answers need no source is not checked until it has results."""
-    direct = compose(outcome(agent="generic", reply="Paris had 2,102,650 people in 2023."), llm)
-    found = compose(outcome(HOTELS, agent="generic", reply="The Inn costs €90."), llm)
+    direct = compose(reply_input(agent="generic", reply="Paris had 2,102,650 people in 2023."), llm)
+    found = compose(reply_input(HOTELS, agent="generic", reply="The Inn costs €90."), llm)
 
     assert (direct.written_by, direct.reply.grounded) == ("planner", None)
     assert (found.written_by, found.reply.grounded) == ("planner", True)
 
 
-def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+def test_a_template_leaks_nothing_either(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
     """A template's text without a source is left out, and the reply says that it is incomplete."""
     guest = {"value": {"guest_name": "Dana Levi", "phone": "054-1234567", "room": "Deluxe"}}
     echo = StepResult(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
 
-    composed = compose(outcome(echo, agent="generic", submitted=True), llm)
+    composed = compose(reply_input(echo, agent="generic", submitted=True), llm)
 
     assert "Deluxe" in composed.reply.text
     assert "Dana" not in composed.reply.text
@@ -113,31 +112,30 @@ def test_a_template_leaks_nothing_either(llm: OpenAIModel, outcome: Callable[...
     assert composed.reply.grounded is False
 
 
-def test_an_old_price_is_marked(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+def test_an_old_price_is_marked(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
     """A price that an earlier turn found more than ten minutes ago is given with its time."""
     old = RecalledResult(tool="travel.search_hotels", args={}, result=HOTELS.result, turn="t1", step="h", age_s=1_200)
-    now = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 
-    composed = compose(outcome(reply="The Inn costs €90.", remembered=[old], now=now), llm)
+    composed = compose(reply_input(reply="The Inn costs €90.", memory=[old]), llm)
 
     assert composed.reply.text == "The Inn costs €90.\n\n(Prices as of 09:10; they may have changed since.)"
     assert [(source.turn, source.stale) for source in composed.reply.sources] == [("t1", True)]
 
 
-def test_what_the_agents_makers_wrote_may_be_said(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+def test_what_the_agents_makers_wrote_may_be_said(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
     """Figures of the persona are facts of the agent."""
-    made = outcome().agent.model_copy(update={"persona": "Reception answers at +44 20 7946 0018 until 22:30."})
+    made = reply_input().agent.model_copy(update={"persona": "Reception answers at +44 20 7946 0018 until 22:30."})
 
-    composed = compose(replace(outcome(reply="Call +44 20 7946 0018 by 22:30."), agent=made), llm)
+    composed = compose(replace(reply_input(reply="Call +44 20 7946 0018 by 22:30."), agent=made), llm)
 
     assert composed.reply.grounded is True
     assert {source.step for source in composed.reply.sources} == {"agent"}
 
 
-def test_the_same_material_has_the_same_digest(llm: OpenAIModel, outcome: Callable[..., Outcome]) -> None:
+def test_the_same_material_has_the_same_digest(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
     """The trace tells whether two replies were made from the same."""
     digests = [
-        compose(outcome(HOTELS, submitted=True, slots=slots), llm).inputs for slots in ({}, {}, {"city": "Rome"})
+        compose(reply_input(HOTELS, submitted=True, slots=slots), llm).inputs for slots in ({}, {}, {"city": "Rome"})
     ]
 
     assert digests[0] == digests[1] != digests[2]

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.planner.material import make_material
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.prompts import shipped
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import fill_template, template_for
 from turnloom.tools.registry import load_registry
 
@@ -46,23 +47,26 @@ HALVES = [{"check_in": "2026-12-04", "check_out": "2026-12-05"}, {"check_in": "2
 WEEKEND = {**HALVES[0], "tz": "Asia/Jerusalem", "alternatives": HALVES}
 
 
-def reply(hint: str, results: dict[str, Any], slots: dict[str, Any] | None = None) -> str:
-    outcome = Outcome(
+def told(hint: str, steps: list[StepResult], slots: dict[str, Any] | None = None) -> ReplyInput:
+    return ReplyInput(
+        material=make_material(*steps, synthesis_hint=hint),
         agent=AGENT,
         tools=load_registry(["hotel", "dates"]),
-        message="a room",
-        steps=[
-            StepResult(id=f"s{number}", tool=tool, args={}, status="succeeded", result=result)
-            for number, (tool, result) in enumerate(results.items())
-        ],
+        prompts=shipped(),
         now=datetime(2026, 11, 20, tzinfo=UTC),
-        timeout_s=5,
-        synthesis_hint=hint,
         slots=slots or {},
     )
-    template = template_for(outcome)
+
+
+def reply(hint: str, results: dict[str, Any], slots: dict[str, Any] | None = None) -> str:
+    steps = [
+        StepResult(id=f"s{number}", tool=tool, args={}, status="succeeded", result=result)
+        for number, (tool, result) in enumerate(results.items())
+    ]
+    given = told(hint, steps, slots)
+    template = template_for(given)
     assert template == f"responding/{hint}"
-    return fill_template(outcome, template, []).text
+    return fill_template(given, template, []).text
 
 
 @pytest.mark.parametrize("hint", AGENT.hints)
@@ -193,17 +197,9 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
         status="succeeded",
         result=availability(*TWO)["pms.get_availability"],
     )
-    outcome = Outcome(
-        agent=AGENT,
-        tools=load_registry(["hotel"]),
-        message="the link, please",
-        steps=[gone, found],
-        now=datetime(2026, 11, 20, tzinfo=UTC),
-        timeout_s=5,
-        synthesis_hint="show_updated_options",
-    )
+    hint = "show_updated_options"
 
-    text = fill_template(outcome, "responding/show_updated_options", []).text
+    text = fill_template(told(hint, [gone, found]), f"responding/{hint}", []).text
 
     assert text.startswith("That room is not free any more.\nFrom Fri 4 Dec 2026")
     assert "generate booking link" in text

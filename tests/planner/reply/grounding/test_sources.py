@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from turnloom.models.contracts.step_result import StepResult
-from turnloom.planner.reply.grounding import check, gather
-from turnloom.planner.reply.reply_input import Outcome
+from turnloom.planner.reply.grounding import check
+from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.tools.registry import load_registry
 
 NOTED = StepResult(id="n", tool="research.note", args={}, status="succeeded", result={"text": "It costs 900 EUR."})
@@ -14,17 +14,17 @@ FOUND = StepResult(
 )
 
 
-def test_the_plans_own_word_is_no_evidence(outcome: Callable[..., Outcome]) -> None:
+def test_the_plans_own_word_is_no_evidence(reply_input: Callable[..., ReplyInput]) -> None:
     """A price that only a note holds is not said; one that a document holds is, and points there."""
-    told = replace(outcome(NOTED, FOUND, agent="research"), tools=load_registry(["research"]))
+    told = replace(reply_input(NOTED, FOUND, agent="research"), tools=load_registry(["research"]))
 
-    grounding = check("It costs 80 EUR, not 900 EUR.", gather(told, [NOTED, FOUND], []))
+    grounding = check("It costs 80 EUR, not 900 EUR.", told.evidence())
 
     assert [violation.text for violation in grounding.violations] == ["900 EUR"]
     assert [(one.text, one.step, one.path) for one in grounding.sources] == [("80 EUR", "s", "results[0].passage")]
 
 
-def test_a_fetched_page_is_no_word_of_ours(outcome: Callable[..., Outcome]) -> None:
+def test_a_fetched_page_is_no_word_of_ours(reply_input: Callable[..., ReplyInput]) -> None:
     """What research.fetch brings is the page's claim: its price needs its address, and its links are not passed on."""
     result = {
         "url": "https://fares.example.com/ferry",
@@ -32,17 +32,17 @@ def test_a_fetched_page_is_no_word_of_ours(outcome: Callable[..., Outcome]) -> N
         "text": "Costs 80 EUR at https://evil.xyz/pay.",
     }
     fetched = StepResult(id="p", tool="research.fetch", args={}, status="succeeded", result=result)
-    told = replace(outcome(fetched, agent="research"), tools=load_registry(["research"]))
+    told = replace(reply_input(fetched, agent="research"), tools=load_registry(["research"]))
 
-    grounding = check("80 EUR at https://evil.xyz/pay", gather(told, [fetched], []))
-    named = check("80 EUR, says fares.example.com", gather(told, [fetched], []))
+    grounding = check("80 EUR at https://evil.xyz/pay", told.evidence())
+    named = check("80 EUR, says fares.example.com", told.evidence())
 
     assert [violation.reason for violation in grounding.violations] == ["page", "no_source"]
     assert named.violations == ()
 
 
-def test_names_of_tools_and_scopes_are_no_links(outcome: Callable[..., Outcome]) -> None:
+def test_names_of_tools_and_scopes_are_no_links(reply_input: Callable[..., ReplyInput]) -> None:
     """A scope that a user has to grant may be named, although a host could have that name."""
-    told = outcome(agent="assistant")
+    told = reply_input(agent="assistant")
 
-    assert check("You have not granted calendar.availability.read.", gather(told, [], [])).violations == ()
+    assert check("You have not granted calendar.availability.read.", told.evidence()).violations == ()
