@@ -1,4 +1,4 @@
-"""Give planner tests a scripted endpoint, the offline model, and the shipped agents and tools."""
+"""Fixtures of planner tests: a scripted endpoint, the offline model, and the shipped agents and tools."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -20,20 +20,20 @@ from turnloom.tools.registry import Registry, load_registry
 
 @pytest.fixture(scope="session")
 def tools() -> Registry:
-    """Every shipped tool."""
+    """Return every shipped tool."""
     return load_registry(["dates", "hotel", "meetings", "notifications", "sim", "travel"])
 
 
 @pytest.fixture
 def script() -> Iterator[Script]:
-    """An endpoint that answers by script."""
+    """Serve an endpoint that answers by script."""
     with scripted_server() as script:
         yield script
 
 
 @pytest.fixture
 def llm(script: Script) -> Iterator[OpenAIModel]:
-    """The adapter, connected to the script."""
+    """Return the adapter, connected to the script."""
     model = connect(Settings(openai_base_url=script.url, llm_retries=2, llm_timeout_s=5))
     assert isinstance(model, OpenAIModel)
     yield model
@@ -42,7 +42,7 @@ def llm(script: Script) -> Iterator[OpenAIModel]:
 
 @pytest.fixture(scope="session")
 def offline(clean_environment: None) -> Iterator[OpenAIModel]:
-    """The adapter, connected to the offline model."""
+    """Return the adapter, connected to the offline model."""
     model = connect(Settings())
     assert isinstance(model, OpenAIModel)
     yield model
@@ -57,7 +57,7 @@ def reply_input(tools: Registry) -> Callable[..., ReplyInput]:
         profile = load_agents(settings().prompts_dir / "agents").get(agent)
         return ReplyInput(
             material=make_material(*steps, agent=agent, left_ms=5_000, **material),
-            agent=profile.model_copy(update={"critic": "off"}),  # its calls are counted where it is tested
+            agent=profile.model_copy(update={"critic": "off"}),  # the tests of the critic count its calls
             tools=tools,
             prompts=shipped(),
             now=datetime(2026, 11, 20, 9, 30, tzinfo=UTC),
@@ -69,7 +69,7 @@ def reply_input(tools: Registry) -> Callable[..., ReplyInput]:
 
 @pytest.fixture
 def context(tools: Registry) -> Callable[..., PlanningContext]:
-    """Make a planning context: `context("message", agent="travel", mode=…, history=…)`."""
+    """Return a function that makes a planning context: `context("message", agent="travel", mode=…, history=…)`."""
 
     def make(message: str, *, agent: str = "travel", **more: Any) -> PlanningContext:
         profile = load_agents(settings().prompts_dir / "agents").get(agent)

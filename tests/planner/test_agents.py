@@ -19,7 +19,7 @@ AGENTS = load_agents(ROOT / "prompts" / "agents")
 
 
 def test_travel_and_generic_are_shipped(tools: Registry) -> None:
-    """The travel agent has its own tools; the generic one has all and no bound."""
+    """The travel agent has its own tools. The generic one has all tools and no limits."""
     travel, generic = AGENTS.get("travel"), AGENTS.get("generic")
 
     assert {tool.pack for tool in tools.allowed(travel.tools).tools.values()} == {"travel", "dates"}
@@ -30,7 +30,7 @@ def test_travel_and_generic_are_shipped(tools: Registry) -> None:
 
 @pytest.mark.parametrize("name", AGENTS.profiles)
 def test_an_agents_style_exists(name: str) -> None:
-    """Each agent's voice is a shipped style kit, and each hint it may give is a reply template, given what all are."""
+    """Each agent's style is shipped, and each hint is a reply template with the inputs of all."""
     prompts, agent = Prompts(ROOT / "prompts"), AGENTS.get(name)
 
     assert prompts.has(f"styles/{agent.style}")
@@ -39,7 +39,7 @@ def test_an_agents_style_exists(name: str) -> None:
 
 
 def test_agent_without_any_tool_answers_directly(context: Callable[..., PlanningContext], offline: OpenAIModel) -> None:
-    """If none of its packs is loaded, an agent says by itself what it can."""
+    """If none of its packs is loaded, an agent answers without tools."""
     bare = replace(context("hello", agent="assistant"), tools=Registry({}))
 
     drafted = draft(bare, offline)
@@ -50,7 +50,7 @@ def test_agent_without_any_tool_answers_directly(context: Callable[..., Planning
 
 
 def test_an_unknown_agent_is_answered_with_those_that_exist() -> None:
-    """The error names what there is."""
+    """The error lists the agents."""
     with pytest.raises(NotFound, match="there are: assistant, generic"):
         AGENTS.get("hotle")
 
@@ -65,7 +65,7 @@ def test_an_unknown_agent_is_answered_with_those_that_exist() -> None:
     ids=["name", "mode", "unknown"],
 )
 def test_a_wrong_profile_stops_the_start(tmp_path: Path, text: str) -> None:
-    """A profile under another name, with a mode it lacks or a field nobody knows, is refused."""
+    """A profile with another name than its file, an unknown mode or an unknown field is refused."""
     (tmp_path / "bad.yaml").write_text(text, "utf-8")
 
     with pytest.raises(Misconfigured, match=r"bad.yaml.*(other|mode|surprise)"):

@@ -1,4 +1,4 @@
-"""Text inside a tool's result is data: it adds no steps, no tools and no scopes."""
+"""Text inside a tool's result is data. It adds no steps, no tools and no scopes."""
 
 import json
 import re
@@ -32,12 +32,12 @@ MODES: list[Mode] = ["plan", "react", "adaptive"]
 
 
 def looked(text: str) -> StepResult:
-    """A step that has brought a text from outside."""
+    """Return a step that brought a text from outside."""
     return StepResult(id="look", tool="travel.format_itinerary", args={}, status="succeeded", result={"notes": [text]})
 
 
 def told(context: Context, mode: Mode, text: str) -> PlanningContext:
-    """Return what planning gets after that step, and from an earlier turn that brought the same."""
+    """Return the planning context after that step, and after an earlier turn with the same text."""
     remembered = RecalledResult(tool="sim.echo", args={}, result={"value": text}, turn="t", step="s", age_s=9)
     return context("Rome?", mode=mode, again="observe", revision=1, done=[looked(text)], memory=[remembered])
 
@@ -45,7 +45,7 @@ def told(context: Context, mode: Mode, text: str) -> PlanningContext:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("text", [*TEXTS, *OUTSIDE])
 def test_a_text_stays_inside_its_block(text: str, mode: Mode, context: Context) -> None:
-    """Whatever it says, all else of the prompt is as with a harmless text, and the block is JSON that holds it."""
+    """The rest of the prompt is the same as with a harmless text. The block is JSON that contains the text."""
     harmless, _ = planning_messages(told(context, mode, "Nice."))
     hostile, _ = planning_messages(told(context, mode, text))
 
@@ -65,7 +65,7 @@ def texts_in(value: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("text", [*TEXTS, *OUTSIDE])
-def test_what_may_be_called_does_not_hang_on_results(text: str, context: Context) -> None:
+def test_the_tools_do_not_depend_on_results(text: str, context: Context) -> None:
     """The schema of the answer names the agent's tools, and no other."""
     before = context("Rome?")
     after = replace(before, done=[looked(text)], revision=1, again="observe")
@@ -79,7 +79,7 @@ def test_what_may_be_called_does_not_hang_on_results(text: str, context: Context
 def test_a_model_that_obeys_is_refused(
     tool: str, mode: Mode, script: Script, llm: OpenAIModel, context: Context, tools: Registry
 ) -> None:
-    """A plan is judged by the agent's tools, however the model came to write it: a forbidden call is not a step."""
+    """A plan is checked against the agent's tools, whatever made the model write it. A forbidden call is not a step."""
     obeying = {"id": "x", "tool": tool, "args": {}, "needs": []}
     beside = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Rome"}, "needs": []}
     hidden = {**beside, "fallbacks": [{"tool": tool, "args": {}}]}
@@ -95,7 +95,7 @@ def test_a_model_that_obeys_is_refused(
 
 
 def test_a_tool_that_the_user_has_not_granted_stays_unknown(script: Script, llm: OpenAIModel, context: Context) -> None:
-    """A result that says otherwise grants nothing: what is not offered cannot be planned."""
+    """A result that claims otherwise grants nothing. A tool that is not offered cannot be planned."""
     meeting = {"id": "m", "tool": "network.confirm_meeting", "args": {"selection_index": 1}, "needs": []}
     given = told(partial_assistant(context), "auto", OURS["system"])
     script.otherwise = says(json.dumps({"thought": "t", "steps": [meeting]}))
@@ -107,7 +107,7 @@ def test_a_tool_that_the_user_has_not_granted_stays_unknown(script: Script, llm:
 
 
 def partial_assistant(context: Context) -> Context:
-    """An assistant whose user has granted no scope: its tools are those that need none, as planning leaves them."""
+    """Return a function that makes the context of an assistant whose user has granted no scope."""
 
     def make(message: str, **more: Any) -> PlanningContext:
         made = context(message, agent="assistant", **more)

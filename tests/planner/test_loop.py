@@ -1,4 +1,4 @@
-"""Test when the loop plans a turn again, and what prevents it."""
+"""The tests of when the loop plans a turn again, and what prevents it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,9 +34,9 @@ DONE = ended("a")
         ("plan", [FAILED], {}, Move(again="blocked")),
         ("auto", [FAILED], {}, Move(again="blocked")),
         ("direct", [], {}, Move()),
-        # Something that the plan led to is there: the answer says what is missing.
+        # A result that the plan was made for is there, so the answer says what is missing.
         ("plan", [FAILED, ended("b")], {}, Move()),
-        # What succeeded was only on the way to what failed.
+        # The step that succeeded only prepared the one that failed.
         ("plan", [ended("b"), ended("a", "failed", "b")], {}, Move(again="blocked")),
         ("plan", [FAILED, ended("b", "skipped", "a")], {}, Move(again="blocked")),
         ("plan", [replace(FAILED, critical=False)], {}, Move()),
@@ -68,7 +68,7 @@ def test_the_rules(mode: Mode, steps: list[StepResult], fields: dict[str, Any], 
 
 
 def test_the_same_call_a_third_time_ends_the_loop() -> None:
-    """Other ids do not hide that the planner goes round in circles."""
+    """Other step ids do not hide that the planner goes round in circles."""
     twice = [ended("a", args={"value": 1}), ended("b", args={"value": 1})]
     thrice = [*twice, ended("c", args={"value": 1})]
 
@@ -78,7 +78,7 @@ def test_the_same_call_a_third_time_ends_the_loop() -> None:
 
 @pytest.mark.parametrize(("cost", "move"), [(0.2, Move(bound="cost")), (0.1, Move("observe")), (None, Move("observe"))])
 def test_what_a_turn_may_cost_bounds_it(cost: float | None, move: Move) -> None:
-    """A cost that is not known is no bound."""
+    """An unknown cost is no limit."""
     agent = AgentProfile.model_validate(GENERIC.model_dump() | {"max_cost": 0.15})
 
     assert next_move(make_material(DONE, mode="react", usage=Usage(cost=cost)), agent) == move

@@ -1,4 +1,4 @@
-"""Whatever a tenant's template says, its rendering ends soon, stays small and reaches nothing."""
+"""Rendering any tenant template ends soon, stays small and reaches nothing outside its inputs."""
 
 import time
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ def rendered(text: str) -> str:
     ],
 )
 def test_what_templates_can_do(text: str, written: str) -> None:
-    """Conditions, loops, a few filters and the methods of plain values."""
+    """They may use conditions, loops, a few filters and the methods of plain values."""
     assert rendered(text) == written
 
 
@@ -82,7 +82,7 @@ def test_what_templates_can_do(text: str, written: str) -> None:
     ],
 )
 def test_what_templates_cannot_do(text: str) -> None:
-    """Reach behind their inputs, call anything else, or take time or room without end."""
+    """They cannot reach behind their inputs, call anything else, or use unbounded time or room."""
     start = time.thread_time()
 
     with pytest.raises(Exception, match=r".+"):
@@ -92,6 +92,6 @@ def test_what_templates_cannot_do(text: str) -> None:
 
 
 def test_error_at_reading_names_the_line() -> None:
-    """The author of a template learns where it is wrong before anything is rendered with it."""
+    """The author of a template learns of a fault before anything is rendered with it."""
     with pytest.raises(ValueError, match="line 2: templates have no Macro"):
         TEMPLATES.read("hello\n{% macro f() %}{% endmacro %}")

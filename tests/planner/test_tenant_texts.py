@@ -18,7 +18,7 @@ PIRATE = "---\nname: styles/pirate\nversion: 1\ninputs: []\n---\nTalk like a pir
 
 
 def tailored(**texts: str) -> Tailored:
-    """Return what is in effect with these texts; `__` means the slash in a name."""
+    """Return the texts in effect with these overrides; `__` stands for the slash in a name."""
     return tailor(Overrides({name.replace("__", "/"): Override(text, "ledger") for name, text in texts.items()}))
 
 
@@ -27,7 +27,7 @@ def inputs(**changed: Any) -> dict[str, Any]:
 
 
 def test_own_prompt_is_rendered_in_place_of_the_shipped_one() -> None:
-    """It need not declare every input that the shipped one has; its source tells it from all other texts."""
+    """It need not declare every input of the shipped one. Its source distinguishes it from all other texts."""
     rendered = tailored(fragments__problems=PROBLEMS).prompts.render("fragments/problems", **inputs())
 
     assert rendered.text == "wait!"
@@ -35,7 +35,7 @@ def test_own_prompt_is_rendered_in_place_of_the_shipped_one() -> None:
 
 
 def test_others_keep_what_is_shipped() -> None:
-    """One tenant's text is not another's."""
+    """A tenant's text has no effect on other tenants."""
     tailored(fragments__problems=PROBLEMS)
 
     rendered = tailor(NO_OVERRIDES).prompts.render("fragments/problems", **inputs())
@@ -45,7 +45,7 @@ def test_others_keep_what_is_shipped() -> None:
 
 
 def test_own_prompt_that_fails_gives_way_to_the_shipped_one() -> None:
-    """A text that the samples could fill may fail on a turn's data: the turn goes on with the shipped one."""
+    """A text that works with the samples may fail on a turn's data. The turn then uses the shipped one."""
     text = PROBLEMS.replace("step.label", "step.label if step.code != 'CONFLICT' else step.label.nothing")
     prompts = tailored(fragments__problems=text).prompts
 
@@ -69,7 +69,7 @@ def test_partial_profile_changes_its_fields_only() -> None:
 
 
 def test_tenant_may_have_styles_and_agents_of_its_own() -> None:
-    """A new style, and a whole new agent that speaks in it."""
+    """The tenant adds a style, and an agent that uses it."""
     agent = "version: 1\ndescription: d\npersona: p\ntools: []\nmodes: [auto]\nmode: auto\nstyle: pirate"
 
     own = tailored(agents__captain=agent, styles__pirate=PIRATE, agents__zed="surprise: 1")
@@ -80,7 +80,7 @@ def test_tenant_may_have_styles_and_agents_of_its_own() -> None:
 
 
 def test_tenant_may_have_reply_templates_of_its_own() -> None:
-    """A tenant's agent may ask for one as its hint. If it fails, the results' template is used."""
+    """A tenant's agent may use one as its hint. If it fails, the results template is used."""
     front = "---\nname: responding/cheer\nversion: 1\ninputs: [action]\n---\n"
     text = front + "Hurray{{ action.nothing if action == 'sink' else '' }}!"
     own = tailored(responding__cheer=text, agents__travel="hints: [cheer]")
@@ -123,7 +123,7 @@ def test_tenant_may_have_reply_templates_of_its_own() -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused(name: str, text: str, why: str) -> None:
-    """When it is written, with a sentence that says why; when it is loaded, it is left out, and the shipped counts."""
+    """Writing it gives a sentence with the reason. On loading it is left out, and the shipped text counts."""
     with pytest.raises(Invalid, match=why):
         tailor(NO_OVERRIDES).with_text(name, text)
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_used_is_refused(name: str, text: str, why: str) -> None:
 
 
 def test_the_same_texts_are_read_once() -> None:
-    """As long as a tenant's texts do not change, neither does what is made of them."""
+    """While a tenant's texts do not change, they are not compiled again."""
     own = Overrides({"styles/pirate": Override(PIRATE, "ledger")})
 
     assert tailor(own) is tailor(own)

@@ -23,8 +23,8 @@ def without(context: PlanningContext, *names: str) -> Registry:
     return Registry({name: tool for name, tool in context.tools.tools.items() if name not in names})
 
 
-def test_the_planner_is_told_what_cannot_be_used(context: Context) -> None:
-    """With the reason, near the message, so that the list of tools before it stays the same for all."""
+def test_the_prompt_names_the_tools_that_cannot_be_used(context: Context) -> None:
+    """It gives the reason near the message, so that the list of tools before it is the same for all."""
     unavailable = {"travel.lookup_weather": DOWN, "notes.write": {"code": "SCOPES_MISSING", "scopes": ["notes.write"]}}
 
     before, _ = planning_messages(context(TRIP))
@@ -37,7 +37,7 @@ def test_the_planner_is_told_what_cannot_be_used(context: Context) -> None:
 
 
 def test_a_step_whose_service_is_down_is_planned_around(context: Context, offline: OpenAIModel) -> None:
-    """The rest of the trip is planned as ever."""
+    """The rest of the trip is planned as usual."""
     plan = draft(context(TRIP, unavailable={"travel.lookup_weather": DOWN}), offline).plan
 
     assert plan is not None

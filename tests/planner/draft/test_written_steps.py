@@ -1,4 +1,4 @@
-"""A plan is read while it is written: each step in its turn, and which of them may start."""
+"""A plan is read while it is being written: its steps in order, and which of them may start."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def early(tools: Registry, *steps: Any, limits: PlanLimits | None = None) -> lis
 
 @pytest.mark.parametrize("pieces", [1, 5, 40, 10_000])
 def test_each_step_is_told_once_whatever_the_pieces(pieces: int, tools: Registry) -> None:
-    """The order is the plan's, and so are the places."""
+    """The steps have the plan's order and places."""
     text = "Here it is: " + json.dumps({"steps": [wait("a"), wait("b", "a"), wait("c", "b")]})
 
     steps = told(text, tools, pieces=pieces)
@@ -65,14 +65,14 @@ def test_marks_in_strings_and_around_the_plan_are_no_structure(pieces: int, tool
 
 @pytest.mark.parametrize("length", range(1, 60))
 def test_half_a_step_is_not_told(length: int, tools: Registry) -> None:
-    """An answer that ends in the middle of a step leaves that step out."""
+    """If an answer ends in the middle of a step, that step is left out."""
     first, second = json.dumps(wait("a")), json.dumps(wait("b"))
 
     assert [step.raw["id"] for step in told(f'{{"steps": [{first}, {second[:length]}', tools)] == ["a"]
 
 
 def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
-    """Nobody waits for the end of the plan."""
+    """It does not wait for the end of the plan."""
     text = json.dumps({"steps": [wait(f"s{number}") for number in range(20)]})
     steps: list[WrittenStep] = []
     reader = PlanReader(steps.append, Expansion(NO_PLAYBOOKS, tools), PlanLimits())
@@ -128,12 +128,12 @@ def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
 def test_what_only_reads_may_start_until_something_is_wrong(
     steps: list[Any], expected: list[str], tools: Registry
 ) -> None:
-    """A step that needs what may not start has to wait; after the first fault nothing starts any more."""
+    """A step waits if it needs one that may not start. After the first fault no step starts."""
     assert early(tools, *steps) == expected
 
 
 def test_what_a_person_has_to_approve_does_not_start(tools: Registry) -> None:
-    """Nobody is asked about a step of a plan that may still be refused."""
+    """Nobody is asked to approve a step of a plan that may still be refused."""
     asking = Registry({**tools.tools, "sim.wait": replace(tools.get("sim.wait"), requires_approval=True)})
 
     assert early(asking, wait("a"), {"id": "b", "tool": "sim.echo", "args": {"value": 1}}) == ["b"]

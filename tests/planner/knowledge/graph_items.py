@@ -28,7 +28,7 @@ def source(
     hours: float = 0,
     day: int | None = None,
 ) -> Provenance:
-    """Return a source on a day in May, the given hours before noon; its origin is its step by default."""
+    """Return a source on a day in May, some hours before noon. By default its origin is its step."""
     return Provenance(
         turn=turn,
         step=step,
@@ -60,11 +60,11 @@ def graph(*items: Item) -> Knowledge:
 
 
 def found(kind: str, name: str, links: tuple[tuple[str, str, str], ...] = (), /, **attributes: Value) -> Finding:
-    """A finding; links are (kind, type, name)."""
+    """Return a finding; each link is (kind, type, name)."""
     linked = [EntityLink(kind=one, type=other, name=end) for one, other, end in links]
     return Finding(type=kind, name=name, attributes=attributes, links=linked)
 
 
 def told(*findings: Finding, **said: Any) -> list[Item]:
-    """Return what findings of one source are in the graph."""
+    """Return the findings of one source in the graph."""
     return [item for finding in findings for item in items_of(finding, source(**said))]

@@ -1,4 +1,4 @@
-"""The knowledge graph keeps what it gets in any order, and decides disagreements by the stated rule."""
+"""The knowledge graph takes items in any order, and decides disagreements by a fixed rule."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ ITEMS = st.builds(_items, st.lists(st.tuples(FINDINGS, SOURCES), max_size=15), s
 
 @given(ITEMS, st.randoms(use_true_random=False), st.integers(0, 20))
 def test_the_order_of_arrival_does_not_count(items: list[Item], random: Any, cut: int) -> None:
-    """The same items, in any order and any portions, are the same graph and the same beliefs."""
+    """The same items, in any order and any portions, give the same graph and the same beliefs."""
     shuffled = list(items)
     random.shuffle(shuffled)
 
@@ -66,7 +66,7 @@ def test_the_order_of_arrival_does_not_count(items: list[Item], random: Any, cut
 
 @given(ITEMS)
 def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
-    """A belief shows every value that is in the graph, and is called agreed only where there is one."""
+    """A belief shows every value in the graph, and is called agreed only if there is one."""
     known = with_items(Knowledge(), items)
 
     for subject, attributes in known.beliefs.items():
@@ -99,7 +99,7 @@ def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
     ],
 )
 def test_the_rule_that_decides(facts: list[AttributeFact], value: Any, rule: Rule) -> None:
-    """Independent origins count first, then trust, then the newest; else nobody knows."""
+    """Independent origins count first, then trust, then age. If all are equal, the value is unresolved."""
     belief = believe(facts)
 
     assert (belief.value, belief.rule) == (value, rule)
@@ -130,7 +130,7 @@ def test_values_that_are_not(left: Any, right: Any) -> None:
 
 
 def test_the_same_thing_under_another_spelling_is_one_entity() -> None:
-    """Case, accents and punctuation make no second entity; another type does."""
+    """Case, accents and punctuation make no second entity. Another type does."""
     known = graph(*told(found("City", "São Paulo", size=1)), *told(found("city", "sao  paulo!", size=2), step="b"))
 
     assert list(known.entities) == ["city:sao_paulo"]
@@ -139,7 +139,7 @@ def test_the_same_thing_under_another_spelling_is_one_entity() -> None:
 
 
 def test_long_and_wordless_names_stay_apart() -> None:
-    """An id is short, whatever the name, and two names do not share one for being long or without letters."""
+    """An id is short, whatever the name. Two long names, or two names without letters, do not share one."""
     names = ["x" * 200, "x" * 199 + "y", "!!!", "???"]
 
     assert len({word(name) for name in names}) == 4
@@ -147,7 +147,7 @@ def test_long_and_wordless_names_stay_apart() -> None:
 
 
 def test_an_entity_is_found_by_id_or_by_its_only_name() -> None:
-    """If two things share a name, only the id tells them apart."""
+    """If two entities share a name, only the id finds one of them."""
     known = graph(entity("Kyoto"), entity("Kyoto", "station"), entity("Osaka"))
 
     assert known.get_entity("city:kyoto") == known.entities["city:kyoto"]
@@ -157,7 +157,7 @@ def test_an_entity_is_found_by_id_or_by_its_only_name() -> None:
 
 
 def test_one_step_has_one_word_on_an_attribute() -> None:
-    """A step that reports again replaces its own report; another step's report is kept beside it."""
+    """A step that reports again replaces its own value. Another step's value is kept beside it."""
     known = graph(entity(), fact(1, hours=1), fact(2), fact(3, step="b"))
 
     assert sorted(str(one.value) for one in known.beliefs["city:kyoto"]["population"].facts) == ["2", "3"]
@@ -175,7 +175,7 @@ def test_sources_of_one_attribute_are_bounded() -> None:
 
 
 def test_what_was_rolled_back_is_not_recalled() -> None:
-    """What only an undone turn said is gone. An entity that others also mention stays with what they said."""
+    """Items from an undone turn alone are gone. An entity that other turns mention stays with their facts."""
     mine = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1), turn="t1", hours=1)
     undone = told(found("city", "Kyoto", (("near", "city", "Osaka"),), size=2), turn="t2", step="b")
     known = graph(*mine, *undone, hypothesis("h1", turn="t2"))
@@ -189,7 +189,7 @@ def test_what_was_rolled_back_is_not_recalled() -> None:
 
 
 def test_facts_without_their_entity_say_nothing() -> None:
-    """The rest of a graph is consistent: no fact and no relationship is without its ends."""
+    """The rest of a graph is consistent. No fact and no relationship is without its ends."""
     items = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1))
 
     left = recalled([item for item in items if not (isinstance(item, Entity) and item.name == "Kyoto")])

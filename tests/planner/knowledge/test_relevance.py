@@ -1,4 +1,4 @@
-"""Test the scores, the pruning and the snapshots of the knowledge graph."""
+"""The tests of the scores, the pruning and the snapshots of the knowledge graph."""
 
 import json
 from datetime import timedelta
@@ -28,7 +28,7 @@ def _scores(known: Knowledge, goal: str) -> dict[str, float]:
 
 
 def test_what_the_goal_names_matters_most_and_its_neighbours_half_as_much() -> None:
-    """The match is one, each edge halves, and what is not connected has the floor."""
+    """The match scores one, and each edge halves the score. Unconnected entities have the least score."""
     scores = _scores(graph(*TRIP), "a trip to KYOTO")
 
     assert scores["city:kyoto"] == 1.0
@@ -39,14 +39,14 @@ def test_what_the_goal_names_matters_most_and_its_neighbours_half_as_much() -> N
 
 @pytest.mark.parametrize("goal", ["which castles are there", "attractions", "the kind of thing"])
 def test_types_attributes_and_values_are_words_too(goal: str) -> None:
-    """A goal can name what a thing is, or what is known about it; the plural does not count."""
+    """A goal can name an entity's type, or what is known about it. A plural counts as its singular."""
     scores = _scores(graph(*TRIP), goal)
 
     assert scores["attraction:nijo_castle"] > scores["hotel:far_away_inn"]
 
 
 def test_a_rare_word_counts_more_than_a_common_one() -> None:
-    """A word that every hotel has tells less about one of them."""
+    """A word that every hotel has does not distinguish them."""
     hotels = [item for n in range(10) for item in told(found("hotel", f"Hotel {n}"))]
     known = graph(*hotels, *told(found("hotel", "Hotel Ryokan")), *told(found("place", "Garden Ryokan")))
 
@@ -56,7 +56,7 @@ def test_a_rare_word_counts_more_than_a_common_one() -> None:
 
 
 def test_a_relationship_has_a_score_too() -> None:
-    """It is worth the mean of its ends, or more where the goal names its kind."""
+    """Its score is the mean of its ends, or higher if the goal names its type."""
     known = graph(*TRIP)
     edges = {(edge.kind, edge.end): key_of(edge) for edge in known.relationships}
 
@@ -67,8 +67,8 @@ def test_a_relationship_has_a_score_too() -> None:
 
 
 @given(st.floats(0, 1000), st.floats(0, 1000))
-def test_age_only_lowers(early: float, late: float) -> None:
-    """Half is left after each half-life, nothing grows with age, and a clock that is behind changes nothing."""
+def test_age_only_lowers_a_score(early: float, late: float) -> None:
+    """The score halves with each half-life and never rises with age. A clock that is behind changes nothing."""
     hours = HALF_LIFE / timedelta(hours=1)
     now = NOON
 
@@ -80,7 +80,7 @@ def test_age_only_lowers(early: float, late: float) -> None:
 
 @given(ITEMS, st.sampled_from(["", "size of Kyoto", "mayor"]), st.integers(0, 400))
 def test_pruning_keeps_what_is_needed_and_a_whole_graph(items: list[Item], goal: str, hours: int) -> None:
-    """However old it is, what an open hypothesis or an unresolved contradiction needs stays, and nothing dangles."""
+    """The needs of an open hypothesis or contradiction stay, however old. No link loses its end."""
     known = graph(*items)
     now = NOON + timedelta(hours=hours)
     scores = score(known, goal, now)
@@ -99,7 +99,7 @@ def test_pruning_keeps_what_is_needed_and_a_whole_graph(items: list[Item], goal:
 
 
 def test_what_never_mattered_is_forgotten_first() -> None:
-    """After three days only what the goal names is left; after a week nothing."""
+    """After three days only what the goal names is left, and after a week nothing."""
     known = graph(*TRIP)
 
     three, seven = NOON + timedelta(days=3), NOON + timedelta(days=7)
@@ -110,7 +110,7 @@ def test_what_never_mattered_is_forgotten_first() -> None:
 
 
 def test_a_graph_is_bounded_and_the_best_stays() -> None:
-    """More than the bound goes, the least relevant first; what is needed goes last."""
+    """Beyond the bound the least relevant items go first. Items that others need go last."""
     many = [item for n in range(MAX_ITEMS) for item in told(found("thing", f"Thing {n}", number=n))]
     disputed = [entity("Nara", "town"), fact(1, subject="town:nara"), fact(2, subject="town:nara", step="b")]
     known = graph(*many, *disputed, *told(found("city", "Kyoto", size=1)))
@@ -135,7 +135,7 @@ def test_a_snapshot_stays_within_its_budget(items: list[Item], budget: int) -> N
 
 
 def test_a_snapshot_shows_the_best_and_what_is_disputed() -> None:
-    """Beliefs are plain values; where sources disagree, each is shown with its step."""
+    """Beliefs are plain values. Where sources disagree, each value is shown with its step."""
     known = graph(
         *told(found("city", "Kyoto", (("near", "city", "Osaka"),), size=1, mayor="Ada")),
         fact(2, "size", step="b"),

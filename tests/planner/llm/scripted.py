@@ -1,4 +1,4 @@
-"""A local server that speaks the OpenAI protocol from a script: one behaviour per call, in order."""
+"""A local server that speaks the OpenAI protocol from a script, with one behaviour per call, in order."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ Behaviour = Callable[[dict[str, Any]], Response]
 
 
 def says(text: str | None, *, finish: str | None = "stop", **message: Any) -> Behaviour:
-    """Answer with a text, whole or in pieces, as the request wants it; `finish` None ends a stream early."""
+    """Answer with a text, whole or streamed as the request asks. If `finish` is None, the stream ends early."""
 
     def behave(body: dict[str, Any]) -> Response:
         usage = {"prompt_tokens": 11, "completion_tokens": 7}
@@ -34,7 +34,7 @@ def says(text: str | None, *, finish: str | None = "stop", **message: Any) -> Be
 
 
 def calls(arguments: str, *, finish: str | None = "tool_calls") -> Behaviour:
-    """Answer by calling the function that the request offers; a second call beside it is to be ignored."""
+    """Answer by calling the function that the request offers. A second call beside it must be ignored."""
 
     def call(index: int, piece: str) -> dict[str, Any]:
         return {"index": index, "type": "function", "function": {"name": "plan", "arguments": piece}}
@@ -64,7 +64,7 @@ def raw(content: str, mimetype: str = "application/json") -> Behaviour:
 
 
 def hangs(released: threading.Event) -> Behaviour:
-    """Answer nothing until released."""
+    """Do not answer until released."""
 
     def behave(_: dict[str, Any]) -> Response:
         released.wait(20)
@@ -74,7 +74,7 @@ def hangs(released: threading.Event) -> Behaviour:
 
 
 def drips(released: threading.Event) -> Behaviour:
-    """Begin a stream, then send a piece now and then until released: no single read ever waits long."""
+    """Begin a stream, then send a piece now and then until released. No single read waits long."""
 
     def chunks() -> Iterator[str]:
         while not released.wait(0.02):
@@ -84,7 +84,7 @@ def drips(released: threading.Event) -> Behaviour:
 
 
 def stream(pieces: Iterable[str], *, whole: bool = False) -> Response:
-    """Send pieces as they come; with `whole`, the text of them all at once."""
+    """Send pieces as they come, or their text at once if `whole`."""
     if whole:
         return _json({"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": "stop"}]})
     last: list[dict[str, Any]] = [{"choices": [{"delta": {}, "finish_reason": "stop"}]}]
@@ -93,7 +93,7 @@ def stream(pieces: Iterable[str], *, whole: bool = False) -> Response:
 
 
 class Script:
-    """The answers of the server, and the requests that it received."""
+    """The answers of the server, and the requests that it has received."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -20,7 +20,7 @@ Install = Callable[..., None]
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Install hooks for this test: `install(before_model=function, …)`."""
+    """Return a function that installs hooks for this test: `install(before_model=function, …)`."""
 
     def install(**functions: Callable[..., Any]) -> None:
         found: dict[str, Any] = {point: (Hook(each.__name__, each),) for point, each in functions.items()}
@@ -32,7 +32,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def notes() -> list[HookRecord]:
-    """What hooks noted about the calls."""
+    """Return the notes of hooks about the calls."""
     return []
 
 
@@ -45,8 +45,8 @@ def blunt(_: ModelCall, answer: Generation) -> Generation:
     return replace(answer, text=answer.text.replace("please ", ""))
 
 
-def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install, notes: list[HookRecord]) -> None:
-    """If no hook is for language models, the language model itself is used."""
+def test_without_hooks_the_model_is_used_directly(llm: OpenAIModel, install: Install, notes: list[HookRecord]) -> None:
+    """If no hook is for language models, there is no wrapper."""
     install(before_tool=print)
 
     assert with_hooks(llm, notes.append) is llm
@@ -56,7 +56,7 @@ def test_without_hooks_nothing_stands_between(llm: OpenAIModel, install: Install
 def test_a_hook_may_change_what_is_asked(
     script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord], *, streamed: bool
 ) -> None:
-    """Messages and language model are what the hook made of them, and the answer streams as ever."""
+    """The call has the hook's messages and language model. The answer streams as usual."""
     install(before_model=aloud)
     script.behaviours = [says("good day to you")]
     pieces: list[str] = []
@@ -76,7 +76,7 @@ def test_a_hook_may_change_what_is_asked(
 def test_a_hook_may_change_the_answer(
     script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
 ) -> None:
-    """A stream is handed on when the hook has seen all of it, in one piece; its cost stays what it was."""
+    """A stream is passed on in one piece once the hook has seen all of it. Its cost does not change."""
     install(after_model=blunt)
     script.behaviours = [says("please sit down, please do")]
     pieces: list[str] = []
@@ -91,7 +91,7 @@ def test_a_hook_may_change_the_answer(
 def test_a_veto_before_costs_nothing(
     script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
 ) -> None:
-    """A vetoed call is not made; its answer declines with the reason."""
+    """A vetoed call is not made. Its answer declines with the reason."""
     install(before_model=lambda call: Veto(f"no {call.purpose} today"))
 
     answer = with_hooks(llm, notes.append).generate(HELLO, purpose="reply")
@@ -105,7 +105,7 @@ def test_a_veto_before_costs_nothing(
 def test_a_veto_after_withholds_the_answer(
     script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
 ) -> None:
-    """Nothing of a vetoed answer is handed on, but what it cost is counted."""
+    """Nothing of a vetoed answer is passed on, but its cost is counted."""
     install(after_model=lambda *_: Veto("not like that"))
     script.behaviours = [says("something rude")]
     pieces: list[str] = []
@@ -139,7 +139,7 @@ def test_a_broken_hook_is_noted_and_passed_over(
 def test_a_vetoed_plan_is_a_reply_with_the_reason(
     script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord], context: Callable[..., PlanningContext]
 ) -> None:
-    """Planning that a hook vetoes ends with the reason as the reply: nothing is asked, repaired or run."""
+    """If a hook vetoes the planning, the reason is the reply. No other call is made, and nothing is run."""
     install(before_model=lambda _: Veto("Bookings are closed until Monday."))
 
     drafted = draft(context("Weather in Rome?"), with_hooks(llm, notes.append))

@@ -1,4 +1,4 @@
-"""The account of a turn's calls has the cost of each, and no call exceeds a budget."""
+"""The account of a turn has the cost of each call, and no call exceeds a budget."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def counted(call: LlmCall) -> tuple[str, str, int, int, float | None, str]:
 
 
 def test_each_call_is_kept_with_its_purpose_tokens_and_end(script: Script, llm: OpenAIModel) -> None:
-    """Streamed or not, good or bad: what was asked for and what came is in the account until it is settled."""
+    """This holds for good and bad answers, streamed or not. The account keeps them until it is settled."""
     script.behaviours = [says("hi"), says("cut off", finish="length"), says("half", finish=None)]
     meter = Meter(llm)
 
@@ -42,7 +42,7 @@ def test_each_call_is_kept_with_its_purpose_tokens_and_end(script: Script, llm: 
 
 
 def test_a_call_that_got_no_answer_is_one_call(script: Script, llm: OpenAIModel) -> None:
-    """Whatever its retries, a call that failed counts once, under its error's code, with nothing spent."""
+    """A failed call counts once, whatever its retries, under its error's code and without a cost."""
     script.behaviours = [fails(500, Retry_After="0")] * 3
     meter = Meter(llm)
 
@@ -54,7 +54,7 @@ def test_a_call_that_got_no_answer_is_one_call(script: Script, llm: OpenAIModel)
 
 
 def test_cached_tokens_are_counted_and_cheaper(script: Script, llm: OpenAIModel) -> None:
-    """If the endpoint says which tokens it had cached, they cost the lower price."""
+    """Tokens that the endpoint reports as cached cost the lower price."""
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 800}}
     answer = {"model": "gpt-4o-2024-08-06", "choices": [{"message": {"content": "hi"}}], "usage": usage}
     script.behaviours = [raw(json.dumps(answer))]
@@ -73,7 +73,7 @@ def test_cached_tokens_are_counted_and_cheaper(script: Script, llm: OpenAIModel)
 def test_no_call_is_made_over_an_allowance(
     script: Script, llm: OpenAIModel, unit: AllowanceUnit, limit: float, calls: int
 ) -> None:
-    """Earlier spending and the spending since count together; a refused call does not reach the endpoint."""
+    """Spending before and since the start counts. A refused call does not reach the endpoint."""
     script.otherwise = says("hi")
     meter = Meter(llm, [Allowance("day", unit, limit, 0)])
 
@@ -89,7 +89,7 @@ def test_no_call_is_made_over_an_allowance(
 
 
 def test_the_offline_model_costs_nothing() -> None:
-    """It has a price, and that is zero."""
+    """It has a price, and the price is zero."""
     offline = connect(Settings())
     assert isinstance(offline, OpenAIModel)
     meter = Meter(offline)
@@ -119,7 +119,7 @@ PRICES = {name: LlmPrice(prompt=number, completion=0) for number, name in enumer
     ],
 )
 def test_a_name_stands_for_its_versions_and_no_other_model(model: str, price: int) -> None:
-    """A dated version has its model's price; a name that only begins like another has none, unless a `*` says so."""
+    """A dated version has its model's price. A longer name has no price, unless an entry with `*` covers it."""
     found = find_price(model, PRICES)
 
     assert found is not None
@@ -132,7 +132,7 @@ def test_an_unknown_model_has_no_price() -> None:
 
 
 def test_prices_may_be_set_as_text_or_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prices that are set replace the shipped ones, model by model."""
+    """Configured prices replace the shipped ones, model by model."""
     file = tmp_path / "prices.yaml"
     file.write_text("mine: {prompt: 3, completion: 4}\n")
     text = '{"gpt-4o": {"prompt": 1, "completion": 2}}'
@@ -146,7 +146,7 @@ def test_prices_may_be_set_as_text_or_as_a_file(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("TURNLOOM_LLM_PRICES", text)
     settings.cache_clear()
     assert cost_of("gpt-4o", Usage(prompt_tokens=1_000_000)) == 1.0
-    # Those that cannot be read are reported, and the shipped ones count.
+    # Prices that cannot be read are reported, and the shipped ones count.
     monkeypatch.setenv("TURNLOOM_LLM_PRICES", "/nowhere/prices.yaml")
     settings.cache_clear()
     assert cost_of("gpt-4o", Usage(prompt_tokens=1_000_000)) == 2.5

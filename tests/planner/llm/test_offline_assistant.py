@@ -27,7 +27,7 @@ ON_THE_DAY = {"start_window": {"$from": "dates.check_in"}, "end_window": {"$from
 
 @pytest.fixture
 def plan_for(context: Context, offline: OpenAIModel) -> PlanFor:
-    """Plan the last of some messages; the ones before it are the conversation's."""
+    """Plan the last of some messages. The ones before it are the conversation."""
 
     def plan(*messages: str, memory: tuple[RecalledResult, ...] = ()) -> Plan:
         history = tuple(Exchange(message, "Well.") for message in messages[:-1])
@@ -61,7 +61,7 @@ def only_args(plan: Plan, tool: str) -> dict[str, Any]:
     ],
 )
 def test_a_wish_to_meet(plan_for: PlanFor, message: str, args: dict[str, Any]) -> None:
-    """Names go to the tool as they are; what is not said is left out, and the tool asks for it."""
+    """Names reach the tool as they are. Missing details are left out, and the tool asks for them."""
     plan = plan_for(message)
 
     assert only_args(plan, "network.schedule_meeting") == args
@@ -79,7 +79,7 @@ def test_a_wish_to_meet(plan_for: PlanFor, message: str, args: dict[str, Any]) -
     ],
 )
 def test_an_answer_goes_on_from_there(plan_for: PlanFor, answer: str, args: dict[str, Any]) -> None:
-    """It changes one thing, all else stays as it was said before."""
+    """It changes one thing, and all else stays as it was."""
     plan = plan_for("Schedule 30 minutes with David tomorrow", answer)
 
     before = {"counterpart": "David", "duration_mins": 30, **ON_THE_DAY}
@@ -98,7 +98,7 @@ def test_an_answer_goes_on_from_there(plan_for: PlanFor, answer: str, args: dict
     ],
 )
 def test_a_choice_is_confirmed_by_its_number(plan_for: PlanFor, choice: str, number: int) -> None:
-    """Nothing is proposed again, and no session's id is made up."""
+    """No second proposal is made, and no session id is invented."""
     plan = plan_for("Schedule 30 minutes with David", choice)
 
     assert [step.tool for step in plan.steps] == ["network.confirm_meeting"]
@@ -118,7 +118,7 @@ def test_a_listed_notification_is_settled_by_its_id(plan_for: PlanFor) -> None:
 
 
 def test_what_was_not_listed_is_listed_first(plan_for: PlanFor) -> None:
-    """Then the id comes by reference; an earlier reason is not this one's."""
+    """The id then comes by reference. The reason of an earlier one is not used."""
     plan = plan_for("Resolve the second one because it was paid", "resolve the first notification")
 
     assert [step.tool for step in plan.steps] == ["notifications.list", "notifications.resolve"]
@@ -139,7 +139,7 @@ def test_what_was_not_listed_is_listed_first(plan_for: PlanFor) -> None:
     ],
 )
 def test_other_wishes(plan_for: PlanFor, message: str, calls: list[str]) -> None:
-    """It shows options that it cannot tell apart instead of guessing, and does not do what cannot be meant."""
+    """If it cannot tell options apart it shows them. It does not act on what cannot be meant."""
     plan = plan_for("Schedule 30 minutes with David", message)
 
     assert [step.tool for step in plan.steps] == calls

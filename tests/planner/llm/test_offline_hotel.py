@@ -1,4 +1,4 @@
-"""The offline model understands hotel rooms: what comes from a message, what is kept, what comes from memory."""
+"""The offline model understands hotel rooms: it combines the message, the slots and the memory."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ OPTIONS = [
 
 
 def quoted(*options: dict[str, str]) -> RecalledResult:
-    """An availability that was found out a minute ago."""
+    """Return an availability that was found a minute ago."""
     return RecalledResult(
         tool="pms.get_availability", args={}, result={"options": list(options)}, turn="t", step="a", age_s=60
     )
@@ -57,7 +57,7 @@ def args_of(plan: Plan, tool: str) -> dict[str, Any]:
 
 
 def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None:
-    """Words about time are resolved first; the search waits for them by reference."""
+    """Words about time are resolved first. The search needs them by reference."""
     plan = plan_for(ASKED, first=True)
 
     assert [step.tool for step in plan.steps] == ["dates.resolve_hint", "pms.get_availability"]
@@ -100,7 +100,7 @@ def test_a_first_wish_is_dates_then_rooms(plan_for: Callable[..., Plan]) -> None
 def test_a_later_word_changes_one_thing(
     plan_for: Callable[..., Plan], message: str, slots: dict[str, Any], args: dict[str, Any]
 ) -> None:
-    """It notes that change, and the search goes on with everything else as it was."""
+    """It records that change, and the search goes on with everything else as it was."""
     plan = plan_for(message)
 
     search = args_of(plan, "pms.get_availability")
@@ -110,7 +110,7 @@ def test_a_later_word_changes_one_thing(
 
 @pytest.mark.parametrize(("which", "code"), [("first", "STD"), ("second", "SEA"), ("cheapest", "STD")])
 def test_an_option_is_taken_from_memory(plan_for: Callable[..., Plan], which: str, code: str) -> None:
-    """What was shown needs no second search, and the codes are those of the option that the user means."""
+    """Options that were shown need no second search. The codes are those of the chosen option."""
     plan = plan_for(f"send me the link for the {which} one", quoted(*OPTIONS))
 
     link = args_of(plan, "pms.generate_booking_link")
@@ -127,7 +127,7 @@ def test_an_option_is_taken_from_memory(plan_for: Callable[..., Plan], which: st
     ],
 )
 def test_what_is_forgotten_is_searched_again(plan_for: Callable[..., Plan], message: str, hint: str) -> None:
-    """Without a memory of options the plan looks for them and refers to what comes."""
+    """Without remembered options the plan searches, and refers to the results."""
     plan = plan_for(message)
 
     assert plan.steps[0].tool == "pms.get_availability"
@@ -147,7 +147,7 @@ def test_what_is_forgotten_is_searched_again(plan_for: Callable[..., Plan], mess
     ],
 )
 def test_each_wish_has_its_reply(plan_for: Callable[..., Plan], message: str, hint: str, calls: list[str]) -> None:
-    """The hint names the template; questions about the house change nothing of what was settled."""
+    """The hint names the template. Questions about the hotel change no slot."""
     plan = plan_for(message, quoted(*OPTIONS))
 
     assert (plan.synthesis_hint, [step.tool for step in plan.steps]) == (hint, calls)
@@ -155,7 +155,7 @@ def test_each_wish_has_its_reply(plan_for: Callable[..., Plan], message: str, hi
 
 
 def test_its_plans_obey_the_schema_to_the_letter(context: Context, offline: OpenAIModel) -> None:
-    """Its plans from memory are valid in strict mode, too."""
+    """Plans that use the memory are valid in strict mode too."""
     asked = context(
         "what is the difference between those two?",
         agent="hotel",

@@ -19,13 +19,13 @@ def research() -> Domain:
 
 
 def results(*passages: str) -> dict[str, Any]:
-    """Return what a search found, as one document per passage."""
+    """Return the results of a search, with one document per passage."""
     entries = [{"document": f"d{n}", "title": f"D{n}", "passage": text} for n, text in enumerate(passages)]
     return {"results": entries}
 
 
 def test_one_answer_is_given_with_its_title(research: Domain) -> None:
-    """The sentence that has most words of the subject, and an answer of the kind that is asked for."""
+    """The sentence with most words of the question is taken, if it has an answer of the right kind."""
     found = results("The ferry is old. The crossing to Sandholm takes 25 minutes. A bus to Sandholm takes 3 hours.")
 
     facts = answered(QUESTION, SUBJECT, research, {"found": found})
@@ -36,7 +36,7 @@ def test_one_answer_is_given_with_its_title(research: Domain) -> None:
 
 
 def test_documents_that_disagree_are_claims_of_each(research: Domain) -> None:
-    """Each names its document, and the passage is handed on; a document speaks once, whichever search found it."""
+    """Each claim names its document and carries the passage. A document found by two searches counts once."""
     found = results("The crossing to Sandholm takes 25 minutes.", "The crossing to Sandholm takes 40 minutes.")
 
     facts = answered(QUESTION, SUBJECT, research, {"found": found, "more": found})
@@ -61,10 +61,10 @@ def test_documents_that_disagree_are_claims_of_each(research: Domain) -> None:
     ],
 )
 def test_what_holds_no_answer_gives_none(research: Domain, question: str, found: Any) -> None:
-    """A kind of question that it does not know, passages about something else, results that were cut short."""
+    """The question is of an unknown kind, the passages are about something else, or the results were cut."""
     assert answered(question, SUBJECT, research, {"found": found}) == {}
 
 
 def test_it_is_asked_after_all_others(research: Domain) -> None:
-    """Nearly every question could be for documents, so rules that know better go first."""
+    """Nearly every question could be for documents, so more specific rules go first."""
     assert load_rules(ROOT / "prompts" / "offline").domains[-1] is research

@@ -19,7 +19,7 @@ HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
 
 
 def test_an_answer_has_text_usage_and_the_endpoints_name(script: Script, llm: OpenAIModel) -> None:
-    """An answer comes with its text, its tokens and the name of who answered; its price is not known."""
+    """Its price is not known."""
     script.behaviours = [says("good day")]
 
     answer = llm.generate(HELLO, purpose="plan", model="some-model")
@@ -31,7 +31,7 @@ def test_an_answer_has_text_usage_and_the_endpoints_name(script: Script, llm: Op
 
 
 def test_a_stream_hands_on_every_piece_and_its_usage(script: Script, llm: OpenAIModel) -> None:
-    """The pieces of a stream make up the answer, and the usage arrives with its end."""
+    """The pieces make up the answer. The usage arrives at the end."""
     script.behaviours = [says("a somewhat longer answer, in pieces")]
     pieces: list[str] = []
 
@@ -44,7 +44,7 @@ def test_a_stream_hands_on_every_piece_and_its_usage(script: Script, llm: OpenAI
 
 
 def test_retry_after_is_waited_for(script: Script, llm: OpenAIModel) -> None:
-    """A rate limit that says when is tried again then, not earlier."""
+    """After a rate limit with a time, the next try is made at that time and not earlier."""
     script.behaviours = [fails(429, Retry_After="0.4"), says("now")]
     started = time.monotonic()
 
@@ -56,7 +56,7 @@ def test_retry_after_is_waited_for(script: Script, llm: OpenAIModel) -> None:
 
 
 def test_a_wait_beyond_the_budget_is_not_begun(script: Script, llm: OpenAIModel) -> None:
-    """If Retry-After is beyond the caller's time, the error comes at once and carries it."""
+    """If Retry-After is beyond the caller's time, the error comes at once and contains it."""
     script.behaviours = [fails(429, Retry_After="60")]
 
     with pytest.raises(Unavailable) as caught:
@@ -67,7 +67,7 @@ def test_a_wait_beyond_the_budget_is_not_begun(script: Script, llm: OpenAIModel)
 
 
 def test_an_outage_is_tried_again_a_bounded_number_of_times(script: Script, llm: OpenAIModel) -> None:
-    """Two further tries after HTTP 500, then `Unavailable`; a fourth call never happens."""
+    """After HTTP 500 there are two more tries, then `Unavailable`."""
     script.behaviours = [fails(500), fails(502), fails(503), says("too late")]
 
     with pytest.raises(Unavailable, match="HTTP 503"):
@@ -92,7 +92,7 @@ def test_an_outage_that_passes_is_not_noticed(script: Script, llm: OpenAIModel) 
 def test_what_will_not_pass_is_not_tried_again(
     script: Script, llm: OpenAIModel, status: int, message: str, code: str | None
 ) -> None:
-    """A request that the endpoint rejects for good is sent once, and its reason is in the error."""
+    """A request that the endpoint rejects for good is sent once. The error has the reason."""
     script.behaviours = [fails(status, message, code)]
 
     with pytest.raises(Unavailable, match=message) as caught:
@@ -103,7 +103,7 @@ def test_what_will_not_pass_is_not_tried_again(
 
 
 def test_silence_ends_at_the_timeout(script: Script, llm: OpenAIModel) -> None:
-    """An endpoint that never answers costs no more than the time the caller gave."""
+    """An endpoint that never answers takes no longer than the caller's limit."""
     script.behaviours = [hangs(script.released)]
     started = time.monotonic()
 
@@ -115,17 +115,17 @@ def test_silence_ends_at_the_timeout(script: Script, llm: OpenAIModel) -> None:
 
 
 def test_a_dripping_stream_ends_at_the_timeout(script: Script, llm: OpenAIModel) -> None:
-    """A stream that never pauses long and never ends is cut when its time is over."""
+    """A stream that neither pauses long nor ends is cut at the limit."""
     script.behaviours = [drips(script.released)]
 
     answer = llm.stream(HELLO, lambda _: None, purpose="plan", timeout_s=0.3)
 
     assert answer.finish_reason == "cut"
-    assert answer.text.startswith("and ")  # how often, is the machine's affair
+    assert answer.text.startswith("and ")  # how often depends on the machine
 
 
 def test_a_cut_stream_is_told_from_a_finished_one(script: Script, llm: OpenAIModel) -> None:
-    """A stream without an end keeps its words, is marked, and is not asked for again: they are out already."""
+    """A stream without an end keeps its words and is marked. It is not requested again, as its words are out."""
     script.behaviours = [says("half of the", finish=None)]
 
     answer = llm.stream(HELLO, lambda _: None, purpose="plan")
@@ -135,7 +135,7 @@ def test_a_cut_stream_is_told_from_a_finished_one(script: Script, llm: OpenAIMod
 
 
 def test_a_stream_that_never_begins_is_tried_again(script: Script, llm: OpenAIModel) -> None:
-    """A stream cut before its first word is asked for again."""
+    """A stream that is cut before its first word is requested again."""
     script.behaviours = [says("", finish=None), says("here it is")]
 
     answer = llm.stream(HELLO, lambda _: None, purpose="plan")
@@ -159,7 +159,7 @@ def test_a_stream_that_never_begins_is_tried_again(script: Script, llm: OpenAIMo
 def test_every_kind_of_end_is_told_apart(
     script: Script, llm: OpenAIModel, behaviour: object, text: str, reason: str, streamed: bool
 ) -> None:
-    """Empty, refused, too long, filtered: each has its own `finish_reason`, and a text that can be stored."""
+    """Empty, refused, too long and filtered answers have a `finish_reason` each, and text that can be stored."""
     script.behaviours = [behaviour]  # type: ignore[list-item]
 
     answer = llm.stream(HELLO, lambda _: None, purpose="plan") if streamed else llm.generate(HELLO, purpose="plan")
@@ -169,7 +169,7 @@ def test_every_kind_of_end_is_told_apart(
 
 @pytest.mark.parametrize("content", ["<html>please log in</html>", "[]", '{"choices": []}', '{"choices": 3', "null"])
 def test_what_is_no_answer_at_all_is_unavailable(script: Script, llm: OpenAIModel, content: str) -> None:
-    """A page of a proxy, or JSON of another shape, is an outage and not a crash."""
+    """A proxy's page, or JSON of another shape, counts as an outage."""
     script.behaviours = [raw(content)] * 3
 
     with pytest.raises(Unavailable) as caught:
@@ -179,7 +179,7 @@ def test_what_is_no_answer_at_all_is_unavailable(script: Script, llm: OpenAIMode
 
 
 def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: OpenAIModel) -> None:
-    """An error in `on_delta` reaches the caller, and nothing is asked again."""
+    """An error in `on_delta` reaches the caller. No second request is made."""
     script.behaviours = [says("some words")]
 
     def broken(_: str) -> None:
@@ -192,7 +192,7 @@ def test_a_listener_that_fails_is_not_taken_for_an_outage(script: Script, llm: O
 
 
 def test_every_number_and_text_can_be_sent(script: Script, llm: OpenAIModel) -> None:
-    """A schema of foreign tools may hold a number of more than 64 bits, and a text half a surrogate pair."""
+    """A schema of foreign tools may have a number of more than 64 bits, and a text half a surrogate pair."""
     script.behaviours = [says("{}")]
     message: PromptMessage = {"role": "user", "content": "half \ud800"}
 
@@ -202,8 +202,8 @@ def test_every_number_and_text_can_be_sent(script: Script, llm: OpenAIModel) -> 
     assert script.requests[0]["response_format"]["json_schema"]["schema"]["maximum"] == 2**70
 
 
-def test_a_call_does_not_begin_from_nothing(script: Script, llm: OpenAIModel) -> None:
-    """The request is made once, and a call reuses its connection: it takes half the steps of what the SDK does."""
+def test_a_call_takes_few_steps(script: Script, llm: OpenAIModel) -> None:
+    """The adapter reuses its request and connection. A call enters about half as many functions as in the SDK."""
     script.otherwise = says("some words")
     sdk = OpenAI(api_key="none", base_url=script.url, max_retries=0)
 
@@ -225,7 +225,7 @@ def test_a_call_does_not_begin_from_nothing(script: Script, llm: OpenAIModel) ->
 
 
 def _steps(call: Callable[[], object]) -> int:
-    """Count the functions that a call enters, once everything is ready."""
+    """Count the functions that a call enters once everything is ready."""
     call()
     entered: list[None] = []
     sys.setprofile(lambda _frame, event, _: entered.append(None) if event == "call" else None)
@@ -238,7 +238,7 @@ def _steps(call: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 def test_a_proxy_of_the_environment_is_used(script: Script, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """If the environment names a proxy, calls go through it, unless the endpoint is excepted."""
+    """If the environment names a proxy, calls go through it, unless the endpoint is exempt."""
     chunk = b'{"choices": [{"message": {"content": "by proxy"}, "finish_reason": "stop"}]}'
     monkeypatch.setenv("no_proxy", "")
     with wire() as proxy:
@@ -254,7 +254,7 @@ def test_a_proxy_of_the_environment_is_used(script: Script, monkeypatch: pytest.
 
 
 def test_a_key_alone_means_the_sdks_own_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a base URL the calls go where the SDK sends them, by TLS."""
+    """Without a base URL, calls go over TLS to the default address of the SDK."""
     with wire() as proxy:
         proxy.otherwise = sends(b"HTTP/1.1 403 Forbidden\r\n\r\n", goes_on=False)
         monkeypatch.setenv("https_proxy", proxy.address)
@@ -273,7 +273,7 @@ def _answer(url: str) -> str:
 
 
 def test_available_says_whether_anybody_is_there(llm: OpenAIModel) -> None:
-    """`available` is true for an endpoint that answers, false where nobody listens."""
+    """It is true for an endpoint that answers, and false if nothing listens."""
     nobody = connect(Settings(openai_base_url="http://127.0.0.1:9/v1"))
 
     assert llm.available()
@@ -281,7 +281,7 @@ def test_available_says_whether_anybody_is_there(llm: OpenAIModel) -> None:
 
 
 def test_without_key_and_url_the_offline_model_answers(offline: OpenAIModel) -> None:
-    """Without a key and a base URL the offline model answers, in this process, for nothing."""
+    """It answers in this process and costs nothing."""
     answer = offline.generate(HELLO, purpose="plan")
 
     assert (answer.model, answer.usage.cost) == ("offline", 0.0)

@@ -1,4 +1,4 @@
-"""An answer is bound to a schema in the best form that the endpoint accepts; this one refuses forms by script."""
+"""An answer is bound to a schema in the best form that the endpoint accepts. The scripted endpoint refuses forms."""
 
 import json
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def _form(request: dict[str, Any]) -> str:
 def test_the_best_form_that_is_not_refused_is_asked_for(
     script: Script, llm: OpenAIModel, behaviours: list[Behaviour], forms: list[str], *, streamed: bool
 ) -> None:
-    """A form that is refused gives way to the next; the answer is the same, whole or streamed."""
+    """After a refusal the next form is tried. The answer is the same, whole or streamed."""
     script.behaviours = list(behaviours)
 
     text = _ask(llm, streamed=streamed)
@@ -79,14 +79,14 @@ def test_the_best_form_that_is_not_refused_is_asked_for(
     ],
 )
 def test_endpoints_refuse_a_schema_in_many_words(script: Script, llm: OpenAIModel, status: int, message: str) -> None:
-    """Whatever status and words a server has for it, the next form is tried."""
+    """Whatever status and words a server uses, the next form is tried."""
     script.behaviours = [fails(status, message), calls(ANSWER)]
 
     assert _ask(llm) == ANSWER
 
 
 def test_the_function_takes_the_schema_as_its_parameters(script: Script, llm: OpenAIModel) -> None:
-    """One function named `plan` is offered and must be called; nothing about it is strict."""
+    """One function, `plan`, is offered and must be called. It is not strict."""
     script.behaviours = [NO_SCHEMA, calls(ANSWER)]
 
     _ask(llm)
@@ -98,7 +98,7 @@ def test_the_function_takes_the_schema_as_its_parameters(script: Script, llm: Op
 
 
 def test_what_one_model_takes_is_remembered_for_it_alone(script: Script, llm: OpenAIModel) -> None:
-    """The second call begins with the form that was found; another model of the same endpoint begins with the best."""
+    """The second call begins with the form that worked. Another model of the endpoint begins with the best form."""
     script.behaviours = [NO_SCHEMA, NO_TOOLS, *[says(ANSWER)] * 3]
 
     for model in ("small", "small", "large"):
@@ -110,7 +110,7 @@ def test_what_one_model_takes_is_remembered_for_it_alone(script: Script, llm: Op
 
 
 def test_the_port_tells_what_the_default_model_takes(script: Script, llm: OpenAIModel) -> None:
-    """The two properties follow what the endpoint has refused."""
+    """Two properties say which forms the endpoint has not refused."""
     seen = [(llm.supports_structured_output, llm.supports_function_calling)]
     for behaviours in ([NO_SCHEMA, calls(ANSWER)], [NO_TOOLS, says(ANSWER)]):
         script.behaviours = list(behaviours)
@@ -123,7 +123,7 @@ def test_the_port_tells_what_the_default_model_takes(script: Script, llm: OpenAI
 def test_the_best_form_is_tried_again_after_a_while(
     script: Script, llm: OpenAIModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An endpoint that was upgraded is noticed within ten minutes, without a restart."""
+    """An upgrade of the endpoint is noticed within ten minutes, without a restart."""
     now = [1000.0]
     monkeypatch.setattr("turnloom.planner.llm.response_formats.time", SimpleNamespace(monotonic=lambda: now[0]))
     script.behaviours = [NO_SCHEMA, *[calls(ANSWER)] * 2, says(ANSWER)]
@@ -136,7 +136,7 @@ def test_the_best_form_is_tried_again_after_a_while(
 
 
 def test_a_form_that_led_nowhere_is_not_remembered(script: Script, llm: OpenAIModel) -> None:
-    """If every form is refused, the caller gets the reason, and the next call begins with the best form again."""
+    """If every form is refused, the caller gets the reason. The next call begins with the best form again."""
     script.behaviours = [NO_SCHEMA, NO_TOOLS, NO_JSON, fails(400, "no tools, no schema, nothing"), says(ANSWER)]
 
     with pytest.raises(Unavailable, match="nothing") as caught:
@@ -148,7 +148,7 @@ def test_a_form_that_led_nowhere_is_not_remembered(script: Script, llm: OpenAIMo
 
 
 def test_a_call_without_a_schema_binds_nothing(script: Script, llm: OpenAIModel) -> None:
-    """Prose is asked for as prose, and its rejection does not count as the rejection of a form."""
+    """A call for prose has no form. Its rejection does not count against any form."""
     script.behaviours = [says("hello"), fails(400, "response_format is what we dislike")]
 
     answer = llm.generate(HELLO, purpose="reply")
@@ -160,7 +160,7 @@ def test_a_call_without_a_schema_binds_nothing(script: Script, llm: OpenAIModel)
 
 
 def test_arguments_that_end_in_the_middle_are_cut(script: Script, llm: OpenAIModel) -> None:
-    """A streamed call that breaks off keeps what came and is marked."""
+    """A streamed call that breaks off keeps its text and is marked."""
     script.behaviours = [NO_SCHEMA, calls(ANSWER[:14], finish=None)]
 
     answer = llm.stream(HELLO, lambda _: None, purpose="plan", schema=SCHEMA)
@@ -169,7 +169,7 @@ def test_arguments_that_end_in_the_middle_are_cut(script: Script, llm: OpenAIMod
 
 
 def test_arguments_may_come_as_an_object(script: Script, llm: OpenAIModel) -> None:
-    """Some compatible servers send the arguments themselves instead of their text."""
+    """Some compatible servers send the arguments as an object instead of text."""
     script.behaviours = [NO_SCHEMA, says(None, tool_calls=[{"function": {"name": "plan", "arguments": {"a": 1}}}])]
 
     assert json.loads(_ask(llm)) == {"a": 1}
@@ -177,7 +177,7 @@ def test_arguments_may_come_as_an_object(script: Script, llm: OpenAIModel) -> No
 
 @pytest.mark.parametrize("mode", ["auto", "react", "adaptive"])
 def test_the_planning_prompt_alone_says_what_a_plan_holds(context: Callable[..., PlanningContext], mode: str) -> None:
-    """If a model takes no schema, the prompt names every field that the schema has."""
+    """The prompt names every field of the schema, for models that take no schema."""
     asked = context("A trip to Rome", mode=mode)
 
     system = planning_messages(asked)[0][0]["content"]
@@ -190,8 +190,8 @@ def test_the_planning_prompt_alone_says_what_a_plan_holds(context: Callable[...,
 @pytest.mark.parametrize(
     ("prompt", "schema"), [("system/critic", critic_schema()), ("system/context", conclusion_schema())]
 )
-def test_other_prompts_say_it_too(prompt: str, schema: dict[str, Any]) -> None:
-    """So does the prompt of each other call whose answer is JSON."""
+def test_other_prompts_name_their_fields_too(prompt: str, schema: dict[str, Any]) -> None:
+    """The prompt of every other call with a JSON answer does so."""
     text = shipped().in_effect(prompt).text
 
     assert [name for name in schema["properties"] if f'"{name}"' not in text] == []
@@ -200,7 +200,7 @@ def test_other_prompts_say_it_too(prompt: str, schema: dict[str, Any]) -> None:
 def test_steps_are_told_from_a_function_call_while_it_is_written(
     script: Script, llm: OpenAIModel, context: Callable[..., PlanningContext]
 ) -> None:
-    """A plan that comes as arguments of a function is read as it grows, like any other."""
+    """A plan in the arguments of a function is read while it grows, like any other."""
     weather = {"tool": "travel__lookup_weather", "id": "w", "args": {"city": "Rome", "start": None}, "needs": []}
     script.behaviours = [NO_SCHEMA, calls(json.dumps({"thought": "t", "reply": None, "steps": [weather]}))]
     told: list[WrittenStep] = []

@@ -69,7 +69,7 @@ NASTY = Registry({tool.name: tool for tool in (_tool("t.nasty", Nasty), _tool("t
 
 
 def violations(schema: dict[str, Any], path: str = "$", depth: int = 0) -> Iterator[str]:
-    """Yield each thing that strict structured output would refuse."""
+    """Yield each part that strict structured output would refuse."""
     yield from (f"{path}: {word}" for word in schema.keys() & FORBIDDEN)
     if not schema.keys() & {"type", "anyOf", "$ref"}:
         yield f"{path}: says nothing"
@@ -94,7 +94,7 @@ def _inside(schema: dict[str, Any]) -> Iterator[tuple[object, dict[str, Any]]]:
 @pytest.mark.parametrize("phased", [False, True])
 @pytest.mark.parametrize("kind", ["shipped", "nasty", "none"])
 def test_the_schema_is_strict(tools: Registry, kind: str, phased: bool) -> None:
-    """Every object is closed, every property required, nothing free-form, at any depth."""
+    """At any depth every object is closed, every property is required, and nothing is free-form."""
     schema = plan_schema({"shipped": tools, "nasty": NASTY, "none": Registry()}[kind], phased=phased)
 
     assert list(violations(schema)) == []
@@ -103,7 +103,7 @@ def test_the_schema_is_strict(tools: Registry, kind: str, phased: bool) -> None:
 
 
 def test_a_models_own_schema_is_strict() -> None:
-    """So is what is made of a shape of ours, but for the name of the answer."""
+    """A schema made from one of our models is strict, except for its name."""
     schema = strict_schema(Conclusion, "context")
 
     assert schema.pop("title") == "context"
@@ -111,7 +111,7 @@ def test_a_models_own_schema_is_strict() -> None:
 
 
 def test_phases_are_asked_for_where_they_are_wanted(tools: Registry) -> None:
-    """Elsewhere the prompt stays as small as it was."""
+    """Without phases the schema is as small as before."""
     plain, phased = plan_schema(tools), plan_schema(tools, phased=True)
     steps = [schema["properties"]["steps"]["items"]["anyOf"][0]["properties"] for schema in (plain, phased)]
 
@@ -122,7 +122,7 @@ def test_phases_are_asked_for_where_they_are_wanted(tools: Registry) -> None:
 
 
 def test_thought_comes_before_steps_and_the_tool_first(tools: Registry) -> None:
-    """A model writes fields in the schema's order: it thinks before it plans, and names a tool before its arguments."""
+    """A model writes fields in the schema's order. It thinks before it plans, and names a tool before its arguments."""
     schema = plan_schema(tools)
 
     variants = schema["properties"]["steps"]["items"]["anyOf"]
@@ -145,7 +145,7 @@ def test_every_argument_may_be_a_reference(tools: Registry) -> None:
 
 
 def test_what_strict_mode_cannot_say_is_asked_for_as_text() -> None:
-    """`Any`, dicts, tuples and recursive models are strings that hold JSON; the rest keeps its type."""
+    """`Any`, dicts, tuples and recursive models are strings of JSON. The rest keeps its type."""
     properties = plan_schema(NASTY)["properties"]["steps"]["items"]["anyOf"][0]["properties"]["args"]["properties"]
 
     assert json_text_arguments(NASTY.get("t.nasty")) == {"anything", "mapping", "pair", "tree", "pet"}
@@ -154,7 +154,7 @@ def test_what_strict_mode_cannot_say_is_asked_for_as_text() -> None:
 
 
 def test_decoding_undoes_what_strict_mode_asked_for() -> None:
-    """Nulls of absent arguments go, a required null stays, JSON text becomes its value, a bare string stays one."""
+    """Absent arguments lose their null, required nulls stay, and JSON text becomes its value. A bare string stays."""
     args = {
         "anything": '[1, {"$from": "a.x"}]',
         "mapping": None,

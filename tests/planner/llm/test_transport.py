@@ -1,4 +1,4 @@
-"""Persistent connections work against a server that misbehaves to the byte."""
+"""Persistent connections work against a server that misbehaves on the wire."""
 
 import gzip
 import socket
@@ -24,14 +24,14 @@ HEAD = b"HTTP/1.1 200 OK\r\n"
 
 @pytest.fixture
 def server() -> Iterator[Wire]:
-    """A server that answers by script."""
+    """Run a server that answers by script."""
     with wire() as server:
         yield server
 
 
 @pytest.fixture
 def http(server: Wire) -> Iterator[httpx2.Client]:
-    """A client of the server over kept connections."""
+    """Return a client of the server with kept connections."""
     with httpx2.Client(transport=KeptConnections(), base_url=server.address, timeout=8) as client:
         yield client
 
@@ -47,7 +47,7 @@ def http(server: Wire) -> Iterator[httpx2.Client]:
     ids=["length", "chunks", "trailer", "informational"],
 )
 def test_a_connection_is_used_again(server: Wire, http: httpx2.Client, answer: bytes) -> None:
-    """After a whole answer of any form the next request goes over the same connection."""
+    """After a whole answer of any form, the next request uses the same connection."""
     server.otherwise = sends(answer)
 
     texts = [http.post("/", content=b"x" * 100_000).text for _ in range(3)]
@@ -68,7 +68,7 @@ def test_a_connection_is_used_again(server: Wire, http: httpx2.Client, answer: b
 def test_a_connection_that_ends_or_says_too_much_is_not_used_again(
     server: Wire, http: httpx2.Client, answer: bytes
 ) -> None:
-    """If a server says that it closes, or sends unrequested data, the next request gets a new connection."""
+    """If a server announces a close, or sends more than the answer, the next request gets a new connection."""
     server.otherwise = sends(answer)
 
     texts = [http.post("/").text for _ in range(2)]
@@ -79,7 +79,7 @@ def test_a_connection_that_ends_or_says_too_much_is_not_used_again(
 
 @pytest.mark.parametrize("parting", [sends(goes_on=False), resets], ids=["closes", "resets"])
 def test_a_connection_that_died_is_replaced_once(server: Wire, http: httpx2.Client, parting: object) -> None:
-    """A kept connection that ends without a byte of an answer costs one more try; a new one that does so, none."""
+    """If a kept connection ends before the answer, there is one more try. For a new connection there is none."""
     server.answers = [sends(OK), parting, sends(OK), parting, parting]  # type: ignore[list-item]
 
     texts = [http.post("/").text for _ in range(2)]
@@ -91,18 +91,18 @@ def test_a_connection_that_died_is_replaced_once(server: Wire, http: httpx2.Clie
 
 
 def test_a_connection_that_was_closed_while_idle_is_not_tried(server: Wire, http: httpx2.Client) -> None:
-    """A server that closes after its answer, without a word, is noticed before the next request is sent."""
+    """The close is noticed before the next request is sent."""
     server.answers = [sends(OK, goes_on=False)]
 
     texts = [http.post("/").text for _ in range(2)]
 
     assert texts == ["ok", "ok"]
-    assert server.connections in ([1, 2], [1, 1, 2])  # its farewell may still be under way
+    assert server.connections in ([1, 2], [1, 1, 2])  # the end of the connection may still be under way
 
 
 @pytest.mark.parametrize("part", [b"H", HEAD, HEAD + b"Content-Length: 5\r\n\r\nhal"], ids=["byte", "line", "body"])
 def test_what_was_answered_in_part_is_not_sent_again(server: Wire, http: httpx2.Client, part: bytes) -> None:
-    """After the first byte of an answer nothing is tried again, on a kept connection either."""
+    """After the first byte of an answer there is no second try, even on a kept connection."""
     server.answers = [sends(OK), sends(part, goes_on=False)]
     http.post("/")
 
@@ -128,7 +128,7 @@ def test_what_was_answered_in_part_is_not_sent_again(server: Wire, http: httpx2.
     ids=["lengths", "negative", "chunk", "endless chunk", "header", "headers", "mail", "upgrade", "tls"],
 )
 def test_what_is_no_http_ends_in_an_error(server: Wire, http: httpx2.Client, answer: bytes) -> None:
-    """Lengths that lie, heads without end and other protocols are errors of the protocol, and read no further."""
+    """Wrong lengths, endless headers and other protocols are protocol errors. Nothing more is read."""
     server.answers = [sends(answer)]
 
     with pytest.raises(httpx2.RemoteProtocolError):
@@ -155,7 +155,7 @@ def test_the_time_to_read_bounds_the_whole_answer(
 
 
 def test_a_server_that_takes_nothing_ends_the_sending(http: httpx2.Client) -> None:
-    """A request that a server does not read ends at the time to write."""
+    """A request that a server does not read ends at the write timeout."""
     much, timeout = b"x" * 50_000_000, httpx2.Timeout(8, write=0.3)
 
     with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(httpx2.WriteTimeout):
@@ -163,7 +163,7 @@ def test_a_server_that_takes_nothing_ends_the_sending(http: httpx2.Client) -> No
 
 
 def test_a_server_that_does_not_finish_tls_ends_the_connecting(server: Wire, http: httpx2.Client) -> None:
-    """TLS with a server that says nothing ends at the time to connect; a port where nobody listens ends at once."""
+    """A silent TLS server ends at the connect timeout. A port on which nothing listens ends at once."""
     address = server.address.replace("http:", "https:")
 
     with pytest.raises(httpx2.ConnectTimeout):
@@ -175,7 +175,7 @@ def test_a_server_that_does_not_finish_tls_ends_the_connecting(server: Wire, htt
 
 
 def test_a_stream_that_is_closed_early_gives_its_connection_up(server: Wire, http: httpx2.Client) -> None:
-    """If the rest of an answer was not read, the connection is closed, and nobody reads another's rest."""
+    """If part of an answer was not read, its connection is closed, so that nobody else reads the rest."""
     begun = HEAD + b"Content-Length: 100\r\n\r\nfirst"
     server.answers = [sends(begun)]
 
@@ -189,11 +189,11 @@ def test_a_stream_that_is_closed_early_gives_its_connection_up(server: Wire, htt
 
 
 def test_an_end_that_comes_after_the_last_words_is_waited_for(server: Wire, http: httpx2.Client) -> None:
-    """A reader that stops at `[DONE]` keeps its connection, although the end of the body is sent after that."""
+    """A reader that stops at `[DONE]` keeps its connection, although the end of the body comes later."""
     body = chunked(b"data: [DONE]\n\n")
     server.otherwise = sends(body.removesuffix(b"0\r\n\r\n"), b"0\r\n\r\n")
 
-    for _ in range(20):  # a slow machine may be late once
+    for _ in range(20):  # on a slow machine the end may be late once
         with http.stream("POST", "/") as response:
             assert next(response.iter_raw()) == b"data: [DONE]\n\n"
 
@@ -202,7 +202,7 @@ def test_an_end_that_comes_after_the_last_words_is_waited_for(server: Wire, http
 
 @pytest.mark.parametrize(("encoding", "encode"), [("gzip", gzip.compress), ("deflate", zlib.compress)])
 def test_encoded_bodies_are_decoded(server: Wire, http: httpx2.Client, encoding: str, encode: object) -> None:
-    """The reader gets plain text of what a server compresses."""
+    """The reader gets the plain text of a compressed body."""
     encoded: bytes = encode(b"many words")  # type: ignore[operator]
     server.answers = [sends(chunked(encoded[:5], encoded[5:], Content_Encoding=encoding))]
 
@@ -210,7 +210,7 @@ def test_encoded_bodies_are_decoded(server: Wire, http: httpx2.Client, encoding:
 
 
 def test_a_certificate_must_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A server is trusted if SSL_CERT_FILE vouches for its name, and refused by default or under another name."""
+    """A server is trusted if SSL_CERT_FILE has its certificate, and refused by default or under another name."""
     path = certificate(tmp_path, "localhost")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
@@ -229,7 +229,7 @@ def test_a_certificate_must_be_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_threads_do_not_share_a_connection_at_a_time(server: Wire, http: httpx2.Client) -> None:
-    """Many calls at once have a connection each, use them again, and get their own answers."""
+    """Parallel calls have a connection each, reuse it, and get their own answers."""
     names = [f"{number}".encode() for number in range(400)]
     server.otherwise = echoes
 
@@ -263,7 +263,7 @@ def test_a_forked_process_has_connections_of_its_own(server: Wire) -> None:
 
 
 def test_a_header_that_cannot_be_sent_is_not_shown(server: Wire, http: httpx2.Client) -> None:
-    """An unfit header is an error that does not hold it: it may be the key."""
+    """The error does not contain the header, which may be the key."""
     request = httpx2.Request("POST", server.address, headers=[(b"Authorization", b"Bearer secret\n")])
 
     with pytest.raises(httpx2.LocalProtocolError) as caught:

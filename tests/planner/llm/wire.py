@@ -1,4 +1,4 @@
-"""A server of bytes, whose answers and breaks are scripted to the byte."""
+"""A server whose answers and faults are scripted byte by byte."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 Answer = Callable[[socket.socket, bytes], bool]
-"""Answers a request by a connection; true where the connection goes on."""
+"""A function that answers a request on a connection. It returns whether the connection goes on."""
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -25,7 +25,7 @@ def sends(*parts: bytes, goes_on: bool = True) -> Answer:
 
 
 def resets(connection: socket.socket, _: bytes) -> bool:
-    """Break the connection off with a reset."""
+    """End the connection with a reset."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return False
 
@@ -44,7 +44,7 @@ def chunked(*pieces: bytes, **headers: str) -> bytes:
 
 
 class Wire:
-    """The behaviour of the server, and the requests that it received."""
+    """The behaviour of the server, and the requests that it has received."""
 
     def __init__(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         self.address = f"{'https' if tls else 'http'}://localhost:{listener.getsockname()[1]}"
@@ -62,11 +62,11 @@ class Wire:
 
     @property
     def connections(self) -> list[int]:
-        """The number of the connection that each request came by."""
+        """The number of each request's connection."""
         return [number for number, _ in self.requests]
 
     def repeats(self, piece: bytes, *, after: bytes = b"") -> Answer:
-        """Send a piece every now and then until the test is over."""
+        """Send a piece now and then until the test is over."""
 
         def answer(connection: socket.socket, _: bytes) -> bool:
             connection.sendall(after)

@@ -49,7 +49,7 @@ STATE = {"check_in": "2026-12-04", "check_out": "2026-12-06", "adults": 2, "ages
     ids=["nothing", "one", "list", "replaced", "kept", "forgotten", "both", "together"],
 )
 def test_a_message_changes_what_it_mentions(said: dict[str, Any], forget: list[str], changed: dict[str, Any]) -> None:
-    """None means that a slot is gone; all others are as they were."""
+    """None removes a slot. All others stay as they were."""
     after = merged(STATE, said, forget, SLOTS)
 
     expected = STATE | changed
@@ -62,7 +62,7 @@ def test_a_message_changes_what_it_mentions(said: dict[str, Any], forget: list[s
     forget=some.lists(some.sampled_from(sorted(SLOTS))),
 )
 def test_merging_twice_changes_nothing_more(state: dict[str, int], said: dict[str, int], forget: list[str]) -> None:
-    """A plan that is recorded again settles the same; what was said is in the state, and nothing new beside it."""
+    """A plan that is recorded again has the same effect. The state has the values that were said, and no others."""
     once = merged(state, said, forget, SLOTS)
 
     assert merged(once, said, forget, SLOTS) == once
@@ -70,13 +70,13 @@ def test_merging_twice_changes_nothing_more(state: dict[str, int], said: dict[st
 
 
 def test_a_state_is_shown_with_defaults_and_counts() -> None:
-    """Babies are under 2, children from 2 to 17; adults are two until somebody says otherwise."""
+    """Babies are under 2, children from 2 to 17. By default there are two adults."""
     assert shown({"ages": [0, 1, 2, 17]}, SLOTS) == {"adults": 2, "ages": [0, 1, 2, 17], "babies": 2, "children": 2}
     assert shown({"adults": 3}, SLOTS) == {"adults": 3}
 
 
 def test_another_agents_value_under_the_same_name_is_not_shown() -> None:
-    """A conversation may change its agent: what has another type there means nothing here."""
+    """A conversation may change its agent. A slot of another type means nothing to the new one."""
     assert shown({"adults": "a few", "city": "Rome"}, SLOTS) == {"adults": 2}
 
 
@@ -86,7 +86,7 @@ def _resolved(name: str, check_in: str) -> StepResult:
 
 
 def test_results_settle_slots_as_far_as_they_agree() -> None:
-    """Dates that a tool resolved are settled; of two different ones neither is."""
+    """Dates that a tool resolved fill their slots. If two of them differ, neither does."""
     hint = {"date_hint": "next weekend"}
     one, other = _resolved("a", "2026-12-04"), _resolved("b", "2026-12-11")
     failed = StepResult(id="c", tool="dates.resolve_hint", args={}, status="failed", result=None)
@@ -97,7 +97,7 @@ def test_results_settle_slots_as_far_as_they_agree() -> None:
 
 
 def test_wrong_slots_are_faults_of_the_plan() -> None:
-    """Each has a sentence for the repair, and no other fault hides them."""
+    """Each fault has a sentence for the repair, and no other fault hides it."""
     plan = {"slots": {"adults": "many", "stars": 5, "check_in": None}, "forget": ["stars"], "steps": [{"id": "a"}]}
 
     with pytest.raises(InvalidPlan) as caught:
@@ -109,7 +109,7 @@ def test_wrong_slots_are_faults_of_the_plan() -> None:
 
 
 def test_a_plan_keeps_its_slots_normalised() -> None:
-    """Nulls are gone, and values are in the form that is kept."""
+    """Nulls are removed, and values have the form in which they are stored."""
     said = {"slots": {"adults": "3", "ages": None}, "steps": [], "reply": "Fine."}
 
     plan = validate(said, Registry(), PlanLimits(slots=SLOTS))
@@ -127,7 +127,7 @@ AGENTS = [agent for agent in load_agents(settings().prompts_dir / "agents").prof
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 def test_shipped_slots_can_be_said_in_strict_mode(agent: AgentProfile) -> None:
-    """Every slot may be null, and a value that the schema takes is one that is kept."""
+    """Every slot may be null, and every value that the schema accepts can be stored."""
     schema = slots_schema(agent.slots)["slots"]
     nothing = dict.fromkeys(agent.slots)
 

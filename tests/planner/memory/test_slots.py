@@ -1,4 +1,4 @@
-"""Slot values, as people and models write them, are kept in one form or refused with a sentence."""
+"""Slot values, as people and models write them, are stored in one form or refused with a sentence."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def _money(amount: Any, currency: str | None, operator: str = "<=") -> dict[str,
     ],
 )
 def test_a_value_is_kept_in_one_form(slot: Slot, written: Any, kept: Any) -> None:
-    """However it was written; and what is kept reads as itself."""
+    """Its form does not depend on how it was written, and reads as itself."""
     read = read_value(written, slot)
 
     assert read == kept
@@ -89,7 +89,7 @@ def test_a_value_is_kept_in_one_form(slot: Slot, written: Any, kept: Any) -> Non
     ],
 )
 def test_what_is_no_value_is_refused_with_a_sentence(slot: Slot, written: Any, why: str) -> None:
-    """The sentence is what the language model is shown."""
+    """The language model gets the sentence."""
     with pytest.raises(ValueError, match=why):
         read_value(written, slot)
 
@@ -104,13 +104,13 @@ def test_what_is_no_value_is_refused_with_a_sentence(slot: Slot, written: Any, w
     ],
 )
 def test_a_slot_that_contradicts_itself_is_refused(fields: dict[str, Any]) -> None:
-    """A profile that is wrong does not load."""
+    """A profile with such a slot does not load."""
     with pytest.raises(ValueError, match="Slot"):
         Slot(description="d", **fields)
 
 
-def test_slots_speak_of_slots_that_there_are() -> None:
-    """A slot replaces only slots of its agent, and counts under its own name."""
+def test_slots_refer_to_slots_of_their_agent() -> None:
+    """A slot replaces only slots of its agent, and its counts have names of their own."""
     replacing = Slot(type="text", description="d", replaces=("nothing",))
     counting = Slot(type="integers", description="d", counts={"adults": (18, 120)})
 

@@ -1,4 +1,4 @@
-"""The summary given to a turn of a long conversation does not grow."""
+"""The part of the prompt for a long conversation does not grow with it."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _READ = 24
 
 
 def _sizes(context: Context, llm: OpenAIModel, turns: int, words: int) -> list[int]:
-    """Hold a conversation; return the tokens of the prompt of each of its turns."""
+    """Hold a conversation. Return the prompt's size in tokens for each of its turns."""
     sizes = []
     summary, history = None, []
     agent = context("hello").agent
@@ -43,14 +43,14 @@ def _sizes(context: Context, llm: OpenAIModel, turns: int, words: int) -> list[i
 def test_the_prompt_of_turn_200_is_no_longer_than_that_of_turn_30(
     context: Context, offline: OpenAIModel, words: int
 ) -> None:
-    """Measured at the longest of the turns around, because a summary is made once in a while."""
+    """The longest of neighbouring turns are compared, because a summary is made only now and then."""
     sizes = _sizes(context, offline, 200, words)
 
     assert max(sizes[180:]) <= 1.1 * max(sizes[10:30])
 
 
 def test_without_a_language_model_the_prompt_stays_within_its_budget(context: Context, offline: OpenAIModel) -> None:
-    """Then the oldest messages are left out."""
+    """The oldest messages are left out."""
     nothing = context("hello")
     history = [Exchange("hello", "word " * 300)] * _READ
 
@@ -59,11 +59,11 @@ def test_without_a_language_model_the_prompt_stays_within_its_budget(context: Co
         for told in (nothing, context("hello", history=history))
     )
 
-    assert full - bare <= nothing.agent.context_tokens * 1.1  # the tags around each message come on top
+    assert full - bare <= nothing.agent.context_tokens * 1.1  # plus the tags around each message
 
 
 def test_the_offline_model_keeps_the_first_and_the_last(offline: OpenAIModel, context: Context) -> None:
-    """The same for the same, however often it is summed up."""
+    """The same messages give the same summary, however often they are summed up."""
     agent, prompts = context("hello").agent, shipped()
     first = summed_up(
         None, [Exchange("Hotels in Rome", "Found 3."), Exchange("in May", "Fine.")], agent, prompts, offline
@@ -75,7 +75,7 @@ def test_the_offline_model_keeps_the_first_and_the_last(offline: OpenAIModel, co
 
 
 def test_a_summary_has_its_length(script: Script, llm: OpenAIModel, context: Context) -> None:
-    """The summary keeps its length however much the model writes, and the model is shown no more than it needs."""
+    """It is cut to its length however much the model writes. The model gets no more text than it needs."""
     agent = context("hello").agent
     script.behaviours = [says("word " * 4_000)]
 

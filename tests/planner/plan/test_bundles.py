@@ -1,4 +1,4 @@
-"""What one worker runs by itself waits for nothing that its steps would not have waited for."""
+"""Steps that one worker runs together wait for nothing that they would not have waited for alone."""
 
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ LANES, STEPS = 4, 16
 
 @st.composite
 def plans(draw: st.DrawFn) -> list[Node]:
-    """Random DAGs of reads and others, on two queues."""
+    """Draw random DAGs of reads and other steps, on two queues."""
     return [
         Node(
             step,
@@ -38,7 +38,7 @@ def lanes(fragment: Fragment) -> tuple[Lane, ...]:
 @given(plans(), st.integers(1, LANES), st.integers(1, STEPS))
 @settings(max_examples=300)
 def test_bundles_impose_the_order_of_the_plan_and_no_other(plan: list[Node], most_lanes: int, most_steps: int) -> None:
-    """A step waits for what its bundle needs, and for what it needs of the bundle: together the order of the DAG."""
+    """A step waits for the needs of its bundle and for its own inside it. Together they are the order of the DAG."""
     compiled = bundles(plan, most_lanes, most_steps)
 
     needs = {node.id: node.needs for node in plan}
@@ -52,7 +52,7 @@ def test_bundles_impose_the_order_of_the_plan_and_no_other(plan: list[Node], mos
 
 @given(plans(), st.integers(1, LANES), st.integers(1, STEPS))
 @settings(max_examples=200)
-def test_a_bundle_has_never_more_to_do_than_lanes(plan: list[Node], most_lanes: int, most_steps: int) -> None:
+def test_a_bundle_never_exceeds_its_lanes_and_steps(plan: list[Node], most_lanes: int, most_steps: int) -> None:
     """Every step is in one fragment of bounded size, and each step of a lane needs the one before it."""
     compiled = bundles(plan, most_lanes, most_steps)
 
@@ -68,7 +68,7 @@ def test_a_bundle_has_never_more_to_do_than_lanes(plan: list[Node], most_lanes: 
 @given(plans())
 @settings(max_examples=200)
 def test_only_reads_of_one_queue_ride_together(plan: list[Node]) -> None:
-    """A step with an effect or its own process is alone; an inline step goes with either queue."""
+    """A step with an effect or a process of its own is alone. An inline step joins either queue."""
     nodes = {node.id: node for node in plan}
     for fragment in bundles(plan, LANES, STEPS):
         members = [nodes[step] for step in fragment.steps]
@@ -94,20 +94,20 @@ def test_what_is_under_way_is_needed_and_not_gathered(plan: list[Node], data: st
 
 
 def _implied(fragment: Fragment, needs: dict[str, set[str]]) -> set[str]:
-    """Return what has ended when the needs of a fragment have, and those of its steps."""
+    """Return the steps that have ended when the needs of a fragment, and those of its steps, have ended."""
     closure = transitive_closure(needs)
     return set().union(*(closure[need] for need in (*fragment.needs, *fragment.steps)))
 
 
 @given(plans())
 def test_a_bundle_survives_the_ledger(plan: list[Node]) -> None:
-    """It is stored as JSON, and read again as it was."""
+    """It is stored as JSON, and reads back as it was."""
     for fragment in bundles(plan, LANES, STEPS):
         assert load_expression(dump_expression(fragment.expression)) == fragment.expression
 
 
 def test_reads_of_a_plan_with_two_joins_are_one_bundle() -> None:
-    """No chord could express them: here each lane goes on as soon as its own needs have ended."""
+    """No chord could express them. Each lane goes on as soon as its own needs have ended."""
     plan = [
         Node("a", (), "q", "t"),
         Node("b", (), "q", "t"),
@@ -121,7 +121,7 @@ def test_reads_of_a_plan_with_two_joins_are_one_bundle() -> None:
 
 
 def test_what_follows_a_write_waits_for_it_alone() -> None:
-    """Reads beside a write go on meanwhile; those that need it are gathered behind it."""
+    """Reads beside a write go on meanwhile. The steps that need it are gathered behind it."""
     plan = [
         Node("a", (), "q", "t"),
         Node("w", ("a",), "q", "t", "write"),

@@ -1,4 +1,4 @@
-"""A playbook's call in a plan is expanded into steps."""
+"""A call of a playbook in a plan is expanded into steps."""
 
 import json
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def books(tools: Registry) -> Playbooks:
 
 @pytest.fixture
 def expansion(books: Playbooks, tools: Registry) -> Expansion:
-    """The expansion of one plan."""
+    """Return the expansion of one plan."""
     return Expansion(books, books.beside(tools))
 
 
@@ -82,7 +82,7 @@ def _by_id(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_a_call_becomes_the_steps_it_stands_for(expansion: Expansion, tools: Registry) -> None:
-    """Inputs and defaults are filled in, references point to its own steps, and the whole is a valid plan."""
+    """Inputs and defaults are filled in, references point to its own steps, and the result is a valid plan."""
     plan = expand({"steps": [_call("t", args={"city": "Rome", "nights": 3, "budget": {"amount": 90}})]}, expansion)
 
     steps = _by_id(plan)
@@ -95,7 +95,7 @@ def test_a_call_becomes_the_steps_it_stands_for(expansion: Expansion, tools: Reg
 
 
 def test_what_has_nothing_to_run_on_is_left_out(expansion: Expansion) -> None:
-    """A step whose `run_if` has nothing is not there, nor is anything that would refer to it."""
+    """A step whose `run_if` is empty is left out, and so is every reference to it."""
     steps = _by_id(expand({"steps": [_call("t")]}, expansion))
 
     assert "t-hotels" not in steps
@@ -103,7 +103,7 @@ def test_what_has_nothing_to_run_on_is_left_out(expansion: Expansion) -> None:
 
 
 def test_an_input_may_come_from_another_step(expansion: Expansion, tools: Registry) -> None:
-    """A reference is put where the input is used; a condition on it becomes one of the plan's, checked when it runs."""
+    """The reference replaces the input. A condition on it becomes one of the plan, checked when it runs."""
     args = {"city": {"$from": "w.city"}, "nights": {"$from": "w.days[0].t_max_c"}}
     weather = {"id": "w", "tool": "travel.lookup_weather", "args": {"city": "Rome"}}
 
@@ -114,7 +114,7 @@ def test_an_input_may_come_from_another_step(expansion: Expansion, tools: Regist
 
 
 def test_other_steps_refer_to_the_call(expansion: Expansion, tools: Registry) -> None:
-    """A reference to a call, or a need for it, is one to its result step; the order in the list does not matter."""
+    """A reference to a call, or a need of it, becomes one of its result step. The order in the list does not matter."""
     after = {"id": "e", "tool": "sim.echo", "args": {"value": [{"$from": "t.days[0].morning"}]}, "needs": ["t"]}
 
     plan = expand({"steps": [after, _call("t")]}, expansion)
@@ -124,8 +124,8 @@ def test_other_steps_refer_to_the_call(expansion: Expansion, tools: Registry) ->
     assert validate(plan, tools)
 
 
-def test_what_a_call_waits_for_its_first_steps_wait_for(expansion: Expansion) -> None:
-    """Needs go to the steps that come first in the playbook; the others wait for these anyway."""
+def test_the_first_steps_of_a_call_have_its_needs(expansion: Expansion) -> None:
+    """The other steps of the playbook wait for them through the first ones."""
     plan = {"steps": [_call("t", needs=["x"], on_need_error="run", reason="He asked for it", critical=False)]}
 
     steps = _by_id(expand(plan, expansion))
@@ -136,7 +136,7 @@ def test_what_a_call_waits_for_its_first_steps_wait_for(expansion: Expansion) ->
 
 
 def test_playbooks_may_call_playbooks(expansion: Expansion, tools: Registry) -> None:
-    """The inner one's steps carry both ids, and the outer one's result is the inner one's."""
+    """The inner steps carry both ids. The result of the outer playbook is that of the inner one."""
     after = {"id": "e", "tool": "sim.echo", "args": {"value": {"$from": "o.notes"}}}
 
     plan = expand({"steps": [_call("o", "playbook.outer"), after]}, expansion)
@@ -193,7 +193,7 @@ def test_what_a_playbook_does_not_take_is_a_fault(expansion: Expansion, call: di
     ],
 )
 def test_what_is_no_step_is_left_to_validation(expansion: Expansion, steps: Any) -> None:
-    """Whatever a model writes, expanding it raises nothing and changes nothing."""
+    """Expanding it raises nothing and changes nothing, whatever a model wrote."""
     data = {"steps": steps}
 
     assert expand(data, expansion).get("steps") == steps
@@ -218,7 +218,7 @@ def test_a_planner_may_call_a_playbook(script: Script, llm: OpenAIModel, context
 
 
 def test_a_wrong_call_is_repaired(script: Script, llm: OpenAIModel, context: Context, books: Playbooks) -> None:
-    """The repair turn names the call, not the steps that the model has never seen."""
+    """The repair prompt names the call, not the steps that the model has never seen."""
     wrong, right = _call("t", args={"town": "Rome"}), _call("t")
     script.behaviours = [says(json.dumps({"steps": [wrong]})), says(json.dumps({"steps": [right]}))]
 

@@ -1,4 +1,4 @@
-"""Tools of MCP servers are planned, judged and decoded like ours."""
+"""Tools of MCP servers are planned, validated and decoded like ours."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def tools() -> Registry:
 
 
 def steps(**args: Any) -> dict[str, Any]:
-    """A place is found, then measured."""
+    """Return two steps: a place is found, then measured."""
     find = {"id": "f", "tool": "mcp.maps.find", "args": {"city": "Kyoto"}}
     return {"steps": [find, {"id": "m", "tool": "mcp.maps.measure", "args": args}]}
 
@@ -72,7 +72,7 @@ PLACE_FOUND = {"$from": "f.place"}
     ],
 )
 def test_a_plan_is_judged_argument_by_argument(tools: Registry, args: dict[str, Any], expected: str | None) -> None:
-    """If one argument refers to a result, the others are judged all the same."""
+    """If one argument refers to a result, the others are still checked."""
     if expected is None:
         validate(steps(**args), tools)
         return
@@ -82,14 +82,14 @@ def test_a_plan_is_judged_argument_by_argument(tools: Registry, args: dict[str, 
     assert [(fault["step"], fault["code"]) for fault in caught.value.faults] == [("m", expected)]
 
 
-def test_what_is_asked_of_a_language_model_is_strict(tools: Registry) -> None:
+def test_the_schema_of_foreign_tools_is_strict(tools: Registry) -> None:
     """A tool that takes anything gets its arguments as one text."""
     assert list(violations(plan_schema(tools))) == []
     assert takes_json_text(tools.get("mcp.maps.anything"))
 
 
-def test_what_a_language_model_writes_is_read(tools: Registry) -> None:
-    """Names as function calling wants them, arguments as text, null for what is left out."""
+def test_the_answer_of_a_language_model_is_decoded(tools: Registry) -> None:
+    """Names come as in function calling, arguments as text, and omitted ones as null."""
     said = {"id": "a", "tool": "mcp__maps__anything", "args": '{"deep": {"n": 1}}'}
     measured = {"place": {"lat": 1, "lon": 2}, "unit": "c", "options": '{"x1": 1}', "tree": None}
 

@@ -21,7 +21,7 @@ QUEUES = ("tools.io", "tools.cpu")
 
 @st.composite
 def dags(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
-    """Random DAGs of up to 14 steps, from sparse to dense."""
+    """Draw random DAGs of up to 14 steps, from sparse to dense."""
     size = draw(st.integers(1, 14))
     needs: dict[str, tuple[str, ...]] = {}
     for index in range(size):
@@ -60,7 +60,7 @@ def constraints(expression: Expression, before: frozenset[str]) -> Iterator[tupl
 
 
 def induced_order(compiled: list[Fragment]) -> dict[str, set[str]]:
-    """Return for each step what must have ended before it starts, by canvases and ledger joins together."""
+    """Return for each step all steps that must end before it starts, by canvases and ledger joins together."""
     direct = {
         step: set(before)
         for fragment in compiled
@@ -81,7 +81,7 @@ def test_the_induced_order_is_the_transitive_closure(needs: dict[str, tuple[str,
 @given(dags(), st.integers(1, 16))
 @settings(max_examples=200)
 def test_every_step_is_in_one_fragment_of_bounded_size(needs: dict[str, tuple[str, ...]], size: int) -> None:
-    """No step is lost or doubled, and no fragment is larger than asked for."""
+    """No step is lost or doubled, and no fragment exceeds the given size."""
     compiled = fragments(nodes(needs), size)
 
     listed = [step for fragment in compiled for step in fragment.steps]
@@ -93,7 +93,7 @@ def test_every_step_is_in_one_fragment_of_bounded_size(needs: dict[str, tuple[st
 
 @given(dags(), st.integers(1, 2))
 def test_a_lane_stays_on_one_queue(needs: dict[str, tuple[str, ...]], queues: int) -> None:
-    """Everything that runs in one task needs the same queue."""
+    """All steps that run in one task need the same queue."""
     queue_of = {node.id: node.queue for node in nodes(needs, QUEUES[:queues])}
 
     def lanes(expression: Expression) -> Iterator[Lane]:
@@ -117,7 +117,7 @@ def test_a_diamond_is_one_fragment() -> None:
 
 
 def test_inline_steps_stay_out_of_groups() -> None:
-    """They need no message of their own: the process that makes them ready runs them; in a lane they ride along."""
+    """They need no message of their own. The process that makes them ready runs them; in a lane they ride along."""
     inline = Node("a", (), "tools.io", "sim.echo", inline=True)
     others = [Node("b", (), "tools.io", "sim.wait"), Node("c", ("a", "b"), "tools.io", "sim.wait")]
     follower = Node("b", ("a",), "tools.io", "sim.wait")
@@ -130,7 +130,7 @@ def test_inline_steps_stay_out_of_groups() -> None:
 
 
 def test_an_n_is_joined_in_the_ledger() -> None:
-    """a feeds c and d, b feeds only d: no canvas can say that, so it stays four fragments."""
+    """Step a feeds c and d, b feeds only d. No canvas can express that, so it stays four fragments."""
     compiled = fragments(nodes({"a": (), "b": (), "c": ("a",), "d": ("a", "b")}), 16)
 
     assert {fragment.steps: fragment.needs for fragment in compiled} == {
@@ -164,7 +164,7 @@ def test_expressions_survive_their_json(needs: dict[str, tuple[str, ...]]) -> No
 
 
 def test_the_critical_path_is_the_longest_by_time() -> None:
-    """A long single step outweighs a chain of short ones."""
+    """A single long step outweighs a chain of short ones."""
     needs = {"a": (), "b": ("a",), "c": (), "d": ("b", "c")}
 
     assert critical_path(needs, {"a": 1, "b": 1, "c": 5, "d": 1}) == 6

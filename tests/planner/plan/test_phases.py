@@ -1,4 +1,4 @@
-"""Phases and assumptions decide what runs now, what a wrong assumption undoes, and what is refused."""
+"""Phases and assumptions decide which steps run now, which a wrong assumption undoes, and which plans are refused."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def _step(name: str, *needs: str, **more: Any) -> dict[str, Any]:
 
 
 def _plan(**more: Any) -> dict[str, Any]:
-    """Phase one: a, b (assumes x); phase two: c (assumes y), d needs b, e needs c."""
+    """Return a plan. Phase one: a, b (assumes x); phase two: c (assumes y), d needs b, e needs c."""
     return {
         "assumptions": [{"id": "x", "text": "X holds."}, {"id": "y", "text": "Y holds."}],
         "phases": PHASES,
@@ -46,7 +46,7 @@ PLAN = Plan.model_validate(_plan())
 
 
 def test_a_phased_plan_is_valid() -> None:
-    """Steps name their phases, or phases their steps."""
+    """Steps name their phases, or phases name their steps."""
     assert validate(_plan(), REGISTRY) == PLAN
 
 
@@ -59,7 +59,7 @@ def test_a_phased_plan_is_valid() -> None:
     ],
 )
 def test_phases_must_fit_the_steps(change: dict[str, Any], path: str) -> None:
-    """A phase that is not listed, and a step that there is not, are faults."""
+    """An unlisted phase and an unknown step are faults."""
     with pytest.raises(InvalidPlan) as refused:
         validate(_plan(**change), REGISTRY)
 
@@ -69,7 +69,7 @@ def test_phases_must_fit_the_steps(change: dict[str, Any], path: str) -> None:
 @pytest.mark.parametrize("odd", [5, "x", {}, [[]], [{}], [{"id": [], "steps": 5}], [{"id": {}, "steps": [[], {}]}]])
 @pytest.mark.parametrize("place", ["phases", "assumptions", "current_phase"])
 def test_odd_phases_are_refused_and_break_nothing(place: str, odd: Any) -> None:
-    """Whatever is given in place of phases, the answer is a list of faults."""
+    """Any value in place of phases gives a list of faults."""
     step = _step("a", phase="look", assumes=["x"])
     data = {"steps": [step, {"id": []}], place: odd}
 
@@ -80,7 +80,7 @@ def test_odd_phases_are_refused_and_break_nothing(place: str, odd: Any) -> None:
 
 
 def test_a_phase_may_list_steps_that_have_run() -> None:
-    """A later revision still shows which steps a phase consisted of."""
+    """A later revision still shows the steps of a phase."""
     before = {step.id: step for step in PLAN.steps[:2]}
 
     plan = validate(_plan(steps=[_step("d", "b")], current_phase="act"), REGISTRY, before=before)
@@ -101,13 +101,13 @@ def test_a_phase_may_list_steps_that_have_run() -> None:
     ],
 )
 def test_a_wrong_assumption_undoes_what_rests_on_it(wrong: list[str], ran: list[str], affected: list[str]) -> None:
-    """And all that waits for such a step, also for one that has run; nothing else, and nothing that has run."""
+    """It also undoes all steps that wait for such a step, even if that one has run. Steps that have run stay."""
     assert affected_by(wrong, PLAN, ran) == affected
     assert {step.id for step in kept(PLAN, ran, wrong)} == set("abcde") - set(affected) - set(ran)
 
 
 def test_what_waits_for_a_step_of_an_earlier_revision_is_undone_too() -> None:
-    """A wrong assumption undoes what builds on a result that rests on it, however long ago that came."""
+    """A wrong assumption undoes steps that use a result resting on it, however old the result is."""
     first = Plan.model_validate(
         {"assumptions": _plan()["assumptions"], "steps": [_step("old", assumes=["x"]), _step("z")]}
     )
@@ -124,7 +124,7 @@ def test_what_waits_for_a_step_of_an_earlier_revision_is_undone_too() -> None:
 
 @given(st.data())
 def test_what_is_kept_rests_on_nothing_that_is_undone(data: st.DataObject) -> None:
-    """In any plan: kept steps neither rest on a wrong assumption nor wait for one that does."""
+    """In any plan, kept steps neither rest on a wrong assumption nor wait for one that does."""
     names = [f"s{n}" for n in range(data.draw(st.integers(1, 8)))]
     steps = [
         _step(
@@ -159,14 +159,14 @@ def test_what_is_kept_rests_on_nothing_that_is_undone(data: st.DataObject) -> No
     ids=["first", "started", "second", "none", "blocked", "unphased"],
 )
 def test_the_current_phase_is_run(change: dict[str, Any], started: tuple[str, ...], now: list[str]) -> None:
-    """Later phases wait, and what waits for them; where nothing could be run otherwise, everything is."""
+    """Later phases wait, and so do the steps that need them. If nothing could run otherwise, everything does."""
     plan = Plan.model_validate(_plan(**change))
 
     assert [step.id for step in steps_now(plan, started)] == now
 
 
 def test_a_revision_keeps_what_does_not_rest_on_the_wrong_assumption() -> None:
-    """Kept steps stand as they were, with their phase and assumption, whatever the language model writes of them."""
+    """Kept steps stay as they were, with phase and assumption, whatever the language model writes about them."""
     phases = [{"id": "act", "objective": "New"}]
     new = {"steps": [_step("c", "a"), _step("n")], "phases": phases, "current_phase": "act"}
 
@@ -183,7 +183,7 @@ def test_a_revision_keeps_what_does_not_rest_on_the_wrong_assumption() -> None:
 
 
 def test_without_a_contradiction_a_revision_is_free() -> None:
-    """What it does not write again is dropped."""
+    """Steps that it does not repeat are dropped."""
     new = {"steps": [_step("n")]}
 
     assert with_kept(new, PLAN, {"a"}, {}) == new
@@ -213,7 +213,7 @@ def test_an_assumption_is_contradicted_by_what_is_believed(known: Any, assumed: 
 
 
 def test_nothing_known_contradicts_nothing() -> None:
-    """An assumption holds until something is found out."""
+    """An assumption holds until a result contradicts it."""
     assumption = Assumption(id="x", text="…", subject="Kyoto", attribute="population", value=3)
 
     assert contradicted([assumption], Knowledge()) == {}

@@ -1,4 +1,4 @@
-"""Test what a playbook may contain, how a planner sees it, and when one replaces a plan."""
+"""The tests of what a playbook may contain, how a planner sees it, and when one replaces a plan."""
 
 from collections.abc import Callable
 from textwrap import dedent
@@ -46,12 +46,12 @@ def _playbooks(**books: dict[str, Any]) -> Playbooks:
 
 @pytest.fixture(scope="session")
 def everything() -> Registry:
-    """Every tool that a shipped playbook may call."""
+    """Return every tool that a shipped playbook may call."""
     return load_registry(settings().packs)
 
 
 def test_the_shipped_playbooks_run(everything: Registry) -> None:
-    """Each one is offered to its agents, and with all of its inputs known becomes a plan that only reads."""
+    """Each is offered to its agents. With all inputs known it becomes a plan that only reads."""
     shipped = load_playbooks(settings().prompts_dir / "playbooks")
     agents = load_agents(settings().prompts_dir / "agents").profiles
     values: dict[str, Any] = {
@@ -92,13 +92,13 @@ def test_the_shipped_playbooks_run(everything: Registry) -> None:
     ],
 )
 def test_what_cannot_work_is_refused_when_it_is_read(fault: dict[str, Any], message: str) -> None:
-    """A playbook that refers to what does not exist is refused, and the message names it."""
+    """A playbook that refers to something unknown is refused, and the message names it."""
     with pytest.raises(ValidationError, match=message):
         _playbooks(a=fault)
 
 
 def test_a_file_is_named_after_its_playbook() -> None:
-    """So a playbook is found by its name."""
+    """A playbook is found by its name."""
     with pytest.raises(ValueError, match="name the file"):
         read_playbook(
             "other",
@@ -124,7 +124,7 @@ def test_playbooks_that_call_each_other_in_a_circle_are_refused() -> None:
 
 
 def test_a_playbook_cannot_stand_for_thousands_of_steps() -> None:
-    """Playbooks in playbooks multiply; more than fifty steps are refused."""
+    """Nested playbooks multiply their steps. More than fifty are refused."""
     eight = [{"id": f"s{number}", "tool": "playbook.b", "args": {"city": "${city}"}} for number in range(8)]
     inner = [{"id": f"s{number}", "tool": "travel.lookup_weather"} for number in range(8)]
 
@@ -133,7 +133,7 @@ def test_a_playbook_cannot_stand_for_thousands_of_steps() -> None:
 
 
 def test_a_playbook_looks_like_a_tool(tools: Registry) -> None:
-    """A planner sees its inputs, its last step's result and the worst effect in it; it is the same object each time."""
+    """A planner sees its inputs, its last step's result and its worst effect. It is the same object each time."""
     books = _playbooks(sky={}, note={"steps": [*BOOK["steps"], {"id": "w", "tool": "sim.write", "args": {"value": 1}}]})
     offered = books.for_agent("travel", tools).beside(tools)
 
@@ -146,7 +146,7 @@ def test_a_playbook_looks_like_a_tool(tools: Registry) -> None:
 
 
 def test_a_playbook_is_offered_where_it_can_run(tools: Registry) -> None:
-    """Not to other agents, and not where one of its tools is missing."""
+    """Other agents do not get it, and no agent that lacks one of its tools."""
     books = _playbooks(sky={})
 
     assert books.for_agent("travel", tools).offered == ("sky",)
@@ -180,7 +180,7 @@ def test_a_playbook_stands_in_where_its_inputs_are_known(
 
 
 def test_nothing_with_an_effect_stands_in(tools: Registry) -> None:
-    """Nobody has understood the message, so nothing is written; the next playbook that only reads is used."""
+    """The message was not understood, so nothing is written. The next playbook that only reads is used."""
     write = {"steps": [{"id": "w", "tool": "sim.write", "args": {"value": 1}}]}
     never = {"when": []}
     books = _playbooks(a=write, b=never, c={"action": "The third"}).for_agent("travel", tools)

@@ -1,4 +1,4 @@
-"""References are filled in before a call, and checked for their types before anything runs."""
+"""References are checked for their types before anything runs, and filled in before a call."""
 
 import tracemalloc
 from typing import Any
@@ -39,7 +39,7 @@ RESULTS = {"find": {"results": [{"name": "Inn", "stars": 3}, {"name": "Spa", "st
     ],
 )
 def test_references_are_replaced_by_what_they_point_to(value: Any, expected: Any) -> None:
-    """A reference anywhere is replaced by its value; the rest stays as it is."""
+    """A reference anywhere is replaced by its value. The rest stays as it is."""
     assert resolve(value, RESULTS) == expected
 
 
@@ -51,7 +51,7 @@ def test_references_are_replaced_by_what_they_point_to(value: Any, expected: Any
     ],
 )
 def test_a_reference_to_nothing_is_named(target: str) -> None:
-    """A missing target is an error that spells the reference out."""
+    """The error contains the whole reference."""
     with pytest.raises(LookupError, match=target.replace("[", r"\[").replace("]", r"\]")):
         resolve({"$from": target}, RESULTS)
 
@@ -69,7 +69,7 @@ def test_a_reference_to_nothing_is_named(target: str) -> None:
     ],
 )
 def test_a_path_is_followed_through_the_schema(path: tuple[str | int, ...], is_there: bool) -> None:
-    """Lists, optional objects, dictionaries and open values are followed; dead ends are found."""
+    """Lists, optional objects, dictionaries and open values are followed. Dead ends are found."""
     assert (schema_at(SCHEMA, path) is not None) is is_there
 
 
@@ -104,12 +104,12 @@ class Rich(Place):
     ids=str,
 )
 def test_types_are_compared(source: Any, target: Any, fits: bool) -> None:
-    """A value of one schema may stand where another is wanted, or not."""
+    """A value of one schema may or may not be used in place of another."""
     assert compatible(schema(source), schema(target)) is fits
 
 
 def test_an_argument_without_a_result_is_left_out() -> None:
-    """A step that runs after a failed one does without the arguments that the failed one would have given."""
+    """A step that runs after a failed one does without the arguments that it would have given."""
     args = {"places": {"$from": "find.results"}, "weather": {"$from": "sky.days"}, "deep": [{"$from": "sky.x"}], "n": 2}
 
     assert resolve_args(args, RESULTS) == {"places": RESULTS["find"]["results"], "n": 2}
@@ -117,13 +117,13 @@ def test_an_argument_without_a_result_is_left_out() -> None:
 
 @pytest.mark.parametrize("path", ["[1234567890]", f"[{'9' * 5_000}]", "." + "9" * 5_000, ".[1]", "[٣]", "[-1]"])
 def test_a_place_that_no_result_can_have_is_no_reference(path: str) -> None:
-    """It is refused with the plan, and never counted in."""
+    """It is refused with the plan, and never followed."""
     assert parse_reference({"$from": f"find.results{path}"}) is None
 
 
 @pytest.mark.parametrize("depth", [0, 3])
 def test_arguments_are_counted_while_they_are_filled_in(depth: int) -> None:
-    """Eight kilobytes of references stand for gigabytes: they are refused before there is a second copy of anything."""
+    """Eight kilobytes of references can stand for gigabytes. They are refused before anything is copied twice."""
     result = ["x" * 1_000] * 900
     references: Any = [{"$from": "find.results"}] * 800
     for _ in range(depth):
@@ -157,7 +157,7 @@ def nested(depth: int) -> Any:
 
 @pytest.mark.parametrize("value", [2**80, [[[[{"$from": "a.large"}]]]]], ids=["a large number", "nesting"])
 def test_what_is_no_json_is_refused(value: Any) -> None:
-    """Nothing could be made of it, neither a key nor a record."""
+    """It could become neither a key nor a record."""
     with pytest.raises(ToolFailed, match="JSON") as refused:
         resolve_args({"value": [value]}, {"a": {"large": nested(250)}})
 

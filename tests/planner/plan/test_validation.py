@@ -62,7 +62,7 @@ def faults(plan: Any, tools: Registry, limits: PlanLimits | None = None) -> set[
     ],
 )
 def test_each_fault_is_named_with_its_step(tools: Registry, steps: Any, expected: set[tuple[str | None, str]]) -> None:
-    """One fault, one name, one step."""
+    """A fault has one name and one step."""
     assert faults({"steps": steps}, tools) == expected
 
 
@@ -76,7 +76,7 @@ def test_a_fallback_asks_nobody(tools: Registry) -> None:
 
 
 def test_faults_do_not_hide_each_other(tools: Registry) -> None:
-    """A plan with several faults is refused with all of them."""
+    """A refused plan has all its faults."""
     steps = [wait("a", "a"), wait("b", "x"), {"id": "c", "tool": "no.such"}, wait("d", "e"), wait("e", "d"), wait("b")]
 
     assert faults({"steps": steps, "mood": "good"}, tools) == {
@@ -90,7 +90,7 @@ def test_faults_do_not_hide_each_other(tools: Registry) -> None:
 
 
 def test_a_cycle_is_spelled_out(tools: Registry) -> None:
-    """The message names the steps of the cycle in their order."""
+    """The message names the steps of the cycle in order."""
     with pytest.raises(InvalidPlan, match=r"a -> b -> c -> a"):
         validate({"steps": [wait("a", "b"), wait("b", "c"), wait("c", "a")]}, tools)
 
@@ -104,14 +104,14 @@ def test_a_cycle_is_spelled_out(tools: Registry) -> None:
     ],
 )
 def test_limits_bound_the_shape(tools: Registry, limits: PlanLimits, code: str) -> None:
-    """Size, depth and fan-out have limits that an agent may set."""
+    """An agent may set limits for size, depth and fan-out."""
     found = faults({"steps": [wait("a"), wait("b", "a"), wait("c", "a")]}, tools, limits)
 
     assert {name for _, name in found} == {code}
 
 
 def test_references_are_dependencies(tools: Registry) -> None:
-    """A cycle through references alone is found."""
+    """A cycle of references is found."""
     steps = [wait("a", payload={"$from": "b.ms"}), wait("b", payload={"$from": "a.ms"})]
 
     assert faults({"steps": steps}, tools) == {("a", "cycle")}
@@ -151,5 +151,5 @@ def test_lists_of_typed_results_fit_the_formatter(tools: Registry) -> None:
 
 @pytest.mark.parametrize("data", [None, [], "plan", {}, {"steps": None}, {"steps": {}}])
 def test_what_is_no_plan_is_refused(tools: Registry, data: Any) -> None:
-    """Anything without a list of steps is refused as such."""
+    """Anything without a list of steps is refused."""
     assert faults(data, tools) == {(None, "bad_shape")}

@@ -1,4 +1,4 @@
-"""Test when an aggregated answer is made, and from what."""
+"""The tests of when an aggregated answer is made, and from which results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ TRIP = StepResult(id="t", tool="travel.format_itinerary", args={}, status="skipp
 def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
     reply_input: Callable[..., ReplyInput], llm: Any
 ) -> None:
-    """The agent's formatter is called with the results there are; the reply is its itinerary, and says what failed."""
+    """The agent's formatter is called with the results. The reply is its itinerary, and names the failure."""
     known = reply_input(SIGHTS, FAILED, HOTELS, TRIP, slots={"days": 2})
     call = aggregation(known)
 
@@ -57,12 +57,12 @@ def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
     ids=["not_asked_for", "nothing_found", "submitted", "cancelled", "no_formatter", "formatted"],
 )
 def test_when_nothing_is_joined(reply_input: Callable[..., ReplyInput], steps: list[StepResult], more: Any) -> None:
-    """This is if nobody wants it, if nothing was found, and if it has been done."""
+    """The plan does not ask for it, no result was found, or it has already been done."""
     assert aggregation(reply_input(*steps, **more)) is None
 
 
 def test_a_hint_asks_for_it(reply_input: Callable[..., ReplyInput]) -> None:
-    """A plan that hints at an itinerary and has no formatter gets one; without a number of days, the usual one."""
+    """A plan that hints at an itinerary and has no formatter gets one, for the default number of days."""
     call = aggregation(reply_input(SIGHTS, synthesis_hint="itinerary"))
 
     assert call is not None

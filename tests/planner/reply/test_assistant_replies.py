@@ -1,4 +1,4 @@
-"""The assistant's templates number the times in the user's zone, and say what is settled and what is open."""
+"""The assistant's templates number the times in the user's zone, and name settled and open notifications."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ def reply(reply_input: Callable[..., ReplyInput]) -> Callable[..., str]:
 
 
 def test_times_are_numbered(reply: Callable[..., str]) -> None:
-    """As they can be chosen, by the clock of the user."""
+    """The numbers are those of the choices, and the times are in the user's zone."""
     text = reply("propose_times", network__schedule_meeting=PROPOSED)
 
     assert text.splitlines() == [
@@ -48,14 +48,14 @@ def test_times_are_numbered(reply: Callable[..., str]) -> None:
 
 
 def test_no_time_is_said_plainly(reply: Callable[..., str]) -> None:
-    """With what could be looked for instead."""
+    """The reply names what could be searched for instead."""
     text = reply("propose_times", network__schedule_meeting={**PROPOSED, "proposals": []})
 
     assert text.startswith("I find no time at which David Katz and you")
 
 
 def test_a_confirmation_says_whom_and_when(reply: Callable[..., str]) -> None:
-    """And that both know."""
+    """The time is in the user's zone."""
     text = reply("meeting_confirmed", network__confirm_meeting={**MORNING, "counterpart": "David Katz"})
 
     assert "David Katz on Tue 1 Dec 2026, 10:00 to 10:30 (Asia/Jerusalem)" in text
@@ -71,7 +71,7 @@ def test_a_confirmation_says_whom_and_when(reply: Callable[..., str]) -> None:
     ],
 )
 def test_notifications_are_numbered(reply: Callable[..., str], listed: list[Any], more: int, text: str) -> None:
-    """The first nine, as they can be referred to."""
+    """The first nine are shown, with the numbers by which a user can refer to them."""
     said = reply("show_notifications", notifications__list={"notifications": listed, "more": more})
 
     assert said.endswith(text)
@@ -85,7 +85,7 @@ def test_notifications_are_numbered(reply: Callable[..., str], listed: list[Any]
     ],
 )
 def test_what_was_settled_and_what_is_left(reply: Callable[..., str], left: list[Any], text: str) -> None:
-    """The rest is numbered again, in the way it can be referred to next."""
+    """The rest has new numbers, by which a user can refer to them next."""
     still_open = {"notifications": left, "more": 0}
 
     assert (
@@ -97,7 +97,7 @@ def test_what_was_settled_and_what_is_left(reply: Callable[..., str], left: list
 def test_people_of_one_name_are_told_apart_by_their_addresses(
     llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
-    """The question may show them: the user has both as contacts."""
+    """The question may show them, as both people are contacts of the user."""
     choices = ["Ann Lee <ann1@example.com>", "Ann Lee <ann2@example.com>"]
     asks = StepResult(
         id="m", tool="network.schedule_meeting", args={}, status="needs_input", asks={"counterpart": choices}

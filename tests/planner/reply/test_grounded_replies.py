@@ -1,4 +1,4 @@
-"""A reply that claims what no result says is written again or replaced."""
+"""A reply with a claim that no result supports is written again or replaced."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ WRONG = "The Inn is in Gion. It costs €85 a night. Shall I go on?"
 def test_a_sentence_with_an_invented_price_is_never_heard(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
-    """The sentences before it are heard. The reply is written again once, with the reasons, and that one counts."""
+    """Only the sentences before it are streamed. The reply is written again once, with the reasons."""
     script.behaviours = [says(WRONG), says(RIGHT)]
     pieces: list[str] = []
 
@@ -46,7 +46,7 @@ def test_a_sentence_with_an_invented_price_is_never_heard(
 def test_what_passes_is_heard_sentence_by_sentence(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
-    """A right reply is heard whole, in pieces that end where sentences do."""
+    """A correct reply is streamed whole, in pieces that end where sentences end."""
     script.behaviours = [says(RIGHT)]
     pieces: list[str] = []
 
@@ -64,7 +64,7 @@ def test_what_passes_is_heard_sentence_by_sentence(
 def test_after_one_more_try_the_template_stands_in(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput], second: Any, drafts: int, calls: int
 ) -> None:
-    """A second wrong reply is not followed by a third: the template writes, and its figures have sources."""
+    """After a second wrong reply the template writes, and its figures have sources."""
     script.behaviours = [says(WRONG), second]
 
     composed = compose(reply_input(HOTELS), llm)
@@ -79,7 +79,7 @@ def test_after_one_more_try_the_template_stands_in(
 def test_a_planners_answer_is_checked_where_the_agent_is_strict(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
-    """An amount from memory is not said. If nothing can be found for it, the user learns so."""
+    """An amount from memory is refused. If no source can be found for it, the user learns so."""
     script.behaviours = [says("It costs 95 EUR.")]
 
     composed = compose(reply_input(reply="A night costs about €85."), llm)
@@ -100,7 +100,7 @@ def test_a_planners_answer_stands_where_the_agent_may_answer_by_itself(
 
 
 def test_a_template_leaks_nothing_either(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """A template's text without a source is left out, and the reply says that it is incomplete."""
+    """Text of a template without a source is left out, and the reply says that it is incomplete."""
     guest = {"value": {"guest_name": "Dana Levi", "phone": "054-1234567", "room": "Deluxe"}}
     echo = StepResult(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
 
@@ -133,7 +133,7 @@ def test_what_the_agents_makers_wrote_may_be_said(llm: OpenAIModel, reply_input:
 
 
 def test_the_same_material_has_the_same_digest(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """The trace tells whether two replies were made from the same."""
+    """The trace shows whether two replies were made from the same material."""
     digests = [
         compose(reply_input(HOTELS, submitted=True, slots=slots), llm).inputs for slots in ({}, {}, {"city": "Rome"})
     ]
@@ -147,7 +147,7 @@ def test_the_same_material_has_the_same_digest(llm: OpenAIModel, reply_input: Ca
 def test_a_direct_answer_is_heard_as_far_as_it_passes(
     script: Script, llm: OpenAIModel, context: Callable[..., PlanningContext], agent: str, heard: str
 ) -> None:
-    """In mode direct, too, a sentence without a source is not heard, where the agent's own answers need one."""
+    """In mode `direct` too, a sentence without a source is not streamed if the agent's own answers need one."""
     script.behaviours = [says("Rome is fine. A night costs 85 EUR. Go!")]
     pieces: list[str] = []
 

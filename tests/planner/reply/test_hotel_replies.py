@@ -1,4 +1,4 @@
-"""Each of the hotel agent's templates says what is to be said, and leaves prices to the table."""
+"""The hotel agent's templates say what matters, and leave prices to the table."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -71,7 +71,7 @@ def reply(hint: str, results: dict[str, Any], slots: dict[str, Any] | None = Non
 
 @pytest.mark.parametrize("hint", AGENT.hints)
 def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
-    """Also without any result there is something to say, and it is no list of faults."""
+    """Even without a result the reply says something, and does not list faults."""
     assert shipped().has(f"responding/{hint}")
     if hint in ("collect_guest_info", "missing_info_for_link", "ask_for_dates", "conversational"):
         assert reply(hint, {})
@@ -165,7 +165,7 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
 def test_a_template_says_what_matters(
     hint: str, results: dict[str, Any], slots: dict[str, Any], said: list[str]
 ) -> None:
-    """It says the dates, the guests, the choices, and what is in the way."""
+    """It gives the dates, the guests, the choices, and any problem."""
     text = reply(hint, results, slots)
 
     assert [words for words in said if words not in text] == []
@@ -173,7 +173,7 @@ def test_a_template_says_what_matters(
 
 @pytest.mark.parametrize("hint", ["present_best_two_options", "show_updated_options"])
 def test_the_text_does_not_repeat_the_table(hint: str) -> None:
-    """Prices and rooms beyond the first two stand in the table alone."""
+    """Prices, and rooms beyond the first two, are only in the table."""
     text = reply(hint, availability(*TWO, option("Twin", 1020)))
 
     assert [words for words in ("396", "914", "1020", "Twin") if words in text] == []
@@ -187,7 +187,7 @@ def test_a_phone_number_is_not_said_back() -> None:
 
 
 def test_a_room_that_is_gone_is_said_to_be() -> None:
-    """That comes before the other options, with the step that failed."""
+    """This comes before the other options, with the step that failed."""
     error = {"code": "CONFLICT"}
     gone = StepResult(id="link", tool="pms.generate_booking_link", args={}, status="failed", error=error)
     found = StepResult(

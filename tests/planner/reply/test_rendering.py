@@ -60,12 +60,12 @@ CARD = _artifact("card", {"subtitle": "The best", "facts": FACTS}, "Inn")
     ids=lambda value: value if isinstance(value, str) and value in DIALECTS else getattr(value, "kind", ""),
 )
 def test_artifacts_as_text(artifact: Artifact, channel: Channel, text: str) -> None:
-    """Each kind is readable on each channel, and what it would take for markup is escaped."""
+    """Each kind is readable on each channel. Characters that the channel would take for markup are escaped."""
     assert render(artifact, channel) == text
 
 
 def test_a_link_that_leads_elsewhere_cannot_be_followed() -> None:
-    """Only addresses of the web become links."""
+    """Only web addresses become links."""
     link = _artifact("link", {"url": "javascript:alert(1)", "label": "Book"})
 
     assert render(link, "markdown") == "Book: javascript:alert(1)"
@@ -80,7 +80,7 @@ def test_a_table_shows_its_preview() -> None:
 
 @pytest.mark.parametrize("channel", get_args(Channel))
 def test_a_reply_fits_the_channel(channel: Channel) -> None:
-    """A long reply becomes several messages, none of them too long, and nothing of it is lost."""
+    """A long reply becomes several messages. None is too long, and nothing is lost."""
     text = "\n".join(f"Line {number} of a long reply, with 🏨 in it." for number in range(400))
 
     messages = render_reply(Reply(text=text, artifacts=[LINK]), channel)
@@ -94,7 +94,7 @@ def test_a_reply_fits_the_channel(channel: Channel) -> None:
 
 @given(st.text(), st.integers(min_value=2, max_value=40))
 def test_splitting_loses_no_word(text: str, limit: int) -> None:
-    """Cut in parts, a text keeps every character that is no space."""
+    """A text in parts keeps every character except spaces."""
     parts = list(split(text, limit))
 
     assert all(len(part.encode("utf-16-le", "surrogatepass")) // 2 <= limit for part in parts)

@@ -1,4 +1,4 @@
-"""Test who writes the reply, and what is in it."""
+"""The tests of who writes the reply, and what it contains."""
 
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +85,7 @@ def _failed(code: str) -> StepResult:
 def test_who_writes_the_reply(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput], steps: Any, more: Any, written_by: str
 ) -> None:
-    """A question first, then a template that fits, then the language model; no call where a template writes."""
+    """A question comes first, then a template that fits, then the language model. A template needs no call."""
     script.behaviours = [says("It is warm.")]
 
     composed = compose(reply_input(*steps, **more), llm)
@@ -103,7 +103,7 @@ def test_who_writes_the_reply(
 def test_the_results_template_stands_in(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput], behaviour: Any
 ) -> None:
-    """If the language model is down, or writes nothing that can be sent, the reply comes from the template."""
+    """If the language model is down, or writes nothing that can be sent, the template writes the reply."""
     script.behaviours = [behaviour]
 
     composed = compose(reply_input(WEATHER), llm)
@@ -113,7 +113,7 @@ def test_the_results_template_stands_in(
 
 
 def test_a_written_reply_streams(script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """The pieces of a reply are heard as they come, and results reach the model as data."""
+    """Its pieces are streamed as they come. Results reach the model as data."""
     script.behaviours = [says("It is warm in Rome.")]
     pieces: list[str] = []
 
@@ -138,7 +138,7 @@ def test_what_a_tool_returned_stays_data(
 
 
 def test_a_question_lists_fields_and_choices(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """A question that only the user can answer is one sentence, and for programs it has fields and choices."""
+    """A question that only the user can answer is one sentence. For programs it has fields and choices."""
     composed = compose(reply_input(HOTELS, ASKS), llm)
 
     question = composed.reply.question
@@ -148,7 +148,7 @@ def test_a_question_lists_fields_and_choices(llm: OpenAIModel, reply_input: Call
 
 
 def test_the_formatters_artifact_comes_first(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """The formatter's result is the output; its artifact leads, and names the steps it was made from."""
+    """The formatter's result is the output. Its artifact leads, and names the steps that it was made from."""
     composed = compose(reply_input(HOTELS, TRIP), llm)
 
     assert composed.output == TRIP.result
@@ -161,7 +161,7 @@ def test_the_formatters_artifact_comes_first(llm: OpenAIModel, reply_input: Call
 
 @pytest.mark.parametrize("code", ["TOOL_TIMEOUT", "NOT_FOUND", "UPSTREAM_5XX", "INTERNAL_ERROR", "CIRCUIT_OPEN"])
 def test_failures_are_said_plainly(llm: OpenAIModel, reply_input: Callable[..., ReplyInput], code: str) -> None:
-    """A failed step is named in words: no code, no message meant for operators."""
+    """A failed step is named in words, without codes and messages for operators."""
     composed = compose(reply_input(HOTELS, _failed(code), submitted=True), llm)
 
     assert "The step “lookup weather”" in composed.reply.text
@@ -171,7 +171,7 @@ def test_failures_are_said_plainly(llm: OpenAIModel, reply_input: Callable[..., 
 
 @pytest.mark.parametrize("status", ["running", "skipped", "cancelled", "unknown"])
 def test_what_did_not_happen_is_said(llm: OpenAIModel, reply_input: Callable[..., ReplyInput], status: Any) -> None:
-    """Skipped, cancelled, unknown steps and those still under way are mentioned, beside what did work."""
+    """Skipped, cancelled, unknown and running steps are mentioned beside those that succeeded."""
     step = StepResult(id="x", tool="travel.lookup_weather", args={}, status=status)
 
     composed = compose(reply_input(TRIP, step), llm)
@@ -181,7 +181,7 @@ def test_what_did_not_happen_is_said(llm: OpenAIModel, reply_input: Callable[...
 
 
 def test_a_broken_artifact_does_not_cost_the_reply(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """A result that no artifact can be made from leaves a reply without that artifact."""
+    """If no artifact can be made from a result, the reply comes without it."""
     odd = StepResult(id="h", tool="travel.search_hotels", args={}, status="succeeded", result={"surprise": 1})
 
     composed = compose(reply_input(odd, submitted=True), llm)
@@ -192,7 +192,7 @@ def test_a_broken_artifact_does_not_cost_the_reply(llm: OpenAIModel, reply_input
 
 @pytest.mark.parametrize("trouble", ["llm_unavailable", "invalid_plan", "internal_error"])
 def test_every_trouble_has_an_apology(trouble: Trouble) -> None:
-    """A turn that ends without results has a clean, explained reply."""
+    """A turn that ends without results has a reply that explains it."""
     reply = apology(trouble, shipped(), reference="0199-abc").reply
 
     assert len(reply.text) > 30

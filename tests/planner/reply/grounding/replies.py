@@ -36,14 +36,14 @@ MESSAGE = "A room from 4 to 6 December, for 2 adults"
 
 @dataclass(frozen=True)
 class Said:
-    """A figure in a reply: its kind, and how it is written."""
+    """A figure in a reply: its kind, and its spelling."""
 
     kind: str
     text: str
 
 
 def evidence() -> Evidence:
-    """Return what the results and the message hold."""
+    """Return the values of the results and of the message."""
     known = Evidence(NOW)
     for step, result in RESULTS.items():
         known.add_result(result, ResultOrigin(step))
@@ -145,7 +145,7 @@ _WRITERS: dict[str, Callable[[random.Random], str]] = {
 _LIARS: dict[str, Callable[[random.Random], str]] = {
     "money": lambda rng: rng.choice([_other_amount, _other_currency, _in_words])(rng),
     "date": lambda rng: rng.choice([_other_day, _other_year, _other_weekday])(rng),
-    "link": lambda rng: _other_link(rng),  # noqa: PLW0108 - it is defined below
+    "link": lambda rng: _other_link(rng),  # noqa: PLW0108 - the function is defined below
     "time": lambda rng: f"{rng.choice([h for h in range(24) if h != 10])}:{rng.randrange(60):02}",
     "percent": lambda rng: f"{rng.choice([n for n in range(1, 100) if n not in (35, *range(7))])} %",
 }
@@ -158,7 +158,7 @@ def reply(rng: random.Random) -> str:
 
 
 def altered_reply(rng: random.Random) -> tuple[str, str]:
-    """Return a reply with one figure that has none, and that figure."""
+    """Return a reply with one figure that has no source, and that figure."""
     sentence = rng.choice(_SENTENCES)
     return _fill(sentence, rng, rng.randrange(sentence.count("{")))
 

@@ -1,4 +1,4 @@
-"""No figure passes without a source: figures are traced, refused or withheld."""
+"""No figure passes without a source. Figures are traced, refused or withheld."""
 
 import random
 import time
@@ -33,7 +33,7 @@ def _refused(text: str, known: Evidence = EVIDENCE) -> list[tuple[str, str]]:
 
 
 def test_each_figure_is_traced_to_step_and_path() -> None:
-    """A source names the step and the place of the value in its result."""
+    """A source names the step and the path of the value in its result."""
     assert _traced(f"The room is ₪937.50, 4-6 December; rain 35%. Until 10:42: {LINK}") == [
         ("₪937.50", "rooms", "options[2].price_total"),
         ("4-6 December", "rooms", "check_in"),
@@ -45,7 +45,7 @@ def test_each_figure_is_traced_to_step_and_path() -> None:
 
 
 def test_what_the_user_said_is_not_invented() -> None:
-    """A figure of the message, or of what is known of the user, has the user as its source."""
+    """A figure of the message, or of the user's profile, has the user as its source."""
     known = Evidence(NOW)
     known.add_said("under 900 ILS, from the 5th of March", "message")
     known.add_said({"budget": {"amount": 1200, "currency": "ILS"}}, "slots")
@@ -58,13 +58,13 @@ def test_what_the_user_said_is_not_invented() -> None:
 
 
 def test_today_may_be_said() -> None:
-    """The day on which it is said is no invention; another one is."""
+    """The day of the reply needs no source. Any other day does."""
     assert _traced("Today is Friday, 20 November 2026.") == [("20 November 2026", "message", "now")]
     assert _refused("Tomorrow is 21 November.") == [("21 November", "no_source")]
 
 
 def test_times_of_results_are_told_in_the_users_zone() -> None:
-    """A moment with its time zone may be given in UTC, as it is, or in the user's own time."""
+    """A time with its zone may be given in UTC, unchanged, or in the user's zone."""
     known = Evidence(NOW.astimezone(ZoneInfo("Asia/Jerusalem")))
     known.add_result({"expires_at": "2026-11-20T22:42:00Z"}, ResultOrigin("s"))
 
@@ -113,7 +113,7 @@ def test_where_results_keep_their_values(result: Any, text: str) -> None:
     ],
 )
 def test_what_is_not_there_is_refused(result: Any, text: str) -> None:
-    """A value in another currency, under another meaning or changed by little has no source."""
+    """A value in another currency, with another meaning or changed by little has no source."""
     assert [reason for _, reason in _refused(text, _known(result))] == ["no_source"]
 
 
@@ -126,18 +126,18 @@ GUEST = {
 
 @pytest.mark.parametrize("text", ["Call 054-1234567", "She is dana levi", "at 12 hidden  street", "03-5551234"])
 def test_what_belongs_to_others_is_refused(text: str) -> None:
-    """Contacts, addresses and names of other people in a result are not for the user."""
+    """The user does not get contacts, addresses and names of other people in a result."""
     assert {reason for _, reason in _refused(text, _known(GUEST))} == {"personal"}
 
 
 @pytest.mark.parametrize("text", ["passport number AB123456", "4111 1111 1111 1111", "me@example.com"])
 def test_personal_data_from_nowhere_is_refused(text: str) -> None:
-    """So is what nobody has said at all."""
+    """Invented contacts have no source."""
     assert [reason for _, reason in _refused(text)] == ["personal"]
 
 
 def test_the_users_own_data_may_be_said() -> None:
-    """What the user has said may be said back, even if a result contains it, too."""
+    """The user's own words may be repeated, even if a result contains them too."""
     said = {"name": "Dana Levi", "phone": "+972 54 123 4567", "email": "dana@example.com"}
     known = _known({"guest_name": "Dana Levi", "phone": "+972541234567"}, said=said)
 
@@ -145,7 +145,7 @@ def test_the_users_own_data_may_be_said() -> None:
 
 
 def test_public_fields_may_be_said_and_redacted_ones_never() -> None:
-    """A tool declares which of its contacts are for everybody, and what nobody may see."""
+    """A tool declares which of its contacts are public, and which fields nobody may see."""
     result = {"phone": "03-5551234", "pin": "mango"}
 
     assert _refused("Call 03-5551234", _known(result, public=frozenset({"phone"}))) == []
@@ -153,7 +153,7 @@ def test_public_fields_may_be_said_and_redacted_ones_never() -> None:
 
 
 def test_old_prices_are_stale_and_old_dates_are_not() -> None:
-    """A price that is older than ten minutes is marked, with its turn; what does not change is not."""
+    """A price that is older than ten minutes is marked, with its turn. Lasting facts are not."""
     known = Evidence(NOW)
     for age_s, step in ((599, "fresh"), (601, "old")):
         known.add_result({"price": age_s, "currency": "ILS", "on": "2026-12-05"}, ResultOrigin(step, "t1", age_s))
@@ -165,7 +165,7 @@ def test_old_prices_are_stale_and_old_dates_are_not() -> None:
 
 
 def test_a_result_of_this_turn_comes_before_what_was_remembered() -> None:
-    """The same price, asked for again, is fresh."""
+    """If a price is looked up again, it is fresh."""
     known = Evidence(NOW)
     known.add_result({"price": 90, "currency": "ILS"}, ResultOrigin("now"))
     known.add_result({"price": 90, "currency": "ILS"}, ResultOrigin("then", "t1", 900))
@@ -174,7 +174,7 @@ def test_a_result_of_this_turn_comes_before_what_was_remembered() -> None:
 
 
 def test_violations_can_be_withheld() -> None:
-    """An ellipsis replaces each piece that must not be said, and what is left passes."""
+    """An ellipsis replaces each forbidden piece, and the rest passes."""
     text = "It is ₪900 or ₪901; call 054-1234567 at 12 Hidden Street."
     known = _known(GUEST | {"price": 900, "currency": "ILS"})
 
@@ -188,13 +188,13 @@ def test_violations_can_be_withheld() -> None:
     "text", ["₪**901**", "₪\u200e901", "**901** shekels", "_901_ ILS", "on **5** December", "call 054-*1234567*"]
 )
 def test_what_no_reader_sees_hides_nothing(text: str) -> None:
-    """Emphasis and marks of direction between the characters of a figure change nothing."""
+    """Emphasis and direction marks between the characters of a figure change nothing."""
     assert len(_refused(text)) == 1
     assert _refused(text.replace("901", "900").replace("**5**", "**4**").replace("054-*1234567*", "me")) == []
 
 
 def test_a_huge_result_is_searched_so_far_and_no_further() -> None:
-    """Beyond a limit text is no evidence: a check takes no longer for it, and nothing passes that was not read."""
+    """Text beyond a limit is no evidence. The check takes no longer for it, and passes no figure of it."""
     rest = " and so on" * 11_000
     known = _known([f"price 1234 EUR {rest} price 4321 EUR", f"price 2345 EUR {rest}", "price 5432 EUR"])
 
@@ -204,7 +204,7 @@ def test_a_huge_result_is_searched_so_far_and_no_further() -> None:
 
 
 def test_no_number_is_cut_in_two() -> None:
-    """The part of a long text that is read ends between words: half a price would be another price."""
+    """The part of a long text that is read ends between words, because half a price would be another price."""
     known = _known("x " * 49_994 + "for 1234567 EUR")
 
     assert _refused("1234 EUR", known) == [("1234 EUR", "no_source")]
@@ -214,7 +214,7 @@ def test_no_number_is_cut_in_two() -> None:
     "piece", ["x", "1", "1,", "1 ", "12-", "a.", "a@", "a-1", "+1 ", "de ", "5 De", "1/", "(", "ILS "]
 )
 def test_no_text_takes_long(piece: str) -> None:
-    """A text made to be hard to search is searched in about the time of any other of its length."""
+    """A text made to be hard to search takes about the time of any other of its length."""
     start = time.thread_time()
 
     check(piece * (40_000 // len(piece)), EVIDENCE)
@@ -225,7 +225,7 @@ def test_no_text_takes_long(piece: str) -> None:
 @settings(max_examples=1_000)
 @given(st.randoms(use_true_random=False))
 def test_no_altered_figure_passes(rng: random.Random) -> None:
-    """Of replies with one figure altered, in many formats and languages, none passes."""
+    """Among replies with one altered figure, in many formats and languages, none passes."""
     text, lie = altered_reply(rng)
 
     start, violations = text.index(lie), check(text, EVIDENCE).violations

@@ -73,7 +73,7 @@ def test_money(text: str, amount: str, code: str | None) -> None:
     ],
 )
 def test_amounts_in_words(text: str) -> None:
-    """A sum that is spelt out is a figure, too."""
+    """A spelt-out sum is a figure too."""
     assert [figure.kind for figure in figures(text)] == ["money"]
 
 
@@ -93,13 +93,13 @@ def test_contradicting_currencies_mean_nothing() -> None:
     [("1,463,723 people", "1463723"), ("12 345 steps", "12345"), ("35.0116", "35.0116"), ("7,25 km", "7.25")],
 )
 def test_numbers(text: str, value: str) -> None:
-    """A number that is no count is a figure."""
+    """A number that counts nothing is a figure."""
     assert _read(text) == [("number", (Decimal(value),))]
 
 
 @pytest.mark.parametrize("text", ["20 %", "20%", "20 percent", "20 Prozent", "20 אחוז"])
 def test_percentages(text: str) -> None:
-    """So is a percentage, however small."""
+    """A percentage is a figure, however small."""
     assert _read(text) == [("percent", (Decimal(20),))]
 
 
@@ -117,7 +117,7 @@ def test_percentages(text: str) -> None:
     ],
 )
 def test_counts_are_no_figures(text: str) -> None:
-    """Small numbers that count need no source."""
+    """Small numbers that count something need no source."""
     assert figures(text) == []
 
 
@@ -157,12 +157,12 @@ NO_YEAR = ("date", (12, 5))
     ],
 )
 def test_dates(text: str, found: list[tuple[str, Any]]) -> None:
-    """A date is a day, with or without its year, in whatever order and language it is written."""
+    """A date is a day, with or without its year, in any order and language."""
     assert _read(text) == found
 
 
 def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
-    """A weekday that the date does not fall on leaves nothing that could support it."""
+    """No source can support a date with a wrong weekday."""
     assert [figure.keys for figure in figures("Fri 5 December 2026")] == [()]
 
 

@@ -1,4 +1,4 @@
-"""Digits in forms other than 0 to 9 are digits."""
+"""Digits in other forms than 0 to 9 are digits."""
 
 import pytest
 
@@ -31,12 +31,12 @@ EVIDENCE = evidence()
     ],
 )
 def test_digits_in_other_forms_are_read(text: str) -> None:
-    """Circled, raised, full-width, as entities or of another script: a sum is a sum, and needs its source."""
+    """They may be circled, raised, full-width, entities or of another script. A sum in them needs a source."""
     assert [violation.kind for violation in check(text, EVIDENCE).violations] == ["money"]
 
 
 def test_digits_in_other_forms_have_sources_too() -> None:
-    """A true price may be written in them, and what is withheld is withheld as the text has it."""
+    """A true price may be written in them. A withheld piece is cut out as the text has it."""
     assert check("①②⓪⓪ ILS, &#49;&#50;00 ILS, \uff11200 ILS", EVIDENCE).violations == ()
     text = "It is &#49;&#50;01 ILS, or ₪900."
     assert withhold(text, check(text, EVIDENCE).violations) == "It is …, or ₪900."

@@ -1,4 +1,4 @@
-"""Only the results' links pass, however they are written, and none of our words that only a page has said."""
+"""Only links of the results pass, however they are written. What only a page says is not said as our own."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def _known(result: Any, **origin: Any) -> Evidence:
     ],
 )
 def test_no_link_is_said_but_those_of_the_results(text: str) -> None:
-    """However a link is written, with or without a scheme, it is refused unless a result has its host and path."""
+    """A link, with or without a scheme, is refused unless a result has its host and path."""
     assert _refused(text) != []
 
 
@@ -122,7 +122,7 @@ def test_no_link_is_said_but_those_of_the_results(text: str) -> None:
     ],
 )
 def test_prose_holds_no_links(text: str) -> None:
-    """Abbreviations, names of files, versions and sentences without a blank between them are no links."""
+    """Abbreviations, file names, versions and sentences without a space between them are no links."""
     assert [found for found in check(text, EVIDENCE).violations if found.kind == "link"] == []
 
 
@@ -140,7 +140,7 @@ def test_prose_holds_no_links(text: str) -> None:
     ],
 )
 def test_a_link_of_the_results_may_be_said(text: str) -> None:
-    """With its scheme or without, as a target of Markdown and HTML, and after a prefix of another script."""
+    """It may be without its scheme, a target of Markdown and HTML, or behind a prefix of another script."""
     assert _refused(text) == []
 
 
@@ -168,12 +168,12 @@ OUTSIDE = frozenset({"title", "text"})
     ],
 )
 def test_a_page_is_evidence_of_what_it_says(text: str, refused: list[tuple[str, str]]) -> None:
-    """A price that only a page has is said with the page's address; where the page leads is never said."""
+    """A price that only a page has is given with the page's address. The page's own links are never given."""
     assert _refused(text, _known(PAGE, outside=OUTSIDE)) == refused
 
 
 def test_what_a_result_knows_itself_needs_no_page() -> None:
-    """A price that a tool of ours has, too, may be said as ever, whichever came first."""
+    """A price that one of our tools has too needs no address, whichever came first."""
     known = _known(PAGE, outside=OUTSIDE)
     known.add_result({"price": 80, "currency": "EUR"}, ResultOrigin("ours"))
 

@@ -1,4 +1,4 @@
-"""Test what counts as evidence for a reply, and what does not."""
+"""The tests of what counts as evidence for a reply."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,7 @@ FOUND = StepResult(
 
 
 def test_the_plans_own_word_is_no_evidence(reply_input: Callable[..., ReplyInput]) -> None:
-    """A price that only a note holds is not said; one that a document holds is, and points there."""
+    """A price that only a note has is refused. One that a document has is traced to it."""
     told = replace(reply_input(NOTED, FOUND, agent="research"), tools=load_registry(["research"]))
 
     grounding = check("It costs 80 EUR, not 900 EUR.", told.evidence())
@@ -25,7 +25,7 @@ def test_the_plans_own_word_is_no_evidence(reply_input: Callable[..., ReplyInput
 
 
 def test_a_fetched_page_is_no_word_of_ours(reply_input: Callable[..., ReplyInput]) -> None:
-    """What research.fetch brings is the page's claim: its price needs its address, and its links are not passed on."""
+    """The result of `research.fetch` is the page's claim. Its price needs its address. Its links are not passed on."""
     result = {
         "url": "https://fares.example.com/ferry",
         "title": "Ferry",
@@ -42,7 +42,7 @@ def test_a_fetched_page_is_no_word_of_ours(reply_input: Callable[..., ReplyInput
 
 
 def test_names_of_tools_and_scopes_are_no_links(reply_input: Callable[..., ReplyInput]) -> None:
-    """A scope that a user has to grant may be named, although a host could have that name."""
+    """A scope that a user has to grant may be named, although it looks like a host."""
     told = reply_input(agent="assistant")
 
     assert check("You have not granted calendar.availability.read.", told.evidence()).violations == ()
