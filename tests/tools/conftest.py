@@ -16,7 +16,7 @@ TENANT = UUID("0198c0de-0000-7000-8000-000000000001")
 
 @pytest.fixture
 def make_context() -> Callable[..., ToolContext]:
-    """Make a context of a step of some turn; `time_s` is the time left."""
+    """Make the context of a step of some turn; `time_s` is the remaining time."""
     turn_id = new_id()
 
     def make(*, time_s: float = 15.0, **changes: Any) -> ToolContext:

@@ -9,20 +9,20 @@ from pytest_httpserver import HTTPServer
 
 
 class LocalServer(HTTPServer):
-    """`with LocalServer() as server`: each request has its thread, so that a slow one holds up no other."""
+    """A server that answers each request in a separate thread: `with LocalServer() as server`."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         super().__init__(host, threaded=True)
 
     def thread_target(self) -> None:
-        """Look often whether to stop: half a second, as usual, is much when every test stops one."""
+        """Check often whether to stop. The default of half a second is long if every test stops a server."""
         assert self.server
         self.server.serve_forever(poll_interval=0.01)
 
 
 @contextmanager
 def answering_once(data: bytes) -> Iterator[str]:
-    """Answer one request with these bytes, and hang up; yield the URL."""
+    """Answer one request with these bytes, and hang up. Yield the URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:

@@ -31,7 +31,7 @@ def asked(answer: Found | Exception | None) -> Callable[[Query, ToolContext], Fo
 def test_a_write_without_an_answer_is_asked_back(
     error: Exception, answer: Any, ok: bool, unsure: bool, make_context: MakeContext
 ) -> None:
-    """It has succeeded, has failed, or is unsure: as the backend says by the key."""
+    """It has succeeded, has failed or is unsure, as the backend says for its key."""
     tool = make_tool(raising(error), effect="write", retries=0, reconcile=asked(answer))
 
     envelope = run(tool, {}, make_context())
@@ -45,7 +45,7 @@ def test_a_write_without_an_answer_is_asked_back(
     ids=["a read", "an outage", "a time-out"],
 )
 def test_what_cannot_be_asked_back(effect: str, error: Exception, unsure: bool, make_context: MakeContext) -> None:
-    """Reads have no effect; a write without a question says by `Unavailable` alone that it did nothing."""
+    """Reads have no effect. A write without a query function says only by `Unavailable` that it did nothing."""
     envelope = run(make_tool(raising(error), effect=effect, retries=0), {}, make_context())
 
     assert (envelope.ok, envelope.unsure) == (False, unsure)

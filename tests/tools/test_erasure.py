@@ -41,7 +41,7 @@ def hold(tenant_id: UUID, conversation_id: str) -> HoldRow:
 
 
 def test_packs_erase_their_part_even_if_they_are_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Holds, notes and written values of the conversation are gone, and those of another stay."""
+    """Holds, notes and written values of the conversation are gone. Those of another conversation stay."""
     monkeypatch.setenv("TURNLOOM_PACKS", '["dates"]')
     settings.cache_clear()
     tenant_id = make_tenant()
@@ -77,7 +77,7 @@ def test_each_pack_that_knows_conversations_erases_them() -> None:
 
 
 def test_nothing_is_erased_while_a_pack_is_missing() -> None:
-    """A pack with tables in the database may keep more of it; a process without that pack does not erase half."""
+    """The tables of a missing pack may have more of it, so a process without the pack does not erase half."""
     tenant_id = make_tenant()
     work(open_turn(tenant_id, conversation_id="c1").turn_id)
     owner_url = settings().owner_database_url

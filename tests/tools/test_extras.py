@@ -1,4 +1,4 @@
-"""Without the libraries of an extra, what needs them says so, and everything else works."""
+"""Without the libraries of an extra, the parts that need them say so, and everything else works."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ COMMAND = f"{BLOCKED} from turnloom.workers.cli import main; main()"
 
 
 def without(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python where no library of an extra can be imported."""
+    """Run Python in a process that can import no library of an extra."""
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
 
 
 def test_the_extras_are_those_of_the_package() -> None:
-    """What is looked for is what `pip install` brings."""
+    """The code looks for the libraries that `pip install` brings."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
 
     for extra, modules in EXTRAS.items():
@@ -29,7 +29,7 @@ def test_the_extras_are_those_of_the_package() -> None:
 
 
 def test_a_tool_without_its_libraries_is_not_offered() -> None:
-    """All other tools of the same packs are."""
+    """All other tools of the same packs are offered."""
     listed = "from turnloom.tools.enabled_tools import enabled_tools; print(*enabled_tools().tools)"
 
     there, left = (set(without(code).stdout.split()) for code in (listed, f"{BLOCKED} {listed}"))
@@ -49,7 +49,7 @@ def test_a_tool_without_its_libraries_is_not_offered() -> None:
     ids=["fetch", "propose", "mcp", "import"],
 )
 def test_the_error_names_the_extra(arguments: tuple[str, ...], told: str) -> None:
-    """It is one sentence and no traceback."""
+    """It is one sentence, without a traceback."""
     done = without(COMMAND, *arguments)
 
     assert done.returncode == 1
@@ -58,7 +58,7 @@ def test_the_error_names_the_extra(arguments: tuple[str, ...], told: str) -> Non
 
 
 def test_the_doctor_lists_what_is_not_available() -> None:
-    """It is a warning: everything else works."""
+    """It is a warning, because everything else works."""
     findings = {each["check"]: each for each in json.loads(without(COMMAND, "doctor", "--json").stdout)}
 
     assert findings["packs"]["status"] == "ok"

@@ -1,4 +1,4 @@
-"""Hooks around tools may change and veto calls, and a broken hook costs nothing."""
+"""Hooks around tools may change and veto calls. A broken hook does no harm."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ def make_tool(**options: Any) -> Tool:
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Install hooks for this test: `install(before_tool=[function, …])`."""
+    """Return a function that installs hooks for this test: `install(before_tool=[function, …])`."""
 
     def install(**functions: list[Callable[..., Any]]) -> None:
         found: dict[str, Any] = {
@@ -55,7 +55,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def notes() -> list[HookRecord]:
-    """What hooks had noted of them."""
+    """Return the notes of hooks."""
     return []
 
 
@@ -82,14 +82,14 @@ def broken(*_: object) -> None:
 
 
 def test_a_hook_may_change_the_arguments(act: Callable[..., Envelope], install: Install) -> None:
-    """Hooks are asked in their order, each with what the one before has made of the call."""
+    """Hooks are called in their order, each with the call as the one before has changed it."""
     install(before_tool=[one_more, one_more])
 
     assert act(1).data == {"doubled": 6}
 
 
 def test_a_veto_is_a_rejection(act: Callable[..., Envelope], install: Install, notes: list[HookRecord]) -> None:
-    """A vetoed call is not made: it fails with REJECTED, the reason in its message; hooks after it are not asked."""
+    """A vetoed call is not made. It fails with REJECTED and the reason, and later hooks are not called."""
     install(before_tool=[no_sevens, broken])
 
     envelope = act(7)
@@ -114,7 +114,7 @@ def test_a_veto_is_a_rejection(act: Callable[..., Envelope], install: Install, n
 def test_a_broken_hook_is_noted_and_passed_over(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord], point: Point, hook: Any, reason: str
 ) -> None:
-    """Whatever goes wrong in a hook, the call is made as if it were not there, and nothing of its words is kept."""
+    """Whatever goes wrong in a hook, the call is made as if it were not there. Its words are not stored."""
     install(**{point: [hook]})
 
     envelope = act(1)
@@ -136,7 +136,7 @@ def test_changed_arguments_are_checked_like_others(
 def test_what_is_refused_anyway_reaches_no_hook(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord]
 ) -> None:
-    """Arguments are validated before any hook is asked."""
+    """Arguments are validated before any hook is called."""
     install(before_tool=[broken])
 
     envelope = act("many")
@@ -147,7 +147,7 @@ def test_what_is_refused_anyway_reaches_no_hook(
 
 
 def test_what_a_person_approved_is_not_changed_any_more(act: Callable[..., Envelope], install: Install) -> None:
-    """A hook that wants other arguments than those approved stops the call."""
+    """A hook that changes the approved arguments stops the call."""
     install(before_tool=[one_more])
 
     envelope = act(1, make_tool(requires_approval=True))
@@ -171,7 +171,7 @@ def test_a_hook_sees_the_result_and_may_change_it(act: Callable[..., Envelope], 
 
 
 def test_a_hook_sees_failures_too(act: Callable[..., Envelope], install: Install) -> None:
-    """A failed call may be given a result by a hook, if it only reads."""
+    """A hook may give a failed call a result, if the call only reads."""
     install(after_tool=[lambda _, envelope: None if envelope.ok else Envelope(ok=True, data={"doubled": 0})])
 
     assert act(13).data == {"doubled": 0}
@@ -180,7 +180,7 @@ def test_a_hook_sees_failures_too(act: Callable[..., Envelope], install: Install
 def test_a_changed_result_is_checked_like_others(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord]
 ) -> None:
-    """A result that the output model refuses does not get past, from a hook either."""
+    """A hook's result that the output model refuses is refused too."""
     install(after_tool=[lambda *_: Envelope(ok=True, data={"halved": 1})])
 
     assert act(1).data == {"doubled": 2}
@@ -204,7 +204,7 @@ def test_the_result_of_a_read_may_be_withheld(act: Callable[..., Envelope], inst
 def test_what_has_happened_cannot_be_vetoed(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord], said: Any
 ) -> None:
-    """A call with an effect has taken place: no hook makes a failure of it, but the data may be changed."""
+    """A call with an effect has taken place. No hook turns it into a failure, but a hook may change its data."""
     install(after_tool=[lambda *_: said, lambda *_: Envelope(ok=True, data={"doubled": 0})])
 
     envelope = act(1, make_tool(effect="write"))
@@ -214,7 +214,7 @@ def test_what_has_happened_cannot_be_vetoed(
 
 
 def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContext, install: Install) -> None:
-    """A call that has taken effect has succeeded, even if the note on a hook cannot be kept."""
+    """A call that has taken effect has succeeded, even if the note on a hook cannot be stored."""
     install(after_tool=[broken])
 
     def full(_note: HookRecord) -> None:
@@ -229,7 +229,7 @@ def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContex
 def test_a_vetos_reason_can_be_stored(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord], reason: Any, kept: str
 ) -> None:
-    """Text that Postgres would refuse is left out. A veto without a reason is a broken hook."""
+    """Characters that Postgres would refuse are removed. A veto without a reason is a broken hook."""
     install(before_tool=[lambda _: Veto(reason)])
 
     act(1)
@@ -266,7 +266,7 @@ def configured(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None
 def test_hooks_come_from_the_setting_and_from_installed_packages(
     configured: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Packages announce theirs as entry points; the setting names modules, or objects in them, and counts after."""
+    """Packages announce hooks as entry points. The setting names modules, or objects in them, which come after."""
     package = SimpleNamespace(name="acme", load=lambda: SimpleNamespace(before_tool=one_more, after_model=broken))
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [package] if group == "turnloom.hooks" else [])
     monkeypatch.setattr("tests.tools.conftest.sample", SimpleNamespace(before_tool=no_sevens), raising=False)
@@ -281,7 +281,7 @@ def test_hooks_come_from_the_setting_and_from_installed_packages(
 
 @pytest.mark.parametrize("path", ["no.such.module", "json", "tests.tools.conftest:nobody"])
 def test_a_hook_that_is_none_is_named(configured: Callable[[str], None], path: str) -> None:
-    """A hook that cannot be loaded, or has an unknown hook point, is an error that names it: it may be a guard."""
+    """A hook that cannot be loaded, or has an unknown hook point, is named in the error: it may be a guard."""
     configured(f'["{path}"]')
 
     with pytest.raises(NotFound, match=path):
@@ -289,7 +289,7 @@ def test_a_hook_that_is_none_is_named(configured: Callable[[str], None], path: s
 
 
 def test_without_hooks_there_are_none(configured: Callable[[str], None]) -> None:
-    """An empty setting and no entry points: nothing is asked."""
+    """With an empty setting and no entry points no hook is called."""
     configured("[]")
 
     assert not hooks()

@@ -1,4 +1,4 @@
-"""Packs of other distributions are found, loaded and refused."""
+"""Packs of other distributions are found, and loaded or refused."""
 
 import importlib
 import sys
@@ -33,8 +33,8 @@ PlugIn = Callable[..., None]
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlugIn]:
-    """Install a distribution with one pack: the files of its package by their name."""
-    load_registry(["dates", "sim"])  # before the copies, which are put back: a module declares its tools once
+    """Return a function that installs a distribution with one pack, given the files of its package by name."""
+    load_registry(["dates", "sim"])  # before the copies that are put back, because a module declares its tools once
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "_declared", dict(registry._declared))
     monkeypatch.setattr(pack_index, "_names", dict(pack_index._names))
@@ -58,7 +58,7 @@ def declaring(*names: str) -> str:
 
 
 def test_an_installed_pack_is_loaded_by_its_name(plug_in: PlugIn) -> None:
-    """Every module of its package, whatever package and tools are called; the tools belong to the pack."""
+    """Every module of its package is loaded, whatever the names. The tools belong to the pack."""
     plug_in("acme", "acme_pack", one=declaring("acme.one"), two=declaring("other.two"))
 
     found = load_registry(["acme", "dates"])
@@ -77,8 +77,8 @@ def test_what_is_installed_and_not_enabled_is_not_loaded(plug_in: PlugIn) -> Non
     assert "acme_pack" not in sys.modules
 
 
-def test_an_unknown_pack_is_told_with_those_that_are_installed(plug_in: PlugIn) -> None:
-    """Ours and others'."""
+def test_the_error_of_an_unknown_pack_lists_the_installed_ones(plug_in: PlugIn) -> None:
+    """The list has our packs and others."""
     plug_in("acme", "acme_pack")
 
     with pytest.raises(NotFound, match=r"'acne'; installed are acme, dates, hotel.*TURNLOOM_PACKS"):
@@ -96,8 +96,8 @@ def test_an_unknown_pack_is_told_with_those_that_are_installed(plug_in: PlugIn) 
     ],
     ids=["import", "crash", "exit", "syntax", "taken"],
 )
-def test_a_broken_pack_is_told_by_its_name(plug_in: PlugIn, text: str, told: str) -> None:
-    """The error names the package that brings it and what is wrong. Not even an exit of the interpreter gets past."""
+def test_the_error_of_a_broken_pack_names_it(plug_in: PlugIn, text: str, told: str) -> None:
+    """It also names the package and the fault. Even an exit of the interpreter becomes an error."""
     plug_in("acme", "acme_pack", one=text)
 
     with pytest.raises(NotFound) as caught:
@@ -109,7 +109,7 @@ def test_a_broken_pack_is_told_by_its_name(plug_in: PlugIn, text: str, told: str
 
 @pytest.mark.parametrize(("pack", "other"), [("dates", "turnloom.tools.packs.dates"), ("acme", "rival_pack of rival")])
 def test_two_packs_of_a_name_are_a_conflict_where_it_is_enabled(plug_in: PlugIn, pack: str, other: str) -> None:
-    """Nobody can say which one was meant; other packs do not mind."""
+    """The name is ambiguous. Other packs still load."""
     plug_in(pack, "acme_pack", one=declaring("acme.one"))
     plug_in("acme", "rival_pack", distribution="rival", one=declaring("rival.one"))
 

@@ -46,7 +46,7 @@ def test_a_decorated_function_becomes_a_tool() -> None:
 
 
 def test_a_tool_in_a_process_goes_to_its_own_queue() -> None:
-    """What may block or burn CPU does not share workers with what waits."""
+    """Tools that block or burn CPU do not share workers with tools that wait."""
     assert load_registry(["sim"]).get("sim.burn").queue == "tools.cpu"
 
 
@@ -68,7 +68,7 @@ def test_a_function_without_models_is_no_tool() -> None:
 
 
 def test_a_function_without_a_docstring_is_no_tool() -> None:
-    """The language model would not know what it is for."""
+    """The language model would not know its purpose."""
 
     def find(query: Query, context: ToolContext) -> Found:
         return Found(name="x")
@@ -98,7 +98,7 @@ def test_only_enabled_packs_are_there() -> None:
 
 
 def test_an_unknown_pack_is_named() -> None:
-    """A misspelt pack stops the start with its name."""
+    """A misspelt pack stops the start, and the error has its name."""
     with pytest.raises(NotFound, match="'travle'"):
         load_registry(["travle"])
 
@@ -116,7 +116,7 @@ def test_an_unknown_pack_is_named() -> None:
     ],
 )
 def test_patterns_choose_tools(patterns: list[str], names: list[str]) -> None:
-    """A pattern is a whole name, a pack, or everything; nothing else matches."""
+    """A pattern is a whole name, a pack, or everything. Nothing else matches."""
     everything = load_registry(["sim", "dates", "hotel", "travel"])
 
     assert list(everything.allowed(patterns).tools) == names
@@ -130,7 +130,7 @@ def test_a_star_means_all() -> None:
 
 
 def test_every_shipped_tool_explains_itself() -> None:
-    """Tool, arguments and results carry the sentences that a planner reads."""
+    """Tool, arguments and results have the sentences that a planner reads."""
     shipped = load_registry(pack.name for pack in shipped_packs()).tools.values()
 
     bare = [

@@ -35,7 +35,7 @@ def make_tool(behave: Callable[[Query], Any], **options: Any) -> Tool:
 
 
 def construct(**fields: Any) -> Found:
-    """Make an instance as careless tools do: unchecked."""
+    """Make an instance without validation, as careless tools do."""
     return Found.model_construct(None, **fields)
 
 
@@ -61,7 +61,7 @@ class Provider:
 
 
 def test_a_result_comes_back_as_json(make_context: MakeContext) -> None:
-    """Dates and other types become what JSON has."""
+    """Dates and other types become JSON values."""
     day = datetime(2026, 11, 21, tzinfo=UTC)
 
     envelope = run(make_tool(lambda query: Found(value=query.number, day=day)), {"number": 3}, make_context())
@@ -71,7 +71,7 @@ def test_a_result_comes_back_as_json(make_context: MakeContext) -> None:
 
 
 def test_every_bad_argument_is_named(make_context: MakeContext) -> None:
-    """One message tells all faults, and the tool is not called."""
+    """One message has all faults, and the tool is not called."""
     provider = Provider()
 
     envelope = run(make_tool(provider), {"number": -1, "text": ["x"]}, make_context())
@@ -117,7 +117,7 @@ def test_a_question_for_the_user_passes(make_context: MakeContext) -> None:
     ids=lambda error: type(error).__name__,
 )
 def test_nothing_a_tool_raises_gets_past(error: BaseException, make_context: MakeContext) -> None:
-    """Foreign exceptions and exits of the interpreter are recorded as ours to mend."""
+    """Foreign exceptions and exits of the interpreter are recorded as our own faults."""
     envelope = run(make_tool(raising(error), retries=0), {}, make_context())
 
     assert envelope.error
@@ -125,7 +125,7 @@ def test_nothing_a_tool_raises_gets_past(error: BaseException, make_context: Mak
 
 
 def test_a_crash_is_logged_without_arguments(make_context: MakeContext) -> None:
-    """The log has the place of a crash, and neither arguments nor the exception's text."""
+    """The log has the place of a crash, but neither arguments nor the exception's text."""
 
     def crash(query: Query) -> Any:
         raise ValueError(query.text)
@@ -148,7 +148,7 @@ def test_a_timeout_inside_a_tool_has_its_name(make_context: MakeContext) -> None
 
 
 def test_a_transient_failure_is_tried_again(make_context: MakeContext) -> None:
-    """Two outages, two retries, one result; each retry is announced with its pause."""
+    """Two outages and two retries give one result. Each retry is announced with its pause."""
     provider = Provider(Unavailable("out", code="RATE_LIMITED"), Unavailable("out"))
     retries: list[tuple[int, str, float]] = []
 
@@ -226,7 +226,7 @@ def test_nothing_is_called_after_the_deadline(make_context: MakeContext) -> None
     ids=str,
 )
 def test_a_result_of_another_shape_is_refused(result: object, make_context: MakeContext) -> None:
-    """What the output model does not allow is an internal error, even inside an instance of it."""
+    """A value that the output model does not allow is an internal error, even inside an instance of it."""
     envelope = run(make_tool(lambda _query: result), {}, make_context())
 
     assert envelope.error
@@ -241,7 +241,7 @@ def test_a_plain_dictionary_may_be_a_result(make_context: MakeContext) -> None:
 
 
 def test_a_huge_result_is_refused(make_context: MakeContext) -> None:
-    """Ten megabytes do not reach the ledger; the message tells the limit."""
+    """Ten megabytes do not reach the ledger. The message has the limit."""
     envelope = run(make_tool(lambda _query: Found(value="x" * 10_000_000)), {}, make_context())
 
     assert envelope.error
@@ -249,7 +249,7 @@ def test_a_huge_result_is_refused(make_context: MakeContext) -> None:
     assert str(MAX_RESULT_BYTES) in envelope.error.message
 
 
-def test_text_that_postgres_refuses_is_mended(make_context: MakeContext) -> None:
+def test_text_that_postgres_refuses_is_replaced(make_context: MakeContext) -> None:
     """NUL and lone surrogates become U+FFFD, in keys and values at any depth."""
     value = [{"a\x00b": "c\ud800d"}, ("\udfff",), "fine \U0001f600"]
 
@@ -258,8 +258,8 @@ def test_text_that_postgres_refuses_is_mended(make_context: MakeContext) -> None
     assert envelope.data["value"] == [{"a\ufffdb": "c\ufffdd"}, ["\ufffd"], "fine \U0001f600"]
 
 
-def test_texts_of_failures_are_mended_too(make_context: MakeContext) -> None:
-    """Messages and choices go to the ledger like results."""
+def test_texts_of_failures_are_replaced_too(make_context: MakeContext) -> None:
+    """Messages and choices are stored in the ledger like results."""
     failed = run(make_tool(raising(ToolFailed("a\x00b"))), {}, make_context())
     asking = run(make_tool(raising(NeedsInput({"city": ["a\x00b"]}))), {}, make_context())
 
@@ -282,7 +282,7 @@ def test_what_is_not_json_never_reaches_the_ledger(value: object, make_context: 
 
 
 def test_a_deeply_nested_result_is_refused(make_context: MakeContext) -> None:
-    """Nesting without end breaks neither the worker nor the ledger."""
+    """Endless nesting breaks neither the worker nor the ledger."""
     nested: list[Any] = []
     for _ in range(5000):
         nested = [nested]

@@ -1,6 +1,6 @@
 """Tools that ask a service, and processes that call such a tool together, as workers do.
 
-As a program: `asking TOOL URL PROCESSES CALLS THREADS`. Each process makes the calls, and prints how each ended.
+As a program: `asking TOOL URL PROCESSES CALLS THREADS`. Each process makes the calls, and prints the outcome of each.
 """
 
 import os
@@ -40,18 +40,18 @@ class Answer(BaseModel):
 
 
 def made(call: Callable[[Question, ToolContext], Answer], **options: Any) -> Tool:
-    """Return a tool that is this function."""
+    """Return a tool that calls this function."""
     told: dict[str, Any] = {"name": "test.ask", "effect": "read", "retries": 0, "timeout_s": 5.0}
     return Tool(description="Ask.", input=Question, output=Answer, call=call, **told | options)
 
 
 def ask(tool: Tool, about: str = "the weather", longest_wait_s: float = 60.0, **changes: Any) -> Envelope:
-    """Call a tool as a worker does, in a step of its own."""
+    """Call a tool as a worker does, in a separate step."""
     return run(tool, {"about": about}, context(**changes), guards=Guards(longest_wait_s))
 
 
 def context(time_s: float = 5.0, **changes: Any) -> ToolContext:
-    """Return the context of a step of its own."""
+    """Return the context of a separate step."""
     given: dict[str, Any] = {
         "tenant_id": TENANT,
         "conversation_id": "c1",
@@ -65,7 +65,7 @@ def context(time_s: float = 5.0, **changes: Any) -> ToolContext:
 
 
 def processes(tool: str, url: str, calls: int, threads: int) -> list[str]:
-    """Let four processes call a tool at once; return how each call ended."""
+    """Let four processes call a tool at once. Return the outcome of each call."""
     command = [sys.executable, "-m", "tests.tools.guards.asking", tool, url, "4", str(calls), str(threads)]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=30, check=True).stdout
     return [line.removeprefix("ended ") for line in printed.splitlines() if line.startswith("ended ")]
@@ -86,7 +86,7 @@ def _call_together(tool: Tool, calls: int, threads: int) -> None:
     with ThreadPoolExecutor(threads) as pool:
         for envelope in pool.map(lambda _: ask(tool, time_s=25.0), range(calls)):
             end = envelope.error.code if envelope.error else envelope.data["said"]
-            os.write(1, f"\nended {end}\n".encode())  # a line of the log may be cut in two by it
+            os.write(1, f"\nended {end}\n".encode())  # this may cut a line of the log in two
 
 
 if __name__ == "__main__":

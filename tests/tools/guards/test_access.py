@@ -1,4 +1,4 @@
-"""Test which users a tool may act for."""
+"""The tests of the users that a tool may act for."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -55,7 +55,7 @@ def test_what_the_user_has_not_granted_is_refused(given: dict[str, Any], code: s
 
 @pytest.mark.parametrize("accounts", [{}, account("active"), account("inactive", "another")])
 def test_what_the_user_has_granted_may_be_called(accounts: dict[str, Account]) -> None:
-    """A service that the user has no account with needs none."""
+    """A service without an account of the user needs none."""
     assert refusal(TOOL, {}, context(**GRANTED, accounts=accounts)) is None
 
 

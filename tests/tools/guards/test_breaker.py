@@ -1,4 +1,4 @@
-"""On a real Valkey, test what opens and closes a circuit, and who may try."""
+"""On a real Valkey: what opens and closes a circuit, and which call may try."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +47,7 @@ def tool(service: Service) -> Tool:
 
 @pytest.fixture
 def short_pause(monkeypatch: pytest.MonkeyPatch) -> float:
-    """Shorten the time that a circuit stays open."""
+    """Shorten the time for which a circuit stays open."""
     monkeypatch.setenv("TURNLOOM_BREAKER_PAUSE_S", "0.2")
     settings.cache_clear()
     return 0.2
@@ -59,7 +59,7 @@ def code(tool: Tool, **changes: Any) -> str | None:
 
 
 def test_five_failures_in_a_row_open_the_circuit(tool: Tool, service: Service) -> None:
-    """The sixth call does not reach the service, and names no time to wait for."""
+    """The sixth call does not reach the service. Its error names no time to wait for."""
     before = [code(tool) for _ in range(5)]
 
     refused = ask(tool).error
@@ -70,7 +70,7 @@ def test_five_failures_in_a_row_open_the_circuit(tool: Tool, service: Service) -
     assert 299 < open_circuits()["weather"] <= 300
 
 
-def test_an_answer_between_them_begins_the_count_anew(tool: Tool, service: Service) -> None:
+def test_an_answer_between_failures_resets_the_count(tool: Tool, service: Service) -> None:
     for _ in range(4):
         ask(tool)
     failure, service.failure = service.failure, None
@@ -99,7 +99,7 @@ def test_each_try_of_a_call_asks(service: Service) -> None:
     ],
     ids=lambda failure: getattr(failure, "code", type(failure).__name__),
 )
-def test_what_is_not_the_services_failure_opens_nothing(tool: Tool, service: Service, failure: Exception) -> None:
+def test_other_failures_do_not_open_the_circuit(tool: Tool, service: Service, failure: Exception) -> None:
     service.failure = failure
     for _ in range(8):
         ask(tool)
@@ -110,7 +110,7 @@ def test_what_is_not_the_services_failure_opens_nothing(tool: Tool, service: Ser
 @pytest.mark.parametrize(
     "failure", [ConnectionRefusedError(), Unavailable("busy"), ToolFailed("too large", code="UPSTREAM_5XX")]
 )
-def test_what_is_its_failure_opens_the_circuit(tool: Tool, service: Service, failure: Exception) -> None:
+def test_failures_of_the_service_open_the_circuit(tool: Tool, service: Service, failure: Exception) -> None:
     service.failure = failure
     for _ in range(8):
         ask(tool)
@@ -119,7 +119,7 @@ def test_what_is_its_failure_opens_the_circuit(tool: Tool, service: Service, fai
 
 
 def test_a_service_that_does_not_answer_in_time_has_failed(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This counts if it had a second at least; shorter deadlines are the caller's."""
+    """This counts if it had at least a second. A shorter deadline is the caller's choice."""
     monkeypatch.setattr("turnloom.tools.guards.breaker._PATIENCE_S", 0.0)
     service.failure = TimeoutError()
     tool = made(service, integration="weather")
@@ -132,7 +132,7 @@ def test_a_service_that_does_not_answer_in_time_has_failed(service: Service, mon
 def test_after_the_pause_one_call_tries_and_its_answer_closes_the_circuit(
     tool: Tool, service: Service, short_pause: float
 ) -> None:
-    """While it is under way the others are refused; after it all calls pass."""
+    """While it is under way the others are refused. After its answer all calls pass."""
     for _ in range(5):
         ask(tool)
     wait_for(lambda: not open_circuits())
@@ -165,10 +165,10 @@ def test_a_trial_that_fails_begins_another_pause(tool: Tool, service: Service, s
     assert service.calls == 6
 
 
-def test_a_trial_that_nobody_hears_of_again_does_not_block_the_service(
+def test_a_lost_trial_does_not_block_the_service(
     service: Service, tool: Tool, short_pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process was killed: when its time is over, another call may try."""
+    """Its process was killed. When its time is over, another call may try."""
     for _ in range(5):
         ask(tool)
     wait_for(lambda: not open_circuits())
@@ -184,7 +184,7 @@ def test_a_trial_that_nobody_hears_of_again_does_not_block_the_service(
 
 
 def lost_afterwards() -> Any:
-    """Ask as usual, but lose what is reported afterwards, as if the process had died."""
+    """Ask as usual, but lose the report of the outcome, as if the process had died."""
     real = breaker._script
     return lambda said, *rest: real(said, *rest) if said == "ask" else ("noted", 0)
 
@@ -192,7 +192,7 @@ def lost_afterwards() -> Any:
 def test_a_trial_that_says_nothing_of_the_service_leaves_it_to_the_next_call(
     tool: Tool, service: Service, short_pause: float
 ) -> None:
-    """It lacked something that only the user can say: the service was not asked."""
+    """The trial ended with a question to the user, so the service was not asked."""
     for _ in range(5):
         ask(tool)
     wait_for(lambda: not open_circuits())
@@ -204,7 +204,7 @@ def test_a_trial_that_says_nothing_of_the_service_leaves_it_to_the_next_call(
 
 
 def test_each_account_has_its_circuit(service: Service, tool: Tool) -> None:
-    """One user's broken server takes nothing from the others."""
+    """One user's broken server does not affect the others."""
 
     class Account:
         id = UUID("0198c0de-0000-7000-8000-00000000000a")
@@ -240,7 +240,7 @@ def test_without_redis_calls_pass(tool: Tool, service: Service, monkeypatch: pyt
 def test_a_hundred_calls_from_four_processes_reach_a_dead_service_a_handful_of_times(
     httpserver: HTTPServer, threads: int
 ) -> None:
-    """Each has three tries. The calls of a process are made one after another, or all at once."""
+    """Each call has three tries. A process makes its calls one after another, or all at once."""
     httpserver.expect_request("/").respond_with_data("down", status=503)
 
     ends = processes("breaker", httpserver.url_for("/"), calls=25, threads=threads)
@@ -251,7 +251,7 @@ def test_a_hundred_calls_from_four_processes_reach_a_dead_service_a_handful_of_t
 
 
 def test_before_the_first_answer_few_calls_are_under_way_after_it_any_number() -> None:
-    """Calls that wait for the first answer go on with it; a killed one holds its place only for its time."""
+    """Calls that wait for the first answer then go on. A killed call keeps its place only for its time."""
     inside, most, gate, first = set[int](), [], threading.Event(), threading.Event()
 
     def slowly(question: Question, context: ToolContext) -> Answer:
@@ -265,7 +265,7 @@ def test_before_the_first_answer_few_calls_are_under_way_after_it_any_number() -
     breaker._script("ask", "weather", "killed", 0.2)
     with ThreadPoolExecutor(20) as pool:
         calls = [pool.submit(ask, tool) for _ in range(20)]
-        wait_for(lambda: len(inside) == 5)  # the place of the killed one is free by then
+        wait_for(lambda: len(inside) == 5)  # by then the place of the killed call is free
         before = max(most)
         first.set()
         wait_for(lambda: len(inside) >= 15)

@@ -1,4 +1,4 @@
-"""On a real Valkey, test who fetches a value, who waits, and how long a value holds."""
+"""On a real Valkey: which call fetches a value, which ones wait, and how long a value is kept."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("redis_url")
 
 
 class Service:
-    """Numbers its answers; waits while its gate is closed."""
+    """A service that numbers its answers, and waits while its gate is closed."""
 
     def __init__(self) -> None:
         self.failure: Exception | None = None
@@ -77,7 +77,7 @@ def entries() -> list[bytes]:
 
 
 def test_a_call_is_made_once_and_the_next_one_says_so(tool: Tool, service: Service) -> None:
-    """Whoever asks: another conversation, another turn."""
+    """This holds for another conversation and another turn."""
     first, second = ask(tool, "rain"), ask(tool, "rain", conversation_id="c2", user={"id": "noa"})
 
     assert (first.data, first.cache) == (second.data, None)
@@ -113,7 +113,7 @@ def test_a_failure_is_not_kept(tool: Tool, service: Service, failure: Exception)
     assert said(tool) == "rain 2"
 
 
-def test_who_wants_the_same_meanwhile_waits_for_it(tool: Tool, service: Service) -> None:
+def test_equal_calls_wait_for_the_first_one(tool: Tool, service: Service) -> None:
     service.gate.clear()
     with ThreadPoolExecutor(20) as pool:
         asked = [pool.submit(said, tool) for _ in range(20)]
@@ -124,8 +124,8 @@ def test_who_wants_the_same_meanwhile_waits_for_it(tool: Tool, service: Service)
     assert (answers, service.calls) == ({"rain 1"}, 1)
 
 
-def test_who_waited_for_a_call_that_fails_is_told_so(tool: Tool, service: Service, waiting: set[int]) -> None:
-    """One dead service is not asked by all of them, one after another."""
+def test_calls_that_wait_share_a_failure(tool: Tool, service: Service, waiting: set[int]) -> None:
+    """They do not ask a dead service one after another."""
     service.failure = ToolFailed("no", code="UPSTREAM_4XX")
     service.gate.clear()
     with ThreadPoolExecutor(20) as pool:
@@ -137,7 +137,7 @@ def test_who_waited_for_a_call_that_fails_is_told_so(tool: Tool, service: Servic
     assert (codes, service.calls) == ({"UPSTREAM_4XX"}, 1)
 
 
-def test_what_is_too_long_to_keep_is_given_to_those_who_wait(tool: Tool, service: Service, waiting: set[int]) -> None:
+def test_calls_that_wait_get_a_result_that_is_too_long_to_keep(tool: Tool, service: Service, waiting: set[int]) -> None:
     service.size = cache.MAX_RESULT_BYTES
     service.gate.clear()
     with ThreadPoolExecutor(5) as pool:
@@ -149,8 +149,8 @@ def test_what_is_too_long_to_keep_is_given_to_those_who_wait(tool: Tool, service
     assert (len(answers), service.calls, entries()) == (1, 1, [])
 
 
-def test_who_waits_takes_over_from_one_that_was_killed(tool: Tool, service: Service) -> None:
-    """Its right to fetch ends after half of its time, while those that wait have time left."""
+def test_a_waiting_call_takes_over_from_a_killed_one(tool: Tool, service: Service) -> None:
+    """The right to fetch ends after half of its time, while the waiting calls still have time left."""
     key = cache._key(tool, Question(about="rain"), context())
     flight = cache._Flight(key, "killed")
     assert flight.ask("", 0.3)[0] == b"fly"
@@ -162,7 +162,7 @@ def test_who_waits_takes_over_from_one_that_was_killed(tool: Tool, service: Serv
     assert time.monotonic() - began > 0.2
 
 
-def test_who_waits_does_so_until_its_deadline(tool: Tool, service: Service) -> None:
+def test_a_call_waits_no_longer_than_its_deadline(tool: Tool, service: Service) -> None:
     key = cache._key(tool, Question(about="rain"), context())
     cache._Flight(key, "slow").ask("", 30.0)
 
@@ -175,7 +175,7 @@ def test_who_waits_does_so_until_its_deadline(tool: Tool, service: Service) -> N
 def test_one_caller_refreshes_an_entry_that_is_about_to_end(
     tool: Tool, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others get the old result meanwhile: nobody waits, and the service is asked once."""
+    """The others get the old result meanwhile. Nobody waits, and the service is asked once."""
     said(tool)
     monkeypatch.setattr("turnloom.tools.guards.cache._eagerness", lambda: 1e9)
     service.gate.clear()
@@ -198,8 +198,8 @@ def test_a_refresh_that_fails_leaves_the_old_result(
     assert (said(tool), service.calls) == ("rain 1", 2)
 
 
-def test_what_the_output_model_refuses_is_fetched_anew(tool: Tool, service: Service) -> None:
-    """An earlier release kept it."""
+def test_an_entry_that_the_output_model_refuses_is_fetched_again(tool: Tool, service: Service) -> None:
+    """An earlier release stored it."""
     said(tool)
     (key,) = entries()
     redis().hset(key.decode(), "result", '{"told": "rain 0"}')

@@ -1,4 +1,4 @@
-"""On a real Valkey, test who may call, who waits, and until when."""
+"""On a real Valkey: which calls pass, which ones wait, and until when."""
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ def refused(tool: Tool, **changes: object) -> ToolError | None:
 
 
 def wait_s(tool: Tool, **changes: object) -> float:
-    """Make a call; return how long it has to wait."""
+    """Make a call. Return how long it has to wait."""
     error = refused(tool, **changes)
     if error is None:
         return 0.0
@@ -70,22 +70,22 @@ def test_a_tenants_users_share_its_rate() -> None:
     assert wait_s(tool, tenant_id=new_id()) == 0
 
 
-def test_who_must_wait_for_its_user_takes_nothing_from_the_tenant() -> None:
+def test_a_call_over_its_users_rate_takes_nothing_from_the_tenant() -> None:
     tool = made(answer, per_user="1/minute", per_tenant="3/minute")
 
     assert [wait_s(tool, longest_wait_s=600.0, **NOA) for _ in range(5)] == [0, 60, 120, 180, 240]
     assert [wait_s(tool, **TAL), wait_s(tool)] == [0, 0]
 
 
-def test_those_who_wait_get_their_time_one_after_another(tool: Tool) -> None:
-    """So nobody comes too early: in no minute are there more than two."""
+def test_waiting_calls_get_their_times_in_turn(tool: Tool) -> None:
+    """No call comes too early: no minute has more than two."""
     waits = [wait_s(tool, longest_wait_s=600.0, **NOA) for _ in range(8)]
 
     assert waits == [0, 0, 60, 60, 120, 120, 180, 180]
 
 
-def test_who_comes_at_its_time_finds_its_place_kept() -> None:
-    """A step counts once, however often it is tried, and a new call waits behind those that wait."""
+def test_a_call_finds_its_place_at_its_time() -> None:
+    """A step counts once, however often it is tried. A new call waits behind the waiting ones."""
     tool, step = made(answer, per_user="1/second"), {"turn_id": new_id(), "step_id": "a"}
     wait_s(tool, **NOA)
     first = refused(tool, **NOA, **step)
@@ -100,8 +100,8 @@ def test_who_comes_at_its_time_finds_its_place_kept() -> None:
     assert wait_s(tool, **NOA) >= 1
 
 
-def test_who_cannot_wait_so_long_takes_no_place(tool: Tool) -> None:
-    """Its turn would have ended before. It learns the time, and those after it get the place."""
+def test_a_call_that_cannot_wait_so_long_takes_no_place(tool: Tool) -> None:
+    """Its turn would end before. Its error names the time, and later calls get the place."""
     waits = [wait_s(tool, longest_wait_s=30.0, **NOA) for _ in range(5)]
 
     assert waits == [0, 0, 60, 60, 60]
@@ -123,7 +123,7 @@ def test_the_tries_of_a_call_count_once() -> None:
 
 
 def test_without_redis_calls_pass(tool: Tool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They do not wait for it one after the other, and the log says it once in a while."""
+    """They do not wait for Redis one after the other. The log says so now and then."""
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()
     redis.cache_clear()
@@ -142,7 +142,7 @@ def test_a_rate_that_cannot_be_read_is_refused_where_it_is_declared(rate: str) -
 
 
 def test_processes_share_a_rate(httpserver: HTTPServer) -> None:
-    """Of forty calls at once ten reach the service."""
+    """Of forty calls at once, ten reach the service."""
     httpserver.expect_request("/").respond_with_data("sunny")
 
     ends = processes("rate", httpserver.url_for("/"), calls=10, threads=5)

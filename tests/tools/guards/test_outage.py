@@ -1,4 +1,4 @@
-"""Redis goes away between calls and comes back with what it had: on fakeredis, which can be taken away in a moment."""
+"""Redis goes away between calls and comes back with its data. It is a fakeredis, which can be disconnected at once."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from turnloom.tools.guards.breaker import open_circuits
 
 
 class Service:
-    """Numbers its answers, or fails; `calls` counts the calls that reached it."""
+    """A service that numbers its answers, or fails. `calls` counts the calls that reached it."""
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.failure = failure
@@ -31,7 +31,7 @@ class Service:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
-    """A Redis of this process; it is away while `connected` is False."""
+    """A Redis in this process. It is away while `connected` is False."""
     server = FakeServer()
 
     def from_url(_url: str, **options: Any) -> FakeRedis:
@@ -45,7 +45,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
 
 
 def test_a_rate_is_kept_through_an_outage(server: FakeServer) -> None:
-    """Calls pass meanwhile. Afterwards those from before still count."""
+    """Calls pass meanwhile. Afterwards the earlier ones still count."""
     tool = made(Service(), per_user="2/minute")
     before = [ask(tool).error for _ in range(2)]
 
@@ -60,7 +60,7 @@ def test_a_rate_is_kept_through_an_outage(server: FakeServer) -> None:
 
 
 def test_a_circuit_stays_open_through_an_outage(server: FakeServer) -> None:
-    """Calls reach the service meanwhile. Afterwards it is spared again."""
+    """Calls reach the service meanwhile. Afterwards they do not."""
     service = Service(Unavailable("it is down", code="UPSTREAM_5XX"))
     tool = made(service, integration="weather")
     for _ in range(6):
@@ -80,7 +80,7 @@ def test_a_circuit_stays_open_through_an_outage(server: FakeServer) -> None:
 
 
 def test_a_result_is_kept_through_an_outage(server: FakeServer) -> None:
-    """The service is asked meanwhile. Afterwards the result from before is there."""
+    """The service is asked meanwhile. Afterwards the earlier result is there."""
     tool = made(Service(), cache_s=60.0)
     before = ask(tool).data["said"]
 

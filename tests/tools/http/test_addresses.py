@@ -1,4 +1,4 @@
-"""Test which addresses may be called when somebody else names the URL, in any notation."""
+"""The tests of which addresses may be called when somebody else names the URL, in any notation."""
 
 import socket
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ PRIVATE = """
 fd00:ec2::254 ff02::1
 """.split()
 
-# What the C library takes for 127.0.0.1, or for this machine.
+# Spellings that the C library takes for 127.0.0.1, or for this machine.
 ODD = [
     "0x7f.1",
     "0x7f000001",
@@ -41,7 +41,7 @@ def allow(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, **names: list[str]) -> None:
-    """Let these names stand for these addresses; an underscore is a dot."""
+    """Let these names resolve to these addresses. An underscore stands for a dot."""
     known = {name.replace("_", "."): found for name, found in names.items()}
 
     def resolve(name: str, port: int, **_: object) -> list[tuple[object, ...]]:
@@ -54,25 +54,25 @@ def resolving(monkeypatch: pytest.MonkeyPatch, **names: list[str]) -> None:
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_a_public_address_may_be_called(address: str) -> None:
-    """Also one that an IPv6 address carries."""
+    """This also holds for one inside an IPv6 address."""
     assert is_public(ip_address(address))
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_any_other_address_may_not(address: str) -> None:
-    """This machine, private networks, metadata services, multicast, reserved ones, whatever carries them."""
+def test_no_other_address_may_be_called(address: str) -> None:
+    """Other addresses are of this machine, private networks, metadata services, multicast or reserved, in any form."""
     assert not is_public(ip_address(address))
 
 
 @pytest.mark.parametrize("host", ODD)
 def test_no_notation_gets_around_it(host: str) -> None:
-    """The address that the resolver makes of it counts."""
+    """The address that the resolver returns counts."""
     with pytest.raises(PolicyDenied):
         reachable(host, 80)
 
 
-def test_a_name_is_what_all_its_addresses_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One private address among public ones is enough to refuse it; upper case and a dot at the end change nothing."""
+def test_one_private_address_of_a_name_is_enough_to_refuse_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upper case and a dot at the end change nothing."""
     resolving(monkeypatch, fine_example=["8.8.8.8", "1.1.1.1", "8.8.8.8"], mixed_example=["8.8.8.8", "10.0.0.1"])
 
     assert reachable("Fine.Example.", 443) == ["8.8.8.8", "1.1.1.1"]
@@ -85,7 +85,7 @@ def test_a_name_is_what_all_its_addresses_are(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("port", [22, 25, 6379, 8080])
 def test_only_the_ports_of_the_web_may_be_called(port: int) -> None:
-    """A public host's other services may not be called."""
+    """Other services of a public host may not be called."""
     with pytest.raises(PolicyDenied, match=str(port)):
         reachable("8.8.8.8", port)
 
@@ -112,7 +112,7 @@ def test_only_the_ports_of_the_web_may_be_called(port: int) -> None:
     ],
 )
 def test_a_setting_names_exceptions(allow: pytest.MonkeyPatch, entry: str, host: str, port: int, may: bool) -> None:
-    """By name or address, with or without a port, or by network. What is none of these allows nothing."""
+    """An exception is a name or address, with or without a port, or a network. Anything else allows nothing."""
     if "internal" in host:
         resolving(allow, wiki_internal=["10.0.0.7"], other_internal=["10.0.0.8"])
     allow.setenv("TURNLOOM_ALLOWED_HOSTS", f'["{entry}"]')

@@ -22,7 +22,7 @@ from turnloom.tools.http.checked_client import client
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
-    """A server on this machine, which the setting allows at its port, and at no other."""
+    """A server on this machine. The setting allows it at its port, and at no other."""
     with LocalServer() as started:
         monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", f'["127.0.0.1:{started.port}"]')
         settings.cache_clear()
@@ -31,7 +31,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
 
 
 def resolving(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]:
-    """Let each question for any name get the next answer; returns the names that were asked for."""
+    """Let each lookup of any name get the next answer. Return the names that were looked up."""
     asked: list[str] = []
 
     def resolve(name: str, port: int, **_: object) -> list[tuple[object, ...]]:
@@ -44,7 +44,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> list[str]
 
 
 def test_the_other_side_sees_the_name(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """We connect to an address, and ask for the name that was given."""
+    """The client connects to an address, and asks for the given name."""
     seen: list[str] = []
 
     def answer(request: Received) -> Response:
@@ -60,8 +60,8 @@ def test_the_other_side_sees_the_name(server: HTTPServer, monkeypatch: pytest.Mo
     assert seen == [f"xn--bcher-kva.example:{server.port}"]
 
 
-def test_what_was_checked_is_what_is_connected_to(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a name points elsewhere a moment later, it is not resolved again; the next request is checked again."""
+def test_the_checked_address_is_the_one_connected_to(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that changes a moment later is not resolved again. The next request is checked again."""
     server.expect_request("/").respond_with_data("here")
     asked = resolving(monkeypatch, ["127.0.0.1"], ["127.0.0.2"])
     url = f"http://rebound.example:{server.port}/"
@@ -75,7 +75,7 @@ def test_what_was_checked_is_what_is_connected_to(server: HTTPServer, monkeypatc
 def test_the_next_address_is_tried_where_one_does_not_answer(
     server: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As browsers do."""
+    """Browsers do so too."""
     server.expect_request("/").respond_with_data("here")
     monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", '["127.0.0.0/8"]')
     settings.cache_clear()
@@ -118,20 +118,20 @@ def test_a_redirect_is_checked_as_well(server: HTTPServer, target: str) -> None:
     ],
 )
 def test_some_urls_are_never_called(url: str) -> None:
-    """Other schemes, names and passwords, and this machine by any name."""
+    """Other schemes, names and passwords, and this machine by any name are refused."""
     with pytest.raises((PolicyDenied, httpx2.UnsupportedProtocol)):
         client().get(url)
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", f"{'a' * 64}.example"])
-def test_a_name_that_stands_for_nothing_is_one_that_cannot_be_reached(host: str) -> None:
-    """It is no other failure than that of a server that is down."""
+def test_an_unknown_name_cannot_be_reached(host: str) -> None:
+    """The failure is the same as for a server that is down."""
     with pytest.raises((httpx2.ConnectError, httpx2.InvalidURL)):
         client().get(f"http://{host}/")
 
 
 def test_no_proxy_is_asked(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy would resolve the name once more, where we cannot see it."""
+    """A proxy would resolve the name again, unseen by us."""
     server.expect_request("/").respond_with_data("here")
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     client.cache_clear()
@@ -141,7 +141,7 @@ def test_no_proxy_is_asked(server: HTTPServer, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_certificate_must_be_for_the_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """TLS checks the name, not the address, and a certificate that nobody vouches for ends the connection."""
+    """TLS checks the name, not the address. An untrusted certificate ends the connection."""
     named: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate(tmp_path, "secure.example"))
@@ -164,5 +164,5 @@ def test_the_certificate_must_be_for_the_name(monkeypatch: pytest.MonkeyPatch, t
 
 def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
     connection, _ = listener.accept()
-    with connection, pytest.raises(OSError):  # noqa: PT011 - however the client breaks off
+    with connection, pytest.raises(OSError):  # noqa: PT011 - the client may break off in any way
         context.wrap_socket(connection, server_side=True)

@@ -1,4 +1,4 @@
-"""The client for outside services meets a local server that answers in every way a service can."""
+"""The client for outside services meets a local server that answers in every way that a service can."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ def server() -> Iterator[HTTPServer]:
 
 
 def test_json_comes_back_as_it_was_meant(server: HTTPServer, make_context: Make) -> None:
-    """The query is encoded, and what was packed is unpacked."""
+    """The query is encoded, and a compressed answer is unpacked."""
     packed = gzip.compress(json.dumps({"name": "Kyōto"}).encode())
     server.expect_request("/search", query_string={"name": "Kyōto & more"}).respond_with_data(
         packed, headers={"Content-Encoding": "gzip"}
@@ -63,7 +63,7 @@ def test_json_comes_back_as_it_was_meant(server: HTTPServer, make_context: Make)
 def test_each_status_has_its_error(
     server: HTTPServer, make_context: Make, status: int, kind: type[Exception], code: str
 ) -> None:
-    """Errors that may pass are Unavailable, others are refused, and one request is made either way."""
+    """Errors that may pass are Unavailable, others are refused. One request is made either way."""
     server.expect_request("/").respond_with_json({"reason": "because"}, status=status, headers={"Location": "/x"})
 
     with pytest.raises(kind) as caught:
@@ -84,7 +84,7 @@ def test_each_status_has_its_error(
 def test_the_service_says_when_to_come_back(
     server: HTTPServer, make_context: Make, status: int, header: str, seconds: float | None
 ) -> None:
-    """Retry-After in seconds or as a date that has passed is heard; what is neither is as if it were absent."""
+    """Retry-After counts in seconds or as a date that has passed. Any other value is ignored."""
     server.expect_request("/").respond_with_data(status=status, headers={"Retry-After": header})
 
     with pytest.raises(Unavailable) as caught:
@@ -122,7 +122,7 @@ def test_a_slow_service_is_left_at_the_deadline(server: HTTPServer, make_context
 
 
 def test_a_service_that_drips_is_left_at_the_deadline(server: HTTPServer, make_context: Make) -> None:
-    """Bytes that come one by one do not stretch the time."""
+    """Bytes that come one by one do not prolong the time."""
     ended = threading.Event()
 
     def drip(_: Received) -> Response:
@@ -172,7 +172,7 @@ def test_a_broken_answer_may_be_asked_for_again(data: bytes, make_context: Make)
 
 
 def test_another_shape_is_named(server: HTTPServer, make_context: Make) -> None:
-    """A service that has changed does not get better by asking again; the message says where, and shows no value."""
+    """A service that has changed is not asked again. The message says where, and shows no value."""
     server.expect_request("/").respond_with_json({"days": [{"date": "2030-05-01"}, {"date": "Jane Doe"}]})
 
     with pytest.raises(ToolFailed, match=r"at days\.1\.date$") as caught:
@@ -182,7 +182,7 @@ def test_another_shape_is_named(server: HTTPServer, make_context: Make) -> None:
 
 
 def test_a_service_that_is_not_there_may_come_back(make_context: Make) -> None:
-    """A refused connection is a failure of the service, and the error shows only the host."""
+    """A refused connection is a failure of the service. The error shows only the host."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -196,7 +196,7 @@ def test_a_service_that_is_not_there_may_come_back(make_context: Make) -> None:
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_huge_answer_is_given_up(server: HTTPServer, make_context: Make, packed: bool) -> None:
-    """The limit counts unpacked bytes, and asking again would not help."""
+    """The limit counts unpacked bytes. Asking again would not help."""
     body = b" " * 50_000_000
     data, headers = (gzip.compress(body, 1), {"Content-Encoding": "gzip"}) if packed else (body, {})
     server.expect_request("/").respond_with_data(data, headers=headers)
@@ -207,8 +207,8 @@ def test_a_huge_answer_is_given_up(server: HTTPServer, make_context: Make, packe
     assert caught.value.code == "UPSTREAM_5XX"
 
 
-def test_what_nobody_asked_to_be_packed_so_is_refused(server: HTTPServer, make_context: Make) -> None:
-    """We say that we unpack gzip."""
+def test_an_unrequested_encoding_is_refused(server: HTTPServer, make_context: Make) -> None:
+    """The client accepts gzip and says so."""
     server.expect_request("/", headers={"Accept-Encoding": "gzip"}).respond_with_data(
         b"x", headers={"Content-Encoding": "br"}
     )
@@ -227,7 +227,7 @@ def test_what_is_no_url_is_refused(make_context: Make, url: str) -> None:
 
 
 def test_a_redirect_is_an_answer(server: HTTPServer, make_context: Make) -> None:
-    """Whoever sent the request decides whether to go there."""
+    """The caller decides whether to follow it."""
     server.expect_request("/").respond_with_data(status=302, headers={"Location": "http://169.254.169.254/"})
 
     answer = send(UpstreamRequest(url=server.url_for("/")), make_context())
@@ -247,7 +247,7 @@ def test_no_cookie_is_kept(server: HTTPServer, make_context: Make) -> None:
 
 
 def test_forms_and_content_are_posted(server: HTTPServer, make_context: Make) -> None:
-    """A form is encoded; content is sent as it is, with the headers of the request."""
+    """A form is encoded. Content is sent as it is, with the headers of the request."""
     server.expect_request("/", method="POST").respond_with_data("<b/>")
 
     post(UpstreamRequest(url=server.url_for("/"), form={"data": "[out:json];é"}), make_context())
@@ -267,7 +267,7 @@ def test_forms_and_content_are_posted(server: HTTPServer, make_context: Make) ->
 def test_we_say_who_we_are(
     server: HTTPServer, make_context: Make, monkeypatch: pytest.MonkeyPatch, contact: str | None, expected: str
 ) -> None:
-    """The User-Agent holds the contact where one is set."""
+    """The User-Agent has the contact if one is set."""
     if contact:
         monkeypatch.setenv("TURNLOOM_CONTACT", contact)
     settings.cache_clear()

@@ -1,4 +1,4 @@
-"""A hand-written MCP server over standard input and output: it starts quickly, and misbehaves as its tools say.
+"""A hand-written MCP server over standard input and output. It starts quickly, and misbehaves as its tools say.
 
 In: the path of a file with its tools, read for every list, and of a file that gets a line per call.
 """
@@ -51,7 +51,7 @@ def call(message: dict[str, Any], name: str, args: dict[str, Any]) -> None:
 
 
 def refusals() -> list[bool]:
-    """Ask for what no server may have; tell whether it was refused."""
+    """Ask for what no server may have. Return whether each request was refused."""
     send({"id": 900, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
     send({"id": 901, "method": "roots/list"})
     return ["error" in json.loads(sys.stdin.readline()) for _ in range(2)]

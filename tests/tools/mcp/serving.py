@@ -1,4 +1,4 @@
-"""Run MCP servers for tests: the program beside this file, and the tools that it shall offer."""
+"""Run MCP servers for tests: the program beside this file, and the tools that it offers."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).with_name("program.py")
 
 
 class Program:
-    """A server with one tool of each of these names; its tools take anything."""
+    """A server with one tool of each given name. Its tools take anything."""
 
     def __init__(self, folder: Path, *names: str, **terms: Any) -> None:
         self.offered = folder / "offered.json"
@@ -35,7 +35,7 @@ class Program:
         return found
 
     def tool(self, name: str, effect: Effect = "read") -> Tool:
-        """Return one of its tools as it is imported with this effect."""
+        """Return one of its tools, imported with this effect."""
         terms = self.server.model_copy(update={"tools": {"*": ToolTerms(effect=effect)}})
         return next(tool for tool in tools_of(terms, self.definitions()) if tool.name == f"mcp.bad.{name}")
 
@@ -50,7 +50,7 @@ def tools_of(server: McpServer, definitions: list[Any]) -> list[Tool]:
 
 
 def only(definition: Any, **terms: Any) -> Verdict:
-    """Return what becomes of one definition of a server that is not asked."""
+    """Return the verdict on one definition of a server that is not asked."""
     return judge("far", McpServer(url="http://unasked", **terms), [definition])[0]
 
 

@@ -1,4 +1,4 @@
-"""Call MCP servers that behave, and some that do not."""
+"""Call MCP servers, some of which misbehave."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ Call = Callable[..., Envelope]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A server that a test can make do anything."""
+    """A server that does what a test wants."""
     names = "echo die hang fail refuse break huge junk malformed ask structured pid"
     return Program(tmp_path, *names.split())
 
@@ -54,7 +54,7 @@ def call(make_context: Callable[..., ToolContext]) -> Call:
 
 
 def test_a_result_without_a_schema_is_text_and_the_data_in_it(program: Program, call: Call) -> None:
-    """The key that tells repetitions goes along."""
+    """The key that identifies repetitions is sent too."""
     found = call(program.tool("echo"), city="Kyoto")
 
     assert found.data == {"text": '{"city": "Kyoto"}', "data": {"city": "Kyoto"}}
@@ -86,7 +86,7 @@ def test_a_structured_result_is_compared_with_its_schema(program: Program, call:
     ],
 )
 def test_a_failure_is_told_in_our_words(program: Program, call: Call, name: str, expected: str, words: str) -> None:
-    """With what the server says of it."""
+    """The words of the server are added."""
     found = call(program.tool(name))
 
     assert (code(found), found.unsure) == (expected, False)
@@ -107,7 +107,7 @@ def test_only_what_reads_is_called_again_after_its_server_died(
 def test_a_server_that_never_answers_costs_the_time_of_the_call(
     program: Program, call: Call, effect: str, unsure: bool
 ) -> None:
-    """The deadline is kept."""
+    """The call ends at its deadline."""
     call(program.tool("echo", effect))  # type: ignore[arg-type]
 
     found = call(program.tool("hang", effect), time_s=1.0)  # type: ignore[arg-type]
@@ -115,8 +115,8 @@ def test_a_server_that_never_answers_costs_the_time_of_the_call(
     assert (code(found), found.unsure) == ("TOOL_TIMEOUT", unsure)
 
 
-def test_calls_go_on_after_the_loop_was_ended_by_what_ran_in_it(program: Program, call: Call) -> None:
-    """Another loop takes its place, with connections of its own."""
+def test_calls_go_on_after_a_task_has_ended_the_loop(program: Program, call: Call) -> None:
+    """Another loop replaces it, with connections of its own."""
     before = call(program.tool("pid")).data
 
     async def throw() -> None:
@@ -133,7 +133,7 @@ async def _raise() -> None:
 
 
 def test_a_server_that_died_is_started_again(program: Program, call: Call) -> None:
-    """A write after it is made once: the server is asked whether it is there before."""
+    """A write after that is made once, because the server is pinged before it."""
     call(program.tool("die"))
     program.log.write_text("")
 
@@ -144,7 +144,7 @@ def test_a_server_that_died_is_started_again(program: Program, call: Call) -> No
 
 
 def test_a_server_that_hangs_is_started_again(program: Program, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before the next write, which would not have reached it."""
+    """This happens before the next write, which would not reach it."""
     monkeypatch.setattr(connections, "_PATIENCE_S", 0.5)
     call(program.tool("hang", "write"), time_s=1.0)
 
@@ -163,7 +163,7 @@ def test_calls_at_once_share_a_connection(program: Program, call: Call) -> None:
 
 
 def test_a_result_has_a_limit(program: Program, call: Call) -> None:
-    """Two megabytes are not kept; nothing else suffers."""
+    """Two megabytes are refused. Other calls do not suffer."""
     huge = call(program.tool("huge"), size=2_000_000)
 
     assert code(huge) == "INTERNAL_ERROR"
@@ -177,7 +177,7 @@ def test_what_is_no_json_is_passed_over(program: Program, call: Call, caplog: py
 
 
 def test_a_server_may_ask_us_for_nothing(program: Program, call: Call) -> None:
-    """Neither for a language model's words nor for our folders."""
+    """It may ask neither for text of a language model nor for our folders."""
     assert call(program.tool("ask")).data == {"text": "[true, true]", "data": [True, True]}
 
 
@@ -192,7 +192,7 @@ def test_a_server_may_ask_us_for_nothing(program: Program, call: Call) -> None:
 def test_a_tool_that_was_changed_is_not_called(
     program: Program, call: Call, change: dict[str, object], expected: str
 ) -> None:
-    """This lasts until it is imported again. The language model still gets what was imported."""
+    """This lasts until it is imported again. The language model still gets the imported definition."""
     tool = program.tool("echo", "write")
     call(tool)
     program.log.write_text("")
@@ -205,7 +205,7 @@ def test_a_tool_that_was_changed_is_not_called(
 
 
 def test_a_variable_that_the_environment_lacks_is_named(tmp_path: Path, call: Call) -> None:
-    """And the server is not started without it."""
+    """The server is not started without it."""
     program = Program(tmp_path, "echo", env={"TOKEN": "${NO_SUCH_TOKEN}"})
 
     found = call(program.tool("echo"))
@@ -215,7 +215,7 @@ def test_a_variable_that_the_environment_lacks_is_named(tmp_path: Path, call: Ca
 
 
 def test_a_program_that_is_not_there_is_out(tmp_path: Path, call: Call) -> None:
-    """Nothing was done, so the call may be tried again, a write too."""
+    """Nothing was done, so even a write may be tried again."""
     program = Program(tmp_path, "echo")
     server = program.server.model_copy(update={"command": "no-such-program", "args": []})
     [tool] = tools_of(server, program.definitions())
@@ -226,7 +226,7 @@ def test_a_program_that_is_not_there_is_out(tmp_path: Path, call: Call) -> None:
 
 
 def test_a_program_written_with_the_library_is_asked_for_its_tools(tmp_path: Path) -> None:
-    """With the schemas that the library makes."""
+    """They have the schemas that the library makes."""
     script = tmp_path / "adding.py"
     script.write_text(LIBRARY)
     server = McpServer(command=sys.executable, args=[str(script)])

@@ -1,4 +1,4 @@
-"""Use servers over HTTP: one written with the library, and one that answers as a test likes."""
+"""Use servers over HTTP: one written with the library, and one that answers as a test wants."""
 
 import json
 import socket
@@ -95,7 +95,7 @@ def spoken(request: Request, said: str) -> Response:
 
 
 def test_a_server_written_with_the_library_is_called(adding: str, call: Call) -> None:
-    """With its schemas, and with its annotations where it is trusted."""
+    """Its schemas are used, and its annotations if it is trusted."""
     server = McpServer(url=adding, trusted=True)
     definitions = ask("bad", server, 20)
     [tool] = tools_of(server, definitions)
@@ -118,10 +118,10 @@ def test_a_server_written_with_the_library_is_called(adding: str, call: Call) ->
         (200, {"Content-Type": "text/html"}, "UPSTREAM_5XX", True),
     ],
 )
-def test_what_http_says_is_told_in_our_words(
+def test_http_failures_are_told_in_our_words(
     answering: Callable[..., McpServer], call: Call, status: int, headers: dict[str, str], expected: str, unsure: bool
 ) -> None:
-    """After a refusal nothing has happened; after a failure nobody knows. No redirect leads elsewhere."""
+    """After a refusal nothing has happened; after a failure nobody knows. Redirects are not followed elsewhere."""
     server = answering(lambda _: Response("no", status=status, headers=headers))
 
     found = call(server)
@@ -141,12 +141,10 @@ def test_what_http_says_is_told_in_our_words(
     ],
     ids=["too large", "packed", "no JSON", "a cut stream", "a cut body"],
 )
-def test_an_answer_that_is_none_harms_nothing_else(
-    answering: Callable[..., McpServer], call: Call, answer: Answers
-) -> None:
-    """The next call finds the server there."""
+def test_an_invalid_answer_harms_nothing_else(answering: Callable[..., McpServer], call: Call, answer: Answers) -> None:
+    """The next call reaches the server."""
     answers = [answer, lambda request: spoken(request, "well")]
-    server = answering(lambda request: answers.pop(0)(request))  # noqa: PLW0108 - another one each time
+    server = answering(lambda request: answers.pop(0)(request))  # noqa: PLW0108 - a new answer each time
 
     bad, good = call(server), call(server)
 
@@ -154,7 +152,7 @@ def test_an_answer_that_is_none_harms_nothing_else(
     assert good.data == {"text": "well", "data": None}
 
 
-def test_headers_are_sent_with_what_the_environment_holds(
+def test_headers_take_secrets_from_the_environment(
     answering: Callable[..., McpServer], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file holds no secret."""

@@ -23,7 +23,7 @@ def of(schema: Any) -> Any:
 
 
 def faults(schema: Any, value: dict[str, Any]) -> dict[str, str]:
-    """Return the faults of an object: place -> sentence."""
+    """Return the faults of an object, as sentences by place."""
     try:
         model_of("Args", translate(schema).schema).model_validate(value)
     except ValidationError as error:
@@ -60,12 +60,12 @@ def faults(schema: Any, value: dict[str, Any]) -> dict[str, str]:
     ],
 )
 def test_a_dialect_is_translated(foreign: Any, ours: Any) -> None:
-    """Into the words that planner, runner and reference know."""
+    """The result has only words that planner, runner and reference know."""
     assert of(foreign) == ours
 
 
 def test_properties_that_say_themselves_that_they_are_required() -> None:
-    """As in draft 3, and in many lists of functions."""
+    """Draft 3 and many lists of functions do so."""
     schema = translate({"city": {"type": "string", "required": True}, "days": {"type": "integer", "required": False}})
 
     assert (schema.schema["required"], list(schema.schema["properties"])) == (["city"], ["city", "days"])
@@ -79,13 +79,13 @@ def test_properties_that_say_themselves_that_they_are_required() -> None:
         ({"type": ["object", "null"], "properties": {"a": TEXT}}, {"type": "object", "properties": {"a": TEXT}}),
     ],
 )
-def test_who_says_nothing_of_its_arguments_leaves_them_open(foreign: Any, ours: Any) -> None:
-    """And who says that there are none has none."""
+def test_undeclared_arguments_are_open(foreign: Any, ours: Any) -> None:
+    """A tool that declares that it has no arguments has none."""
     assert translate(foreign).schema == ours
 
 
 def test_references_are_written_out() -> None:
-    """References of each draft are written out with what is beside them; a cyclic one leaves the rest open."""
+    """The target replaces a reference of any draft, with the words beside it. A cyclic one leaves the rest open."""
     found = translate(
         {
             "type": "object",
@@ -133,21 +133,21 @@ def test_a_schema_that_has_no_translation_is_refused_with_the_reason(schema: Any
         of(schema)
 
 
-def test_what_doubles_with_every_reference_is_refused() -> None:
-    """Ten lines would be three thousand."""
+def test_references_that_multiply_are_refused() -> None:
+    """Ten lines would become three thousand."""
     with pytest.raises(Invalid, match="parts"):
         translate({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": DOUBLING})
 
 
 @pytest.mark.parametrize("schema", [None, 7, "string", [], {"type": "array"}, {"type": "string"}])
 def test_arguments_and_results_are_objects(schema: Any) -> None:
-    """Nothing else has names."""
+    """Anything else has no names for its parts."""
     with pytest.raises(Invalid):
         translate(schema)
 
 
-def test_what_is_hidden_in_a_text_is_not_handed_on() -> None:
-    """Neither control characters nor what no reader sees, and not more than a reader reads."""
+def test_hidden_characters_of_a_text_are_removed() -> None:
+    """These are control characters and invisible ones. A long text is cut."""
     hidden = "Read\u200b a\x1b[31m file\u202e.\U000e0041\n\n" + "x" * 2_000
 
     found = of({"type": "string", "description": hidden})["description"]
@@ -157,7 +157,7 @@ def test_what_is_hidden_in_a_text_is_not_handed_on() -> None:
 
 
 def test_a_pattern_cannot_hang_a_call() -> None:
-    """One that our engine does not know is left to the server."""
+    """A pattern that our engine does not know is left to the server."""
     text = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     ahead = translate({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?=a)(a|aa)+$"}}})
 
@@ -167,7 +167,7 @@ def test_a_pattern_cannot_hang_a_call() -> None:
 
 
 def test_a_fault_names_its_place_and_not_the_value() -> None:
-    """As with our own models: plans are judged argument by argument, and a value may be a secret."""
+    """As with our own models, the place is what the planner needs, and a value may be a secret."""
     inner = {"type": "object", "properties": {"y": {"type": "integer"}, "z": TEXT}, "required": ["y", "z"]}
     schema = {
         "type": "object",
@@ -185,7 +185,7 @@ def test_a_fault_names_its_place_and_not_the_value() -> None:
 
 
 def test_numbers_beyond_all_bounds_are_a_fault() -> None:
-    """And no crash."""
+    """They do not cause a crash."""
     schema = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0.1}}}
 
     assert faults(schema, {"a": 10**400}) == {"": "cannot be compared with the schema: OverflowError"}
@@ -219,7 +219,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_whatever_a_server_calls_a_schema_is_translated_or_refused(raw: Any) -> None:
-    """The translation is a schema, and comparing with it ends."""
+    """The translation is a valid schema, and validating with it ends."""
     try:
         schema = translate(raw).schema
     except Invalid:

@@ -128,7 +128,7 @@ def says(status: int = 200, body: Any = None, **headers: str) -> Callable[[Reque
 
 
 class Providers:
-    """The answers of the server by path, and the requests that it received."""
+    """The answers of the server by path, and the requests that it has received."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("").rstrip("/")
@@ -151,7 +151,7 @@ class Providers:
         return self.answers[request.path](request)
 
     def _places(self, request: Request) -> Response:
-        """Match names; without a match there is no `results`."""
+        """Return the matches of a name. Without a match there is no `results`."""
         found = [place for place in self.places if str(place["name"]).lower() == request.args["name"].lower()]
         return _json({"results": found, "generationtime_ms": 0.7} if found else {"generationtime_ms": 0.7})
 
@@ -177,7 +177,7 @@ class Providers:
 
 @contextmanager
 def live_providers() -> Iterator[Providers]:
-    """Start the server, and let the travel tools ask it."""
+    """Start the server, and let the travel tools use it."""
     with LocalServer() as server, pytest.MonkeyPatch.context() as patch:
         providers = Providers(server)
         for name, value in environment(providers.url).items():
@@ -188,7 +188,7 @@ def live_providers() -> Iterator[Providers]:
 
 
 def environment(url: str) -> dict[str, str]:
-    """Return the settings that make the travel tools ask the server there."""
+    """Return the settings with which the travel tools use the server."""
     services = ("GEOCODING", "FORECAST", "WIKIPEDIA", "OVERPASS")
     return {"TURNLOOM_TRAVEL_PROVIDER": "live"} | {f"TURNLOOM_{name}_URL": url for name in services}
 

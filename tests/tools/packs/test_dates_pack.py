@@ -21,7 +21,7 @@ SUNDAY = date(2026, 11, 22)
 
 @pytest.fixture
 def clock() -> Iterator[time_machine.Traveller]:
-    """It is Wednesday, 18 November 2026, ten in the morning in Jerusalem."""
+    """Set the clock to Wednesday, 18 November 2026, ten in the morning in Jerusalem."""
     morning = datetime(2026, 11, 18, 10, 0, tzinfo=ZoneInfo("Asia/Jerusalem"))
     with time_machine.travel(morning, tick=False) as traveller:
         yield traveller
@@ -107,7 +107,7 @@ def test_a_phrase_names_a_stay(hint: str, check_in: str, check_out: str, call: C
     ],
 )
 def test_a_weekend_is_two_options(today: date, hint: str, fridays: int) -> None:
-    """Friday to Saturday is the default; Saturday to Sunday is the other."""
+    """Friday to Saturday is the default. Saturday to Sunday is the other."""
     stays = read_stays(hint, today)
 
     days = [(stay.check_in.day, stay.check_out.day) for stay in stays]
@@ -122,7 +122,7 @@ def test_on_a_saturday_half_of_the_weekend_is_left() -> None:
 
 
 def test_both_options_are_in_the_result(call: Call, clock: object) -> None:
-    """Alternatives list every reading, the default first; a clear hint has none."""
+    """Alternatives list every reading, the default first. A clear hint has none."""
     weekend = call("dates.resolve_hint", {"hint": "next weekend"})
     clear = call("dates.resolve_hint", {"hint": "tomorrow"})
 
@@ -195,7 +195,7 @@ def test_what_is_no_stay_becomes_a_question(hint: str, call: Call, clock: object
     "phrase", ["1 nights ", "for 1 nights ", "a week from ", "weekend of ", "from ", "1 to ", "- "]
 )
 def test_repetition_costs_no_time(phrase: str, call: Call, clock: object) -> None:
-    """Nested phrases were once read in every combination: twenty of them took hours."""
+    """If nested phrases were read in every combination, twenty of them would take hours."""
     envelope = call("dates.resolve_hint", {"hint": (phrase * 100)[:200]}, time_s=60)
 
     assert envelope.needs
@@ -271,7 +271,7 @@ _HINTS = st.one_of(st.lists(_WORDS, max_size=8).map(" ".join), st.text(max_size=
 
 @given(_HINTS, st.dates(date(2025, 1, 1), date(2030, 1, 1)))
 def test_every_reading_is_a_possible_stay(hint: str, today: date) -> None:
-    """Whatever is said, a stay begins today at the earliest and ends after it begins; nothing breaks."""
+    """For any hint, a stay begins today at the earliest and ends after it begins. Nothing breaks."""
     for stay in read_stays(hint, today):
         assert today <= stay.check_in < stay.check_out
         assert (stay.check_out - stay.check_in).days <= LONGEST_STAY_NIGHTS

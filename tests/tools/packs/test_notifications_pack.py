@@ -1,4 +1,4 @@
-"""Settling a notification survives failures on the way, and the tools declare what they do."""
+"""Settling a notification survives failures on the way. The tools declare what they do."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -33,7 +33,7 @@ def settled_as(told: UUID, resolution: str) -> dict[str, str]:
 
 
 def test_a_lost_call_that_took_effect_is_found(told: UUID, noa: ToolContext) -> None:
-    """The process that was killed between the commit and the record has settled it: the result is the call's."""
+    """The process was killed between commit and record. The notification is settled, so the call has its result."""
     made = run(RESOLVE, settled_as(told, "paid"), noa)
 
     assert reconcile(RESOLVE, settled_as(told, "paid"), noa) == made
@@ -41,7 +41,7 @@ def test_a_lost_call_that_took_effect_is_found(told: UUID, noa: ToolContext) -> 
 
 
 def test_a_lost_call_that_took_no_effect_is_made_again(told: UUID, noa: ToolContext) -> None:
-    """It is open, or not there at all, or settled in another way, which the call then tells."""
+    """The notification is open, missing, or settled in another way, which the second call reports."""
     before = reconcile(RESOLVE, settled_as(told, "paid"), noa)
     nowhere = reconcile(RESOLVE, settled_as(UUID(int=1), "paid"), noa)
     run(RESOLVE, settled_as(told, "refused"), noa)
@@ -51,7 +51,7 @@ def test_a_lost_call_that_took_no_effect_is_made_again(told: UUID, noa: ToolCont
 
 
 def test_each_tool_wants_its_scope() -> None:
-    """Reading and writing are granted apart."""
+    """Reading and writing are granted separately."""
     declared = {tool.name: tool.scopes for tool in load_registry(["notifications"]).tools.values()}
 
     assert declared == {

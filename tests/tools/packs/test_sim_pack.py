@@ -65,7 +65,7 @@ def test_echo_returns_its_value(value: Any, call: Call) -> None:
 
 
 def test_burn_uses_the_cpu(call: Call) -> None:
-    """The time passes on the CPU, not asleep."""
+    """The time passes on the CPU, not in a sleep."""
     started = time.thread_time()
 
     envelope = call("sim.burn", {"ms": 40})
@@ -84,7 +84,7 @@ def test_burn_ends_at_its_deadline(call: Call) -> None:
 
 @pytest.mark.parametrize("code", get_args(ErrorCode))
 def test_fail_fails_as_told(code: str, call: Call) -> None:
-    """Every code of the closed list can be had."""
+    """The tool can raise every code of the closed list."""
     envelope = call("sim.fail", {"code": code})
 
     assert envelope.error
@@ -127,7 +127,7 @@ def test_flaky_succeeds_in_the_end(call: Call, database: str) -> None:
 
 
 def test_flaky_counts_over_attempts(call: Call, database: str) -> None:
-    """The count belongs to the step: a later attempt continues where the first one stopped."""
+    """The count belongs to the step. A later attempt continues where the first one stopped."""
     first = call("sim.flaky", {"fail_times": 4}, attempt=1)
 
     second = call("sim.flaky", {"fail_times": 4}, attempt=2)
@@ -138,7 +138,7 @@ def test_flaky_counts_over_attempts(call: Call, database: str) -> None:
 
 
 def test_flaky_counts_each_step_apart(call: Call, database: str) -> None:
-    """Another step of the same turn starts from nothing."""
+    """Another step of the same turn starts from zero."""
     call("sim.flaky", {"fail_times": 0})
 
     other = call("sim.flaky", {"fail_times": 0}, step_id="s2")
@@ -148,7 +148,7 @@ def test_flaky_counts_each_step_apart(call: Call, database: str) -> None:
 
 @pytest.mark.parametrize("value", [None, 7, {"a": ["x"]}], ids=str)
 def test_write_happens_once_for_a_key(value: Any, call: Call, sim_log_file: Path, database: str) -> None:
-    """The second call with the key finds what the first one wrote, and logs no effect."""
+    """The second call with the key finds the first one's value, and logs no effect."""
     first = call("sim.write", {"value": value}, idempotency_key="k1")
     second = call("sim.write", {"value": "another"}, idempotency_key="k1", attempt=2)
 
@@ -217,7 +217,7 @@ def test_lines_of_many_writers_stay_whole(call: Call, sim_log_file: Path) -> Non
 
 
 def test_the_pack_declares_effects_and_places() -> None:
-    """Planner and executor see what may run again, what is quick and what burns CPU."""
+    """Planner and executor see which tools may run again, which are quick and which burn CPU."""
     sim = load_registry(["sim"]).tools
 
     assert {name for name, tool in sim.items() if tool.effect != "read"} == {"sim.approve", "sim.write"}

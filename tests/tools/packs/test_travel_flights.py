@@ -1,4 +1,4 @@
-"""`travel.search_flights` over the invented flights that are shipped."""
+"""The tests of `travel.search_flights` over the invented flights that are shipped."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -29,7 +29,7 @@ def search(call: Call, **changes: Any) -> list[dict[str, Any]]:
 
 
 def test_every_city_has_a_way_to_every_other() -> None:
-    """Each city has one airport, each pair of airports flights, under a number that no other has."""
+    """Each city has one airport, and each pair of airports has flights with a unique number."""
     known = network()
     codes = [airport.code for airport in known.airports]
     cities = [city for airport in known.airports for city in airport.cities]
@@ -46,7 +46,7 @@ def test_every_city_has_a_way_to_every_other() -> None:
 
 
 def test_flights_are_ordered_and_invented(call: Call) -> None:
-    """Those out first, then those back, the cheaper ones first; every price says that it is invented."""
+    """Outward flights come first, and cheaper ones before others. Every price says that it is invented."""
     results = search(call, **KYOTO)
 
     assert [flight["direction"] for flight in results] == ["outbound", "outbound", "return", "return"]
@@ -58,7 +58,7 @@ def test_flights_are_ordered_and_invented(call: Call) -> None:
 
 @pytest.mark.parametrize("day", ["2030-03-31", "2030-10-27", "2030-11-03", "2030-12-31"])
 def test_clocks_agree_with_the_duration(call: Call, day: str) -> None:
-    """Also where the clocks change on the way, or the year does: arrival less departure is the duration."""
+    """Arrival less departure is the duration, even if clocks or the year change on the way."""
     for flight in search(call, depart=day):
         departs, arrives = (datetime.fromisoformat(flight[name]) for name in ("departs", "arrives"))
 
@@ -69,7 +69,7 @@ def test_clocks_agree_with_the_duration(call: Call, day: str) -> None:
 
 
 def test_one_way_unless_a_way_back_is_asked_for(call: Call) -> None:
-    """Without `return` nothing leads back."""
+    """Without `return` there are no flights back."""
     assert {flight["direction"] for flight in search(call, depart="2030-05-01")} == {"outbound"}
 
 
@@ -89,7 +89,7 @@ def test_flights_become_a_table(call: Call) -> None:
 
 
 def test_another_source_may_take_the_place(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it returns is ordered; what has no price comes last, and a real flight is no demo data."""
+    """Its flights are ordered. One without a price comes last, and a real flight is not called demo data."""
     known = Flight.model_validate(search(call, **KYOTO)[0] | {"source": "GDS"})
     unpriced = known.model_copy(update={"price": None, "flight_number": "XY 1"})
 

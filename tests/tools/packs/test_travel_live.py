@@ -34,14 +34,14 @@ CALLS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def providers() -> Iterator[Providers]:
-    """The services, in a Kyoto where it is the 20th of April 2030, noon."""
+    """Run the services, in a Kyoto where it is noon on 20 April 2030."""
     noon = datetime(2030, 4, 20, 12, tzinfo=ZoneInfo("Asia/Tokyo"))
     with live_providers() as started, time_machine.travel(noon, tick=True):
         yield started
 
 
 def test_sights_come_from_wikipedia(providers: Providers, call: Call) -> None:
-    """The city itself and its wards are no sights; a description is the kind; the article is the source."""
+    """The city itself and its wards are no sights. The description gives the kind; the article is the source."""
     found = call("travel.search_attractions", {"city": "kyoto", "limit": 5}).data
 
     assert found["city"] == "Kyoto"
@@ -100,7 +100,7 @@ def test_openstreetmap_stands_in_for_wikipedia(
 
 
 def test_a_slow_wikipedia_leaves_time_for_openstreetmap(providers: Providers, call: Call) -> None:
-    """Half of the time is left when it is given up."""
+    """It is given up when half of the time is left."""
     ended = threading.Event()
 
     def wait(_: Request) -> Response:
@@ -129,7 +129,7 @@ def test_hotels_have_no_prices_and_say_so(providers: Providers, call: Call) -> N
 
 
 def test_the_weather_is_a_forecast(providers: Providers, call: Call) -> None:
-    """From tomorrow in the city; the code of the sky in words, the rest as it came, with its time zone and source."""
+    """It begins tomorrow in the city. The sky is in words, and time zone and source are given."""
     weather = call("travel.lookup_weather", {"city": "Kyoto", "days": 2}).data
 
     assert (weather["city"], weather["tz"], weather["source"]) == ("Kyoto", "Asia/Tokyo", "Open-Meteo.com")
@@ -141,7 +141,7 @@ def test_the_weather_is_a_forecast(providers: Providers, call: Call) -> None:
 
 
 def test_beyond_the_forecast_the_normals_go_on(providers: Providers, call: Call) -> None:
-    """The sixteenth day is the last of the forecast. Each later day says that it is not forecast."""
+    """The sixteenth day is the last of the forecast. Each later day says that it is not a forecast."""
     weather = call("travel.lookup_weather", {"city": "Kyoto", "start": "2030-05-04", "days": 3}).data
 
     assert [("(forecast)" in day["summary"], day["date"]) for day in weather["days"]] == [
@@ -155,7 +155,7 @@ def test_beyond_the_forecast_the_normals_go_on(providers: Providers, call: Call)
 
 
 def test_where_nothing_reaches_nothing_is_invented(providers: Providers, call: Call) -> None:
-    """The Paris in Texas is in no data set, so it has no weather next year; nobody is asked for it."""
+    """Paris in Texas is in no data set, so it has no weather next year. No service is asked for it."""
     providers.places = [PARIS, PARIS_IN_TEXAS]
 
     france = call("travel.lookup_weather", {"city": "Paris", "start": "2031-05-01", "days": 1})
@@ -168,7 +168,7 @@ def test_where_nothing_reaches_nothing_is_invented(providers: Providers, call: C
 
 
 def test_figures_that_are_missing_are_missing(providers: Providers, call: Call) -> None:
-    """A day without temperatures is taken from the normals; a chance of rain that nobody gives is not made up."""
+    """A day without temperatures is taken from the normals. An absent chance of rain stays absent."""
     daily = {
         "time": ["2030-04-21", "2030-04-22"],
         "weather_code": [None, 3],
@@ -187,7 +187,7 @@ def test_figures_that_are_missing_are_missing(providers: Providers, call: Call) 
 
 
 def test_a_trip_is_made_of_live_parts(providers: Providers, call: Call) -> None:
-    """Parts that the providers leave open are left out of the stay, and the source is noted."""
+    """Facts that the providers lack are left out of the stay, and the source is noted."""
     parts = {name.rsplit("_", 1)[1]: call(name, args).data for name, args in CALLS.items()}
 
     trip = call("travel.format_itinerary", {"city": "Kyoto", "days": 2, **parts}).data
@@ -199,7 +199,7 @@ def test_a_trip_is_made_of_live_parts(providers: Providers, call: Call) -> None:
 
 @pytest.mark.parametrize("tool", CALLS)
 def test_a_place_that_nobody_knows_is_not_found(providers: Providers, call: Call, tool: str) -> None:
-    """The key `results` is absent then."""
+    """The answer then has no key `results`."""
     envelope = call(tool, CALLS[tool] | {"city": "Atlantis"})
 
     assert envelope.error
@@ -243,7 +243,7 @@ def test_the_first_match_is_the_place(providers: Providers, call: Call) -> None:
 
 
 def test_a_refusal_without_a_reason_is_a_refusal(providers: Providers, call: Call) -> None:
-    """Such as the page of a proxy; it is not asked again."""
+    """It may be the page of a proxy. The call is not repeated."""
     providers.answers[PLACES] = says(403, "<html>no</html>")
 
     envelope = call("travel.lookup_weather", {"city": "Kyoto"})
@@ -255,7 +255,7 @@ def test_a_refusal_without_a_reason_is_a_refusal(providers: Providers, call: Cal
 
 
 def test_a_refusal_has_its_reason(providers: Providers, call: Call) -> None:
-    """Operators can read what Open-Meteo says."""
+    """Operators can read Open-Meteo's own text."""
     providers.answers[FORECAST] = says(400, {"error": True, "reason": "Latitude must be in range of -90 to 90°."})
 
     envelope = call("travel.lookup_weather", {"city": "Kyoto"})
@@ -265,7 +265,7 @@ def test_a_refusal_has_its_reason(providers: Providers, call: Call) -> None:
 
 
 def test_a_search_that_ran_out_of_time_is_a_failure(providers: Providers, call: Call) -> None:
-    """Overpass says so with HTTP 200 and what it has so far."""
+    """Overpass reports it with HTTP 200 and partial results."""
     remark = 'runtime error: Query timed out in "query" at line 1 after 25 seconds.'
     providers.answers[OVERPASS] = says(200, {"elements": [], "remark": remark})
 
@@ -276,7 +276,7 @@ def test_a_search_that_ran_out_of_time_is_a_failure(providers: Providers, call: 
 
 
 def test_a_slow_forecast_ends_with_the_time(providers: Providers, call: Call) -> None:
-    """The call fails as late as its deadline says, and no later."""
+    """The call fails at its deadline."""
     ended = threading.Event()
 
     def wait(_: Request) -> Response:

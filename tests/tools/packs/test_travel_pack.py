@@ -22,7 +22,7 @@ CITIES = [*A_TO_L, "New York", "Osaka", "Paris", "Rome", "Tel Aviv", "Tokyo"]
 
 @pytest.mark.parametrize("name", CITIES)
 def test_the_data_of_each_city_is_whole(name: str) -> None:
-    """Enough to see, twelve sane months, hotels that say they are invented, places inside the city."""
+    """A city has enough sights, twelve plausible months, hotels marked as invented, and places inside it."""
     city = find_city(name)
 
     sights = city.attractions
@@ -73,7 +73,7 @@ def test_a_city_is_found_by_what_people_call_it(city: str, names: list[str], cal
     ],
 )
 def test_an_unknown_city_is_not_found(tool: str, args: dict[str, Any], call: Call) -> None:
-    """The failure names the cities there are."""
+    """The failure names the cities that exist."""
     envelope = call(tool, args)
 
     assert envelope.error
@@ -114,7 +114,7 @@ def test_bad_arguments_are_named(tool: str, args: dict[str, Any], fault: str, ca
 
 
 def test_attractions_have_everything_an_itinerary_needs(call: Call) -> None:
-    """Name, kind, place, a sentence and the source of each; as many as asked for."""
+    """Each has a name, kind, place, sentence and source. There are as many as requested."""
     results = call("travel.search_attractions", {"city": "Kyoto", "limit": 3}).data["results"]
 
     assert [place["name"] for place in results] == ["Fushimi Inari Taisha", "Kinkaku-ji", "Kiyomizu-dera"]
@@ -127,7 +127,7 @@ def test_five_attractions_unless_said_otherwise(call: Call) -> None:
 
 
 def test_the_weather_says_that_it_is_no_forecast(call: Call) -> None:
-    """Days follow each other, and each summary names what it rests on."""
+    """Days follow each other, and each summary names its basis."""
     weather = call("travel.lookup_weather", {"city": "kyoto", "start": "2027-07-20", "days": 2}).data
 
     assert (weather["city"], weather["tz"]) == ("Kyoto", "Asia/Tokyo")
@@ -140,7 +140,7 @@ def test_the_weather_says_that_it_is_no_forecast(call: Call) -> None:
 
 @pytest.mark.parametrize(("day", "low"), [("2027-01-16", -3), ("2027-07-16", 21)])
 def test_the_middle_of_a_month_has_its_normal(day: str, low: float, call: Call) -> None:
-    """Between the middles of two months the normals are interpolated; there they stand as given."""
+    """Between the middles of two months the normals are interpolated. In the middle they are unchanged."""
     weather = call("travel.lookup_weather", {"city": "New York", "start": day, "days": 1}).data
 
     assert weather["days"][0]["t_min_c"] == pytest.approx(low, abs=0.2)
@@ -159,12 +159,12 @@ def test_weather_begins_tomorrow_in_the_city(call: Call) -> None:
 
 @pytest.mark.parametrize("day", ["2027-01-01", "2027-12-31", "2028-02-29", "2028-12-31", "0001-01-01"])
 def test_every_day_of_the_year_has_weather(day: str, call: Call) -> None:
-    """The turn of the year and leap days are days like others."""
+    """The turn of the year and leap days are ordinary days."""
     assert call("travel.lookup_weather", {"city": "Berlin", "start": day, "days": 1}).ok
 
 
 def test_hotels_are_marked_as_demo_data(call: Call) -> None:
-    """Invented hotels say so; more stars come first."""
+    """The source of each says so. More stars come first."""
     results = call("travel.search_hotels", {"city": "Kyoto", "nights": 2, "check_in": "2027-04-01"}).data["results"]
 
     assert [hotel["stars"] for hotel in results] == sorted((hotel["stars"] for hotel in results), reverse=True)
@@ -173,7 +173,7 @@ def test_hotels_are_marked_as_demo_data(call: Call) -> None:
 
 
 def test_a_budget_leaves_out_what_costs_more(call: Call) -> None:
-    """The budget is for one night, in the city's currency; nothing may be left."""
+    """The budget is for one night, in the city's currency. The result may be empty."""
     some = call("travel.search_hotels", {"city": "Berlin", "nights": 2, "budget": 100}).data["results"]
     none = call("travel.search_hotels", {"city": "Berlin", "nights": 2, "budget": 1}).data["results"]
 
@@ -204,7 +204,7 @@ def gather(call: Call, city: str, days: int, limit: int) -> dict[str, Any]:
 
 
 def test_a_trip_has_everything(call: Call) -> None:
-    """Two days in Kyoto: six sights in six slots, dates and weather of each day, a stay, and its source."""
+    """Two days in Kyoto have six sights in six slots, dates and weather of each day, a stay, and its source."""
     found = gather(call, "Kyoto", 2, 6)
 
     trip = call("travel.format_itinerary", {"city": "Kyoto", "days": 2, **found}).data
@@ -234,7 +234,7 @@ def test_lists_and_whole_results_mean_the_same(call: Call) -> None:
 
 
 def test_neighbours_are_visited_together(call: Call) -> None:
-    """Three places in the east and one in the west: the one in the west comes last."""
+    """Of three places in the east and one in the west, the one in the west comes last."""
     places = [
         {"name": name, "kind": "place", "lat": 10.0, "lon": lon, "summary": "", "source": "test"}
         for name, lon in (("east", 10.3), ("west", 10.0), ("east too", 10.31), ("further east", 10.35))
@@ -249,7 +249,7 @@ def test_neighbours_are_visited_together(call: Call) -> None:
 
 @pytest.mark.parametrize("empty", [None, []])
 def test_what_is_missing_is_noted(empty: Any, call: Call) -> None:
-    """A trip of nothing still has its days, and says what it lacks."""
+    """A trip without sights still has its days, and says what is missing."""
     args = {"city": "Nowhere", "days": 2, "attractions": empty, "weather": empty, "hotels": empty}
 
     trip = call("travel.format_itinerary", args).data
@@ -265,7 +265,7 @@ def test_what_is_missing_is_noted(empty: Any, call: Call) -> None:
 
 
 def test_a_trip_may_be_longer_than_its_weather(call: Call) -> None:
-    """Dates go on after the last known day; the notes say where the weather and the sights end."""
+    """Dates go on after the last known day. The notes say where weather and sights end."""
     found = gather(call, "Lisbon", 1, 2)
 
     trip = call("travel.format_itinerary", {"city": "Lisbon", "days": 3, **found}).data
@@ -277,7 +277,7 @@ def test_a_trip_may_be_longer_than_its_weather(call: Call) -> None:
 
 
 def test_many_sights_share_a_slot(call: Call) -> None:
-    """Nothing that was asked for is dropped."""
+    """No requested sight is dropped."""
     found = gather(call, "Tokyo", 1, 10)
 
     trip = call("travel.format_itinerary", {"city": "Tokyo", "days": 1, **found}).data

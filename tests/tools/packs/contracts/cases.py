@@ -43,7 +43,7 @@ from turnloom.models.contracts.envelope import ErrorCode
 World = Callable[[], AbstractContextManager[Any]]
 
 Given = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
-"""As it is, or made from what the case's `given` yields."""
+"""A value, or a function that makes it from what the case's `given` yields."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Case:
     args: Given
     _: KW_ONLY
     given: World = nullcontext
-    """Sets up what the call meets, beyond the pack's `world`."""
+    """The setup that the call needs beyond the pack's `world`."""
     context: Given = field(default_factory=dict)
     """Fields of the `ToolContext` that matter, and `time_s`."""
 
@@ -64,7 +64,7 @@ class Valid(Case):
 
     _: KW_ONLY
     gives: Any = ...
-    """What its result holds at least: of an object some fields, of a list every item; `...` stands for anything."""
+    """The least content of its result: some fields of an object, every item of a list. `...` stands for anything."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Asks(Case):
     """A call that only the user can complete."""
 
     needs: str | Mapping[str, Any]
-    """The field that is asked for; or all of them, with their choices or `...`."""
+    """The field that is asked for, or all fields with their choices or `...`."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Fails(Case):
 
     code: ErrorCode
     words: str = ""
-    """What its message contains."""
+    """A part of its message."""
 
 
 Contract = Mapping[str, list[Case]]
-"""Tool -> its cases, the first a `Valid` one: from its arguments the invalid ones are made."""
+"""The cases by tool. The first is `Valid`; its arguments are changed into the invalid ones."""

@@ -1,4 +1,4 @@
-"""Provide one database for all cases, emptied before each: making one takes longer than most calls do."""
+"""Provide one database for all cases, emptied before each. Making one takes longer than most calls."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from turnloom.workers.embedded.stack import EmbeddedServers
 
 @pytest.fixture(scope="module")
 def shared(servers: EmbeddedServers) -> Iterator[str]:
-    """A migrated database, which the settings name, and the Valkey. Yields the URL of one who may delete anything."""
+    """A migrated database, named by the settings, and Valkey. Yields the URL of a role that may delete anything."""
     assert servers.postgres
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REDIS_URL", servers.redis_url)
@@ -23,10 +23,10 @@ def shared(servers: EmbeddedServers) -> Iterator[str]:
 
 @pytest.fixture
 def emptied(shared: str, servers: EmbeddedServers) -> None:
-    """Nothing in the database, nothing in Valkey."""
+    """Empty the database and Valkey."""
     with Redis.from_url(servers.redis_url) as client:
         client.flushall()
     deletions = "; ".join(f"DELETE FROM {table}" for table in Row.metadata.tables)
     with psycopg.connect(shared) as admin:
-        # No trigger keeps the audit log from it, and no foreign key asks for an order.
+        # Thus no trigger protects the audit log, and no foreign key demands an order.
         admin.execute(f"SET session_replication_role = replica; {deletions}")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ WITHOUT_DATABASE = {"dates.resolve_hint"}
 
 @contextmanager
 def world() -> Iterator[None]:
-    """A Friday in November."""
+    """Set the clock to a Friday in November."""
     with time_machine.travel(datetime(2026, 11, 20, 9, tzinfo=UTC), tick=True):
         yield
 

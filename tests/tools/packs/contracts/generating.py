@@ -21,11 +21,11 @@ _BEYOND: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "minItems": ("too few", lambda _: []),
     "enum": ("no such choice", lambda _: "no such choice"),
 }
-"""Keyword of a schema -> what to call a value beyond it, and such a value."""
+"""By keyword of a schema: the name of a value beyond it, and such a value."""
 
 
 def refused(tool: Tool, valid: Valid | None) -> Iterator[tuple[str, Refused]]:
-    """Yield what the tool's input schema rules out, each with a name: changes of a valid call where there is one."""
+    """Yield arguments that the tool's input schema rules out, each with a name. They are changes of a valid call."""
     base = dict(valid.args) if valid is not None and isinstance(valid.args, Mapping) else {}
     schema = tool.input_schema
     for name in schema.get("required", ()):
@@ -50,6 +50,6 @@ def _wrong(described: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iter
 
 def _out_of_bounds(kind: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for bound, (what, beyond) in _BEYOND.items():
-        # A decimal's bounds stand on its number, not on the pattern of its text; a length of none bounds nothing.
+        # A decimal has its bounds on the number, not on the pattern of its text. A length of None bounds nothing.
         if kind.get(bound) not in (None, 0) or (bound in kind and kind.get("type") in ("integer", "number")):
             yield what, beyond(kind[bound])

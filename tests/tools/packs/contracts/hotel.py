@@ -31,7 +31,7 @@ WEEKEND = ["Fri 20 Nov 2026 to Sat 21 Nov 2026", "Sat 21 Nov 2026 to Sun 22 Nov 
 
 @contextmanager
 def world() -> Iterator[None]:
-    """The demo hotel on a Friday in November, with a secret to sign links."""
+    """Set up the demo hotel on a Friday in November, with a secret to sign links."""
     with transaction() as db:
         inventory.load(db, None, read_catalogue(DEMO))
     friday = time_machine.travel(datetime(2026, 11, 20, 9, tzinfo=UTC), tick=True)
@@ -71,7 +71,7 @@ def suite_taken() -> Iterator[None]:
 
 
 def answering(answer: bytes) -> World:
-    """Make a world in which the tenant's hotel is on MiniHotel, which answers only this."""
+    """Make a world in which the tenant's hotel is on MiniHotel, which gives only this answer."""
 
     @contextmanager
     def world() -> Iterator[None]:
@@ -83,7 +83,7 @@ def answering(answer: bytes) -> World:
 
 
 def of_any_system(args: dict[str, Any]) -> list[Case]:
-    """Return how every tool that asks a hotel's own system fails with it."""
+    """Return the failures of every tool that asks a hotel's own system."""
     return [
         Fails(args, "CONNECTION_INACTIVE", "109", given=answering(b"ERR 109")),
         Fails(args, "UNAUTHORIZED", "863", given=answering(b"ERR 863")),
@@ -94,7 +94,7 @@ def of_any_system(args: dict[str, Any]) -> list[Case]:
 
 
 def of_any_hotel(args: dict[str, Any]) -> list[Case]:
-    """Return how every tool of the pack treats hotels."""
+    """Return the cases about hotels that every tool of the pack has."""
     return [
         Fails({**args, "hotel_id": "ritz"}, "NOT_FOUND", "there are: demo"),
         Asks(args, {"hotel_id": ["north", "south"]}, given=two_hotels),
@@ -102,7 +102,7 @@ def of_any_hotel(args: dict[str, Any]) -> list[Case]:
 
 
 def of_any_stay(args: dict[str, Any]) -> list[Case]:
-    """Return how every tool that is asked about a stay treats its dates."""
+    """Return the cases about dates that every tool with a stay has."""
     undated = {name: value for name, value in args.items() if name not in STAY}
     return [
         *of_any_hotel(args),

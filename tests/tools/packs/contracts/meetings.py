@@ -1,4 +1,4 @@
-"""The contract of the meetings pack, over calendars of ours and a server that fails."""
+"""The contract of the meetings pack, over our own calendars and a server that fails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ TIMES = [at("2026-11-23T09:00Z", 30), at("2026-11-24T09:00Z", 30)]
 
 @contextmanager
 def world() -> Iterator[None]:
-    """Noa, David and Mia are connected, on a Friday in November, and secrets can be kept."""
+    """Connect Noa, David and Mia, on a Friday in November, with a key that encrypts secrets."""
     settle_people()
     with pytest.MonkeyPatch.context() as patch, time_machine.travel(FRIDAY, tick=True):
         patch.setenv("TURNLOOM_SECRET_KEYS", f'["{secrets.new_key()}"]')
@@ -44,7 +44,7 @@ def world() -> Iterator[None]:
 
 @contextmanager
 def proposed(times: list[Interval] = TIMES) -> Iterator[str]:
-    """Noa has these times to choose from."""
+    """Give Noa these times to choose from."""
     with transaction() as db:
         david = next(each for each in users.connections_of(db, TENANT, "noa") if each.user.id == "david")
         wish = Wish(
@@ -96,7 +96,7 @@ def switched_off() -> Iterator[None]:
 
 
 def on_a_server(status: int, **headers: str) -> Any:
-    """Noa has times to choose from, and her calendar is on a server that answers so."""
+    """Give Noa times to choose from, and a calendar on a server that answers like this."""
 
     @contextmanager
     def given() -> Iterator[None]:
@@ -109,7 +109,7 @@ def on_a_server(status: int, **headers: str) -> Any:
 
 
 def failures(args: Given) -> list[Case]:
-    """Return what a calendar server may do to a call."""
+    """Return the failures that a calendar server may cause."""
     soon = {**NOA, "time_s": 3}
     return [
         Fails(args, "REAUTH_REQUIRED", "connect it again", given=on_a_server(401), context=soon),

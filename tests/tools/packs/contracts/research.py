@@ -21,13 +21,13 @@ PAGE = "<html><head><title>The ferry</title></head><body><p>The crossing takes 4
 
 @contextmanager
 def samples() -> Iterator[None]:
-    """The samples, for every tenant."""
+    """Load the samples for every tenant."""
     load(Collection(name="samples", owner=EVERYONE, folder=SAMPLES), files_in(SAMPLES))
     yield
 
 
 def answering(*, allowed: bool = True, **response: Any) -> World:
-    """Return a server that answers so; yields the URL of a page. It is allowed, or not, as any on this machine."""
+    """Run a server that answers like this. Yield the URL of a page; the setting allows it or not."""
 
     @contextmanager
     def serve() -> Iterator[str]:

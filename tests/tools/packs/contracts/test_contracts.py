@@ -1,4 +1,4 @@
-"""Every shipped tool keeps its contract. `cases.py` says how one is written."""
+"""Every shipped tool keeps its contract. `cases.py` says how to write one."""
 
 import importlib
 import re
@@ -18,7 +18,7 @@ from turnloom.tools.registry import Tool, load_registry
 from turnloom.tools.runner import run
 
 RUNNERS_CODES = {"BAD_ARGS", "TOOL_TIMEOUT"}
-"""Any call may end in these, and no tool declares them."""
+"""The codes in which any call may end. No tool declares them."""
 NEVER_SUCCEEDS = {"sim.fail"}
 
 PACKS = [pack.name for pack in shipped_packs()]
@@ -75,24 +75,24 @@ def test_a_tool_keeps_its_contract(
 
 @pytest.mark.parametrize(("tool", "case"), generated())
 def test_a_tool_refuses_what_its_schema_rules_out(tool: Tool, case: Refused, make_context: MakeContext) -> None:
-    """A missing or unknown argument, another type and a value out of bounds are BAD_ARGS, with the argument's name."""
+    """A missing or unknown argument, a wrong type and a value out of bounds are BAD_ARGS, with the argument's name."""
     check(tool, case, run(tool, dict(resolved(case.args, None)), make_context()))
 
 
 def test_every_pack_has_a_contract() -> None:
-    """A pack without a file here is one that nobody tests, and a file without a pack tests nothing."""
+    """A pack without a file here is not tested, and a file without a pack tests nothing."""
     assert WRITTEN == PACKS
 
 
 @pytest.mark.parametrize("pack", WRITTEN)
-def test_a_contract_is_about_the_tools_that_there_are(pack: str) -> None:
-    """Each tool of the pack, and no other."""
+def test_a_contract_covers_exactly_the_tools_of_its_pack(pack: str) -> None:
+    """Each tool of the pack has cases, and no other."""
     assert set(CONTRACTS[pack]) == {tool.name for tool in REGISTRY.tools.values() if tool.pack == pack}
 
 
 @pytest.mark.parametrize("tool", REGISTRY.tools.values(), ids=lambda tool: f"{tool.pack}-{tool.name}")
 def test_a_contract_covers_what_the_tool_declares(tool: Tool) -> None:
-    """A call that succeeds, each error code, each field that it may ask for; and nothing beyond what it declares."""
+    """It has a call that succeeds, and each code and field that is declared. It has no others."""
     codes = {case.code for case in cases_of(tool.name, Fails)} - RUNNERS_CODES
     fields = {
         field
@@ -128,7 +128,7 @@ def check(tool: Tool, case: Case, envelope: Envelope) -> None:
 
 
 def named(message: str) -> set[str]:
-    """Return the arguments that a refusal names, and all that they are inside of."""
+    """Return the arguments that a refusal names, and everything that contains them."""
     paths = [path.split(".") for path in re.findall(r"(?:^[\w.]+: |; )([\w.]+): ", message)]
     return {".".join(path[:length]) for path in paths for length in range(1, len(path) + 1)}
 

@@ -1,4 +1,4 @@
-"""Every template that knows a shipped tool can put into words whatever the tool returns."""
+"""Every template that knows a shipped tool can word any result of the tool."""
 
 import json
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ BESIDE = {
     ("responding/show_updated_options", "dates.resolve_hint"),
     ("responding/show_updated_options", "pms.generate_booking_link"),
 }
-"""Templates that say something of a tool's result only beside another's."""
+"""Templates that word a tool's result only beside another's."""
 OWN_WORDS = {"sim.echo", "sim.text"}
-"""Tools whose result is what the caller wrote, which may be JSON."""
+"""Tools whose result is the caller's own text, which may be JSON."""
 DOMAINS = load_rules(settings().prompts_dir / "offline").domains
 
 
@@ -83,7 +83,7 @@ def _escaped(value: Any) -> str:
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain.name)
 def test_no_text_of_a_rule_names_what_may_be_unknown(domain: Domain) -> None:
-    """A text whose names are not all known is not said."""
+    """A text is left out unless all its names are known."""
     for action in (*domain.actions, *domain.replies, *domain.hints):
         said = _fitting([action], dict.fromkeys(action.conditions, True))
 

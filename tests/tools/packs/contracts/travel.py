@@ -1,4 +1,4 @@
-"""The contract of the travel pack, over the shipped data and, for failures of a provider, a local server."""
+"""The contract of the travel pack, over the shipped data. A local server supplies the failures of a provider."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -28,7 +28,7 @@ def failing(code: str, *paths: str) -> Callable[[], AbstractContextManager[None]
 
 
 def failures(args: dict[str, object], *paths: str) -> list[Case]:
-    """Return a case for each failure of the service that the tool asks at last."""
+    """Return a case for each failure of the service that the tool asks last."""
     known: list[Case] = [Fails(args | {"city": "Atlantis"}, "NOT_FOUND", "Kyoto")]
     known += [Fails(args, code, given=failing(code, *paths)) for code in _FAILURES]  # type: ignore[arg-type]
     return [*known, Fails(args, "UPSTREAM_4XX", "because", given=failing("UPSTREAM_4XX", PLACES))]

@@ -1,4 +1,4 @@
-"""Set up the demo hotel on a Friday in November, and stays to ask it for."""
+"""The demo hotel on a Friday in November, and stays to ask it for."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -28,7 +28,7 @@ CHOICES = [
 
 @pytest.fixture
 def demo_hotel(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The demo hotel on that day, with a secret to sign links."""
+    """Set up the demo hotel on that day, with a secret to sign links."""
     monkeypatch.setenv("TURNLOOM_LINK_SECRET", "s3cret")
     settings.cache_clear()
     with transaction() as db:
@@ -39,7 +39,7 @@ def demo_hotel(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 @pytest.fixture
 def minihotel(demo_hotel: None) -> Iterator[MiniHotelServer]:
-    """The tenant's only hotel is on MiniHotel."""
+    """Put the tenant's only hotel on MiniHotel."""
     with gordon_house() as server:
         yield server
 
@@ -50,7 +50,7 @@ def data(envelope: Envelope) -> Any:
 
 
 def take_the_suite() -> None:
-    """Let somebody else hold the only suite for a night."""
+    """Let another guest hold the only suite for a night."""
     with transaction() as db:
         (hotel,) = inventory.hotels_of(db, TENANT)
     night = StayRequest(check_in=date(2027, 5, 4), check_out=date(2027, 5, 5), adults=2)

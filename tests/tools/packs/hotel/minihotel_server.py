@@ -33,29 +33,29 @@ room_types:
 faq:
   - {topic: parking, question: "Where do we park?", answer: In the street.}
 """
-"""A hotel on it, as a tenant's catalogue has it; URL stands for the server's."""
+"""A hotel on the server, as a tenant's catalogue has it. URL stands for the address of the server."""
 
 ROOMS = {
     "DBL": {"name": "Double", "free": 3, "nights": 0, "prices": [("RO", "720.00", "648.00"), ("BB", "800.50", "")]},
     "SUI": {"name": "Grand  Suite", "free": 1, "nights": 3, "prices": [("BB", "1900", "1700")]},
     "TWN": {"name": "Twin", "free": 0, "nights": 0, "prices": [("RO", "640", "0")]},
 }
-"""What it lets. `free` 0 is sold out; a price that is empty or 0 is not to be had."""
+"""The rooms of the hotel. `free` 0 is sold out. A price that is empty or 0 is not offered."""
 
 
 @dataclass
 class MiniHotelServer:
-    """Answers as MiniHotel does, and remembers what it was asked."""
+    """A server that answers as MiniHotel does, and keeps the requests."""
 
     asked: list[ET.Element] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
-    """Content types of what was sent."""
+    """The content types of the requests."""
     answers: list[bytes | Response] = field(default_factory=list)
-    """What to answer to the next requests, instead of prices."""
+    """The answers to the next requests, in place of prices."""
     spelling: Any = str
-    """How it writes the names of elements and attributes."""
+    """The function that spells the names of elements and attributes."""
     is_open: threading.Event = field(default_factory=threading.Event)
-    """Until it is set, nothing is answered."""
+    """The event without which no request is answered."""
 
     def __call__(self, request: Request) -> Response:
         """Answer a request."""
@@ -69,12 +69,12 @@ class MiniHotelServer:
         return Response(self._prices(root), content_type="text/xml; charset=utf-8")
 
     def refuse(self, number: str) -> None:
-        """Refuse the next request, as MiniHotel does: in plain text, with HTTP 200."""
+        """Refuse the next request as MiniHotel does: in plain text, with HTTP 200."""
         self.answers.append(f"ERR {number}: whatever it says about it".encode())
 
     def _prices(self, asked: ET.Element) -> bytes:
         own = self.spelling
-        # The currency is the hotel's, whatever rate was asked for.
+        # The currency is the hotel's, whatever the requested rate.
         root = ET.Element(own("AvailRaters"))
         hotel = ET.SubElement(root, own("Hotel"), {own("id"): "sandbox", own("Currency"): "USD"})
         for code, room in ROOMS.items():
@@ -94,7 +94,7 @@ class MiniHotelServer:
 
 @contextmanager
 def gordon_house() -> Iterator[MiniHotelServer]:
-    """Run the server, and let the hotel on it be the only one of the tenant."""
+    """Run the server. Its hotel is the only one of the tenant."""
     minihotel = MiniHotelServer()
     minihotel.is_open.set()
     with LocalServer() as server, TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -1,6 +1,6 @@
 """Run a process whose threads all want the only suite at once: `racing TENANT NUMBER THREADS START`.
 
-It prints `held` or `sold-out`, and who, for each thread.
+It prints `held` or `sold-out`, and the guest, for each thread.
 """
 
 import sys
@@ -37,7 +37,7 @@ def race(tenant_id: UUID, number: int, threads: int, start: float) -> None:
         return f"{'held' if held else 'sold-out'} {guest.conversation_id}"
 
     with ThreadPoolExecutor(threads) as pool:
-        print(*pool.map(run, range(threads)), sep="\n")  # noqa: T201 - what the test reads
+        print(*pool.map(run, range(threads)), sep="\n")  # noqa: T201 - the test reads it
 
 
 if __name__ == "__main__":

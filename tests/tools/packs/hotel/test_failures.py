@@ -1,4 +1,4 @@
-"""Test how the hotel pack's tools fail, and what they ask."""
+"""The tests of how the hotel pack's tools fail, and what they ask."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +57,7 @@ Call = Callable[..., Envelope]
     ],
 )
 def test_each_failure_has_its_code(call: Call, tool: str, args: dict[str, Any], code: str, words: str) -> None:
-    """The message names the thing."""
+    """The message names the missing or wrong thing."""
     envelope = call(tool, args)
 
     assert envelope.error
@@ -65,7 +65,7 @@ def test_each_failure_has_its_code(call: Call, tool: str, args: dict[str, Any], 
 
 
 def test_a_room_taken_meanwhile_is_a_conflict(call: Call) -> None:
-    """The link prices the stay again, whatever availability had said."""
+    """The link prices the stay again, whatever an earlier availability said."""
     take_the_suite()
 
     envelope = call("pms.generate_booking_link", SUITE)
@@ -88,7 +88,7 @@ def test_without_a_secret_no_link_is_made(call: Call, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("tool", ["pms.get_availability", "pms.compare_options", "pms.generate_booking_link"])
 def test_missing_dates_are_asked_for(call: Call, tool: str) -> None:
-    """One question offers two answers, in words that dates.resolve_hint understands; a departure has two as well."""
+    """The question has two answers in words that `dates.resolve_hint` understands. A departure has two as well."""
     more = {"pms.compare_options": {"choices": CHOICES}, "pms.generate_booking_link": {"room_type_code": "SEA"}}
 
     dates = call(tool, more.get(tool, {})).needs
@@ -108,7 +108,7 @@ def test_a_currency_without_rates_is_asked_back(call: Call) -> None:
 
 
 def test_of_several_hotels_one_must_be_named(call: Call, tmp_path: Path) -> None:
-    """A tenant with two hotels is asked which."""
+    """A tenant with two hotels is asked which one."""
     for name in ("north", "south"):
         file = tmp_path / f"{name}.yaml"
         file.write_text(DEMO.read_text("utf-8").replace("id: demo", f"id: {name}"))

@@ -1,4 +1,4 @@
-"""A booking link holds a room for a conversation against others, until a time."""
+"""A booking link holds a room for one conversation against others, for some time."""
 
 import subprocess
 import sys
@@ -60,7 +60,7 @@ def holders(database: str) -> list[tuple[Any, ...]]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wishes=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 5)), max_size=14))
 def test_no_night_is_held_more_often_than_there_are_rooms(demo: TenantHotel, wishes: list[tuple[int, int]]) -> None:
-    """For any holders in any order, the free rooms are those that the nights leave, and never below zero."""
+    """For any holds in any order, a stay has the free rooms of its fullest night, and never fewer than zero."""
     tenant_id, first = new_id(), date(2027, 7, 14)
     taken: dict[date, int] = {}
     for number, (offset, nights) in enumerate(wishes):
@@ -75,7 +75,7 @@ def test_no_night_is_held_more_often_than_there_are_rooms(demo: TenantHotel, wis
 
 
 def test_of_the_last_room_there_is_one_hold(database: str, demo: TenantHotel) -> None:
-    """Fifty turns on four processes want the only suite at once, for nights that overlap: one has it."""
+    """Fifty turns on four processes want the only suite at once, for overlapping nights. One gets it."""
     start = datetime.now(UTC).timestamp() + 0.1
     racers = [
         subprocess.Popen(
@@ -95,7 +95,7 @@ def test_of_the_last_room_there_is_one_hold(database: str, demo: TenantHotel) ->
 
 
 def test_a_hold_that_has_expired_counts_for_nothing(database: str, demo: TenantHotel) -> None:
-    """Nobody has to do anything: the room is free, and the row goes with the next hold."""
+    """The room is free without a clean-up. The row is deleted with the next hold."""
     assert take(demo, "SUI", stay(), YOU)
     held = free(demo, "SUI", stay(), ME)
     expire_all(database)
@@ -106,7 +106,7 @@ def test_a_hold_that_has_expired_counts_for_nothing(database: str, demo: TenantH
 
 
 def test_what_a_conversation_holds_is_free_for_itself(demo: TenantHotel) -> None:
-    """It sees the room that it was offered, and its link can be made again; of everybody else's view it is gone."""
+    """It still sees the room, and its link can be made again. Others do not see the room."""
     first = take(demo, "SUI", stay(), ME, "k1")
     again = take(demo, "SUI", stay(nights=3), ME, "k2")
 
@@ -117,7 +117,7 @@ def test_what_a_conversation_holds_is_free_for_itself(demo: TenantHotel) -> None
 
 
 def test_another_room_lets_go_of_the_one_before(database: str, demo: TenantHotel) -> None:
-    """A conversation keeps one room of a hotel from others, not one for each link that it has asked for."""
+    """A conversation holds one room of a hotel, not one for each link that it asked for."""
     assert take(demo, "SUI", stay(), ME)
     assert take(demo, "SEA", stay(), ME)
 
@@ -125,8 +125,8 @@ def test_another_room_lets_go_of_the_one_before(database: str, demo: TenantHotel
     assert [row[:2] for row in holders(database)] == [("c1", "SEA")]
 
 
-def test_who_is_refused_keeps_what_it_has(database: str, demo: TenantHotel) -> None:
-    """The room of the earlier link stays if the one asked for is sold out."""
+def test_a_refused_link_leaves_the_earlier_hold(database: str, demo: TenantHotel) -> None:
+    """The room of the earlier link stays if the requested one is sold out."""
     assert take(demo, "SUI", stay(), YOU)
     assert take(demo, "SEA", stay(), ME)
 
@@ -135,14 +135,14 @@ def test_who_is_refused_keeps_what_it_has(database: str, demo: TenantHotel) -> N
 
 
 def test_what_one_tenant_holds_is_free_for_another(demo: TenantHotel) -> None:
-    """Tenants share the demo hotel's catalogue, and nothing of what they do in it."""
+    """Tenants share the catalogue of the demo hotel, but not their holds."""
     assert take(demo, "SUI", stay(), ME)
 
     assert free(demo, "SUI", stay(), Guest(new_id(), "c2")) == 1
 
 
 def test_a_lost_call_is_found_by_its_key(database: str, call: Call, make_context: Callable[..., Any]) -> None:
-    """A worker died after the hold: its link is returned. After the link has expired, a new one may be made."""
+    """Its worker died after the hold, so its link is returned. After the link has expired, a new one may be made."""
     tool = load_registry(["hotel"]).get("pms.generate_booking_link")
     made = data(call("pms.generate_booking_link", SUITE, idempotency_key="k1"))
 
@@ -158,7 +158,7 @@ def test_a_lost_call_is_found_by_its_key(database: str, call: Call, make_context
 
 
 def test_a_renewed_link_is_for_the_same_room(database: str, call: Call) -> None:
-    """One conversation that asks twice for the only suite has one hold. Another one learns that it is sold out."""
+    """A conversation that asks twice for the only suite has one hold. Another one learns that it is sold out."""
     first, again = (data(call("pms.generate_booking_link", SUITE, idempotency_key=key)) for key in ("k1", "k2"))
     other = call("pms.generate_booking_link", SUITE, conversation_id="c2", idempotency_key="k3")
     elsewhere = data(call("pms.get_availability", {**STAY, "room_type_filter": "suite"}, conversation_id="c2"))
@@ -172,7 +172,7 @@ def test_a_renewed_link_is_for_the_same_room(database: str, call: Call) -> None:
 
 
 def test_without_a_secret_nothing_is_held(database: str, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A link that cannot be signed keeps no room from others."""
+    """A link that cannot be signed holds no room."""
     monkeypatch.delenv("TURNLOOM_LINK_SECRET")
     our_settings.cache_clear()
 

@@ -1,4 +1,4 @@
-"""The inventory knows what a stay costs and which rooms are free, and keeps both up to date."""
+"""The inventory knows the price of a stay and the free rooms, and keeps both up to date."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
@@ -32,7 +32,7 @@ lengths = st.integers(1, 30)
 
 @pytest.fixture
 def demo(database: str) -> TenantHotel:
-    """The demo hotel, loaded for everyone."""
+    """Return the demo hotel, loaded for everyone."""
     with transaction() as db:
         inventory.load(db, None, read_catalogue(DEMO))
     return hotel_of(TENANT)
@@ -56,7 +56,7 @@ def free(hotel: TenantHotel, room_type: str, wanted: StayRequest) -> int:
 
 
 def season_of(day: date) -> str:
-    """The season of a day, read from the file alone."""
+    """Return the season of a day, read from the file alone."""
     for season, parts in FILE["seasons"].items():
         for part in parts:
             first, last = part.split("/")
@@ -68,7 +68,7 @@ def season_of(day: date) -> str:
 
 
 def price_of_night(room: dict[str, Any], day: date, board: str, rate: str, wanted: StayRequest) -> Decimal:
-    """The price of a night, by the words of docs/how-to/load-a-hotel.md, from the file alone."""
+    """Return the price of a night by the rules of docs/how-to/load-a-hotel.md, from the file alone."""
     adds, factor = FILE["boards"][board], Decimal(FILE["rates"][rate].get("factor", "1"))
     parts = [
         (room["prices"][season_of(day)] + 2 * adds["adult"], 1),
@@ -84,7 +84,7 @@ def price_of_night(room: dict[str, Any], day: date, board: str, rate: str, wante
 def test_a_price_is_the_sum_over_the_nights(
     demo: TenantHotel, check_in: date, nights: int, adults: int, children: int
 ) -> None:
-    """Over any season's end, for any party: each night by its own season, to the cent."""
+    """It is exact to the cent for any party, and each night has its own season."""
     wanted = stay(check_in, nights, adults, children)
 
     with transaction() as db:
@@ -100,7 +100,7 @@ def test_a_price_is_the_sum_over_the_nights(
 
 
 def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: TenantHotel, tmp_path: Path) -> None:
-    """A tenant that has loaded a hotel sees its own only; the others still see the demo hotel."""
+    """A tenant that has loaded a hotel sees only its own. The others still see the demo hotel."""
     own = tmp_path / "own.yaml"
     own.write_text(DEMO.read_text("utf-8").replace("id: demo", "id: mine").replace("name: Demo Hotel", "name: Mine"))
     with transaction() as db:
@@ -111,7 +111,7 @@ def test_a_hotel_of_its_own_hides_the_demo_hotel(demo: TenantHotel, tmp_path: Pa
 
 
 def test_loading_again_changes_what_the_file_changes_and_nothing_else(demo: TenantHotel, tmp_path: Path) -> None:
-    """The same file is nothing new; another one replaces every row and leaves what is held."""
+    """The same file changes nothing. Another one replaces every row and leaves the holds."""
     assert take(demo, "SUI", stay(date(2027, 5, 3)), Guest(TENANT, "c2"))
     dearer = tmp_path / "dearer.yaml"
     dearer.write_text(DEMO.read_text("utf-8").replace("spring: 940", "spring: 999"))
@@ -127,20 +127,20 @@ def test_loading_again_changes_what_the_file_changes_and_nothing_else(demo: Tena
     assert len(found) == 17
 
 
-def test_two_who_load_at_once_wait_for_each_other(database: str) -> None:
+def test_loads_at_the_same_time_wait_for_each_other(database: str) -> None:
     """Every process of a deployment may migrate at its start."""
 
     def load(_: int) -> bool:
         with transaction() as db:
             return inventory.load(db, None, read_catalogue(DEMO))
 
-    engine()  # made before the threads are: each would make one of its own
+    engine()  # made before the threads, each of which would make its own
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(load, range(8))) == [False] * 7 + [True]
 
 
 def test_the_demo_hotel_never_expires(demo: TenantHotel) -> None:
-    """Each day of any year has a season, and for families something to sell."""
+    """Each day of any year has a season, and rooms for families."""
     for check_in, _ in pairwise(WHOLE_YEAR[::29]):
         assert free(demo, "FAM", stay(check_in)) > 0
     assert free(demo, "STD", stay(date(2027, 12, 31))) == 0
@@ -171,7 +171,7 @@ def broken(tmp_path: Path) -> Path:
     ],
 )
 def test_a_file_that_describes_no_hotel_is_refused(broken: Path, old: str, new: str, fault: str) -> None:
-    """The message names what is wrong."""
+    """The message names the fault."""
     text = DEMO.read_text("utf-8")
     assert old in text
     broken.write_text(text.replace(old, new, 1))

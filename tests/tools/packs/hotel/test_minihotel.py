@@ -1,4 +1,4 @@
-"""Hotels on MiniHotel use the same tools over its XML, against a server that speaks it."""
+"""The same tools serve hotels on MiniHotel, here against a server that speaks its XML."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ def offers(found: Any) -> list[tuple[Any, ...]]:
 
 
 def test_availability_is_what_minihotel_says(call: Call, minihotel: MiniHotelServer) -> None:
-    """Prices are for the whole stay, refundable or not, in the rate's currency; others say why they are not offered."""
+    """Prices are for the whole stay, refundable or not, in the rate's currency. Other rooms have a reason."""
     found = data(call(AVAILABILITY, {**STAY, "children": 1, "babies": 1}))
 
     assert offers(found) == [
@@ -59,7 +59,7 @@ def test_availability_is_what_minihotel_says(call: Call, minihotel: MiniHotelSer
 
 
 def test_a_rate_names_the_currency(call: Call, minihotel: MiniHotelServer) -> None:
-    """A budget in dollars asks at the rate that the catalogue knows to be in dollars."""
+    """A budget in dollars uses the rate that the catalogue marks as dollars."""
     budget = {"amount": 700, "currency": "USD"}
 
     found = data(call(AVAILABILITY, {**STAY, "budget": budget, "check_out": "2027-05-07"}))
@@ -81,7 +81,7 @@ def test_a_rate_names_the_currency(call: Call, minihotel: MiniHotelServer) -> No
     ],
 )
 def test_filters_choose(call: Call, filters: dict[str, Any], rooms: set[str]) -> None:
-    """By the catalogue's words for a room where it has any, else by MiniHotel's; who sleeps where it says so itself."""
+    """The catalogue's words for a room count first, then MiniHotel's. The catalogue has the number of guests."""
     found = data(call(AVAILABILITY, {**STAY, "check_out": "2027-05-06", **filters}))
 
     assert {option["room_type_code"] for option in found["options"]} == rooms
@@ -89,14 +89,14 @@ def test_filters_choose(call: Call, filters: dict[str, Any], rooms: set[str]) ->
 
 @pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title])
 def test_names_are_read_in_any_case(call: Call, minihotel: MiniHotelServer, spelling: Callable[[str], str]) -> None:
-    """MiniHotel spells elements and attributes differently in different places."""
+    """MiniHotel itself mixes the case of elements and attributes."""
     minihotel.spelling = spelling
 
     assert len(data(call(AVAILABILITY, STAY))["options"]) == 3
 
 
 def test_room_types_are_asked_for_at_the_lowest_price(call: Call, minihotel: MiniHotelServer) -> None:
-    """All of them, with what the catalogue adds; what nobody knows is null or empty."""
+    """All are returned, with the catalogue's additions. Unknown values are null or empty."""
     rooms = data(call("pms.get_room_types", {}))["room_types"]
 
     assert [room["code"] for room in rooms] == ["DBL", "SUI", "TWN"]
@@ -123,7 +123,7 @@ def test_options_are_compared(call: Call, minihotel: MiniHotelServer) -> None:
 
 
 def test_a_link_leads_to_the_booking_page(call: Call) -> None:
-    """With the stay filled in; it says that it keeps no room."""
+    """The stay is filled in. The result says that no room is held."""
     made = data(call("pms.generate_booking_link", {**LINK, "children": 1, "babies": 2}, user={"locale": "he"}))
 
     base, _, query = made["url"].partition("?")
@@ -155,14 +155,14 @@ def test_a_link_leads_to_the_booking_page(call: Call) -> None:
     ],
 )
 def test_a_link_to_what_cannot_be_booked_is_refused(call: Call, change: dict[str, Any], code: str, words: str) -> None:
-    """As MiniHotel says it, before any link is made."""
+    """MiniHotel's refusal comes before any link is made."""
     envelope = call("pms.generate_booking_link", {**LINK, **change})
 
     assert envelope.error
     assert (envelope.error.code, words in envelope.error.message) == (code, True), envelope.error
 
 
-def test_the_house_answers_without_minihotel(call: Call, minihotel: MiniHotelServer) -> None:
+def test_questions_are_answered_without_minihotel(call: Call, minihotel: MiniHotelServer) -> None:
     """Questions and answers are in the catalogue."""
     found = data(call("faq.get_rooms_and_pricing", {"topic": "parking"}))
 
@@ -182,7 +182,7 @@ def test_the_house_answers_without_minihotel(call: Call, minihotel: MiniHotelSer
     ],
 )
 def test_a_file_that_describes_no_such_hotel_is_refused(tmp_path: Path, old: str, new: str, fault: str) -> None:
-    """The message names what is wrong. A file may contain no password, and no address that would leak one."""
+    """The message names the fault. A file may contain no password, and no address that would leak one."""
     file = tmp_path / "broken.yaml"
     file.write_text(CATALOGUE.replace(old, new, 1).replace("URL", "https://api.minihotel.example/gds"))
 

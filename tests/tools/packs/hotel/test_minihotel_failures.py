@@ -1,4 +1,4 @@
-"""MiniHotel fails by refusals, by faults that pass, and by answers that are none."""
+"""MiniHotel fails by refusals, by passing faults, and by invalid answers."""
 
 import gzip
 import time
@@ -41,7 +41,7 @@ AVAILABILITY = "pms.get_availability"
     ],
 )
 def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, number: str, code: str) -> None:
-    """The table has those that MiniHotel documents, and an unknown one. MiniHotel's own text is not passed on."""
+    """The table has MiniHotel's documented refusals and an unknown one. MiniHotel's own text is not passed on."""
     minihotel.refuse(number)
 
     envelope = call(AVAILABILITY, STAY)
@@ -60,7 +60,7 @@ def test_each_refusal_has_its_code(call: Call, minihotel: MiniHotelServer, numbe
     ],
 )
 def test_a_refusal_may_come_as_xml(call: Call, minihotel: MiniHotelServer, answer: bytes) -> None:
-    """Its other interfaces say it so."""
+    """Other interfaces of MiniHotel answer like this."""
     minihotel.answers.append(answer)
 
     envelope = call(AVAILABILITY, STAY)
@@ -81,7 +81,7 @@ def test_a_refusal_may_come_as_xml(call: Call, minihotel: MiniHotelServer, answe
     ],
 )
 def test_what_passes_is_asked_again(call: Call, minihotel: MiniHotelServer, answers: list[bytes | Response]) -> None:
-    """Too many requests, a failing server, an answer that breaks off: the next try finds the prices."""
+    """After too many requests, a failing server or a broken answer, the next try finds the prices."""
     minihotel.answers += answers
 
     assert data(call(AVAILABILITY, STAY))["options"]
@@ -115,7 +115,7 @@ FILE = b"""<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><AvailRaters>
 def test_what_is_no_answer_is_never_a_price(
     call: Call, minihotel: MiniHotelServer, answer: bytes | Response, code: str, tries: int
 ) -> None:
-    """Malformed, hostile, huge or failing: it ends in a code, and nothing of it is read."""
+    """A malformed, hostile, huge or failed answer ends in a code. Nothing of it is used."""
     minihotel.answers += [answer] * 3
 
     envelope = call(AVAILABILITY, STAY)
@@ -155,7 +155,7 @@ def test_a_slow_one_is_not_waited_for(call: Call, minihotel: MiniHotelServer) ->
     ],
 )
 def test_what_cannot_be_read_is_not_sold(call: Call, minihotel: MiniHotelServer, room: str, prices: int) -> None:
-    """A room without a code, a price that is no number, a number of rooms that nobody tells."""
+    """Such a room has no code, a price that is no number, or an unknown number of rooms."""
     minihotel.answers.append(f"<AvailRaters><Hotel id='sandbox'/>{room}</AvailRaters>".encode())
 
     assert len(data(call(AVAILABILITY, STAY))["options"]) == prices
@@ -164,7 +164,7 @@ def test_what_cannot_be_read_is_not_sold(call: Call, minihotel: MiniHotelServer,
 def test_without_credentials_nothing_is_asked(
     call: Call, minihotel: MiniHotelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The failure names the setting and the entry that it lacks, and no secret."""
+    """The failure names the setting and the missing entry, and shows no secret."""
     monkeypatch.setenv("TURNLOOM_MINIHOTEL_CREDENTIALS", '{"other": {"username": "u", "password": "s3cr3t"}}')
     settings.cache_clear()
 
@@ -180,7 +180,7 @@ def test_without_credentials_nothing_is_asked(
 def test_a_service_that_fails_is_left_alone(
     minihotel: MiniHotelServer, make_context: Callable[..., ToolContext]
 ) -> None:
-    """The breaker counts calls of MiniHotel for all hotels on it, and none of hotels whose rooms we know ourselves."""
+    """The breaker counts calls of MiniHotel for all its hotels, and does not affect hotels with our own inventory."""
     tool = load_registry(["hotel"]).get(AVAILABILITY)
 
     def ask(**who: Any) -> Envelope:

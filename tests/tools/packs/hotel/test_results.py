@@ -1,4 +1,4 @@
-"""Test what the hotel pack's tools take and return."""
+"""The tests of what the hotel pack's tools take and return."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ Call = Callable[..., Envelope]
 
 
 def test_room_types_tell_beds_boards_and_amenities(call: Call) -> None:
-    """With or without the hotel's name, as long as there is only one."""
+    """The hotel's name may be left out if there is only one."""
     rooms = data(call("pms.get_room_types", {"hotel_id": "demo"}))["room_types"]
 
     sea = next(room for room in rooms if room["code"] == "SEA")
@@ -31,7 +31,7 @@ def test_room_types_tell_beds_boards_and_amenities(call: Call) -> None:
 
 
 def test_availability_is_sorted_and_says_what_it_is_about(call: Call) -> None:
-    """The lowest price comes first, then what can be cancelled. Money is a number, and the stay is repeated."""
+    """The lowest price comes first, then refundable options. Money is a number, and the stay is repeated."""
     found = data(call("pms.get_availability", {"hotel_id": "demo", **FAMILY, "babies": 1}))
 
     options = found["options"]
@@ -81,7 +81,7 @@ def test_availability_is_sorted_and_says_what_it_is_about(call: Call) -> None:
 def test_filters_choose(
     call: Call, args: dict[str, Any], rooms: set[str] | None, boards: set[str] | None, rates: set[str] | None
 ) -> None:
-    """By code, by name, or by what people call it; by guests; by budget, in its own currency."""
+    """Filters work by code, by name or by common words, by guests, and by budget in its own currency."""
     options = data(call("pms.get_availability", {**STAY, **args}))["options"]
 
     seen = {key: {option[f"{key}_code"] for option in options} for key in ("room_type", "board", "rate")}
@@ -91,7 +91,7 @@ def test_filters_choose(
 
 @pytest.mark.parametrize(("operator", "most"), [("<=", 860), ("~", 946)])
 def test_a_budget_leaves_out_what_costs_more_and_counts_it(call: Call, operator: str, most: int) -> None:
-    """`~` lets through up to a tenth more."""
+    """The operator `~` lets through up to a tenth more."""
     budget = {"amount": 860, "currency": "ILS", "operator": operator}
 
     everything = data(call("pms.get_availability", STAY))["options"]
@@ -112,7 +112,7 @@ def test_what_is_taken_is_not_offered_but_named(call: Call) -> None:
 
 
 def test_a_link_is_signed_and_ends(call: Call) -> None:
-    """Whoever has the secret can check every word of it; the price is today's."""
+    """The secret verifies every word of it. The price is today's."""
     made = data(call("pms.generate_booking_link", {**SUITE, "children": 1, "babies": 1}))
 
     base, _, query = made["url"].partition("?")
@@ -136,14 +136,14 @@ def test_a_link_is_signed_and_ends(call: Call) -> None:
 
 
 def test_a_link_is_for_breakfast_in_dollars_unless_told_otherwise(call: Call) -> None:
-    """The defaults of board and rate."""
+    """These are the defaults of board and rate."""
     option = data(call("pms.generate_booking_link", {**STAY, "room_type_code": "STD"}))["option"]
 
     assert (option["board_code"], option["rate_code"], option["currency"]) == ("BB", "USD", "USD")
 
 
 def test_a_comparison_shows_options_in_the_order_asked_for(call: Call) -> None:
-    """Options have the rooms' beds and amenities and are priced again; availability's own options are accepted."""
+    """Options have the rooms' beds and amenities, at a new price. Availability's own options are accepted."""
     options = data(call("pms.get_availability", STAY))["options"]
 
     found = data(call("pms.compare_options", {**STAY, "choices": CHOICES, "criteria": ["price", "beds"]}))
@@ -174,10 +174,10 @@ def test_a_comparison_shows_options_in_the_order_asked_for(call: Call) -> None:
         ("the meaning of life", [], [], []),
     ],
 )
-def test_a_topic_is_answered_by_the_house_and_its_rooms(
+def test_a_topic_is_answered_by_the_hotel_and_its_rooms(
     call: Call, topic: str, topics: list[str], answered: list[str], rooms: list[str]
 ) -> None:
-    """The answer has what the hotel says about the topic, and which rooms have it."""
+    """The answer has the hotel's text about the topic, and the rooms that have it."""
     found = data(call("faq.get_rooms_and_pricing", {"topic": topic}))
 
     assert found["topics"] == topics
@@ -186,12 +186,12 @@ def test_a_topic_is_answered_by_the_house_and_its_rooms(
 
 
 def test_without_a_topic_everything_is_answered(call: Call) -> None:
-    """The whole list of the hotel's file."""
+    """The answer is the whole list of the hotel's file."""
     assert len(data(call("faq.get_rooms_and_pricing", {}))["answers"]) == 15
 
 
 def test_artifacts_show_the_best_two_first(call: Call) -> None:
-    """The table tells how many rows to show at once; nothing to show is no table."""
+    """The table says how many rows to show at once. Without rows there is no table."""
     tools = load_registry(["hotel"])
 
     def artifact(tool: str, args: dict[str, Any]) -> Any:

@@ -27,7 +27,7 @@ FRIDAY = datetime(2026, 11, 20, 8, 50, tzinfo=UTC)
 
 
 def at(text_of_time: str, minutes: int = 60) -> Interval:
-    """Return a time that begins so."""
+    """Return an interval with this start."""
     starts = datetime.fromisoformat(text_of_time).astimezone(UTC)
     return Interval(starts, starts + timedelta(minutes=minutes))
 
@@ -55,14 +55,14 @@ def connect_calendar(user_id: str, url: str, secret: dict[str, Any] | None = Non
 
 
 def make_busy(user_id: str, *times: Interval) -> None:
-    """Put events into a user's calendar with us."""
+    """Put events into a user's calendar in our database."""
     with transaction() as db:
         for number, time in enumerate(times):
             calendars.put_event(db, TENANT, user_id, CalendarEvent(f"busy-{number}-{time.starts}", time, "Busy"))
 
 
 def events(user_id: str) -> list[tuple[str, str]]:
-    """Return the uid and status of the events in a user's calendar with us."""
+    """Return the uid and status of the events in a user's calendar in our database."""
     query = text("SELECT uid, status FROM calendar_events WHERE user_id = :user ORDER BY starts")
     with transaction() as db:
         return [(row.uid, row.status) for row in db.execute(query, {"user": user_id})]
@@ -75,7 +75,7 @@ def session_status(session_id: UUID | str) -> str:
 
 
 def lose_holders() -> None:
-    """Let the process that confirms a meeting count as lost."""
+    """Let every process that confirms a meeting count as lost."""
     with transaction() as db:
         db.execute(text("UPDATE meeting_sessions SET held_until = now() - interval '1 s' WHERE status = 'confirming'"))
 

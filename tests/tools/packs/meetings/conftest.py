@@ -1,4 +1,4 @@
-"""Set up people with calendars on a Friday in November, and a calendar server."""
+"""People with calendars on a Friday in November, and a calendar server."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,7 +23,7 @@ Ask = Callable[..., Envelope]
 
 @pytest.fixture
 def keys(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A key that encrypts secrets, and calendar servers that may be on this machine."""
+    """Set a key that encrypts secrets, and allow calendar servers on this machine."""
     monkeypatch.setenv("TURNLOOM_SECRET_KEYS", f'["{secrets.new_key()}"]')
     monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", '["127.0.0.1"]')
     settings.cache_clear()
@@ -41,7 +41,7 @@ def people(keys: None) -> Iterator[None]:
 
 @pytest.fixture
 def ask(make_context: Callable[..., ToolContext]) -> Ask:
-    """Call a tool of the pack for a user, each time another call unless the key is given."""
+    """Call a tool of the pack for a user. Each call is another one unless the key is given."""
 
     def call(tool: str, user: str = "noa", *, key: str | None = None, time_s: float = 10.0, **args: Any) -> Envelope:
         context = make_context(user={"id": user}, idempotency_key=key or str(new_id()), time_s=time_s)

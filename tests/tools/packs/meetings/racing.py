@@ -1,4 +1,4 @@
-"""Make calls of the pack in real processes: some die, some race each other."""
+"""Make calls of the pack in real processes, some of which die or race each other."""
 
 import multiprocessing
 import os
@@ -7,7 +7,7 @@ from datetime import timedelta
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-import caldav.davclient  # noqa: F401 - here, before the forks, rather than in each of them
+import caldav.davclient  # noqa: F401 - imported before the forks, rather than in each of them
 import icalendar  # noqa: F401 - the same
 import niquests  # noqa: F401 - the same
 import pytest
@@ -46,7 +46,7 @@ def in_process(act: Callable[[], object]) -> int:
 
 
 def put_racers(number: int) -> list[str]:
-    """Put people into the directory who all know David, and who work day and night, as he does."""
+    """Put people into the directory who all know David. They work day and night, as he does."""
     racers = [f"racer{each}" for each in range(number)]
     with transaction() as db:
         for user_id in (*racers, "david"):
@@ -58,9 +58,9 @@ def put_racers(number: int) -> list[str]:
 
 
 def race(racers: Sequence[str], rounds: int, make_context: Callable[..., ToolContext]) -> list[list[str]]:
-    """Let all of them confirm the same time with David at once, round by round, each in a process of its own.
+    """Let all of them confirm the same time with David at once, round by round, each in its own process.
 
-    Return how each round ended for each: "won", or the code of the failure.
+    Return the outcomes of each round: "won", or the code of the failure.
     """
     barrier = _fork.Barrier(len(racers))
     outcomes = _fork.Queue()
@@ -89,7 +89,7 @@ def _race(user_id: str, rounds: int, make_context: Callable[..., ToolContext], b
 
 
 def _proposed(user_id: str, first: Interval, number: int) -> str:
-    """Open a session with one time, each number another, at other moments for each user but overlapping."""
+    """Open a session with one time for each number. The times of different users differ, but overlap."""
     later = timedelta(hours=number, minutes=5 * int(user_id[-1]))
     with transaction() as db:
         (contact,) = users.connections_of(db, TENANT, user_id)

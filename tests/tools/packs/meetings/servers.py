@@ -64,7 +64,7 @@ class CalendarServer:
 
 @contextmanager
 def radicale(folder: Path) -> Iterator[CalendarServer]:
-    """Run a server that keeps its files in a folder; every user's password is the same."""
+    """Run a server that keeps its files in a folder. Every user's password is the same."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

@@ -48,7 +48,7 @@ def account_status() -> list[str]:
 
 @pytest.fixture
 def noas(server: CalendarServer) -> str:
-    """Noa's calendar is on the server."""
+    """Put Noa's calendar on the server."""
     connect_calendar("noa", server.make_calendar("noa"))
     return server.url("noa")
 
@@ -82,7 +82,7 @@ def noas(server: CalendarServer) -> str:
     ],
 )
 def test_when_somebody_is_busy(lines: list[str], busy: list[Interval], server: CalendarServer, noas: str) -> None:
-    """By the rules of RFC 5545, days and floating times in the user's own zone."""
+    """RFC 5545 decides. Days and floating times are in the user's own zone."""
     server.put("noa", "e1", *lines)
     window = Interval(at("2026-11-22T22:00Z").starts, at("2026-11-25T22:00Z").starts)
 
@@ -105,7 +105,7 @@ def test_an_override_moves_one_of_a_series(server: CalendarServer, noas: str) ->
 
 
 def test_proposals_leave_out_what_is_on_the_server(ask: Ask, server: CalendarServer, noas: str) -> None:
-    """Of both sides, wherever their calendars are."""
+    """This holds for both people, wherever their calendars are."""
     server.put("noa", "e1", "DTSTART:20261123T090000Z", "DTEND:20261123T120000Z")
     make_busy("david", at("2026-11-23T12:00+00:00", 60))
 
@@ -115,7 +115,7 @@ def test_proposals_leave_out_what_is_on_the_server(ask: Ask, server: CalendarSer
 
 
 def test_a_meeting_is_written_to_the_server(ask: Ask, server: CalendarServer, noas: str) -> None:
-    """It has the same uid as ours, and we no longer hold the time of users whose server has it."""
+    """It has the same uid as in our database. We release our hold for users whose server has the meeting."""
     connect_calendar("david", server.make_calendar("david"))
     ask("schedule", **WITH_DAVID, **MONDAY)
 
@@ -131,7 +131,7 @@ def test_a_meeting_is_written_to_the_server(ask: Ask, server: CalendarServer, no
 
 
 def test_writing_and_removing_again_change_nothing(server: CalendarServer, noas: str) -> None:
-    """Writing again replaces the event; removing one that is gone is allowed."""
+    """Writing again replaces the event. Removing one that is gone is allowed."""
     ical = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:u1\r\nDTSTAMP:20261101T000000Z\r\n"
     ical += "SUMMARY:{}\r\nDTSTART:20261123T100000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n"
     calendar = calendar_of()
@@ -146,7 +146,7 @@ def test_writing_and_removing_again_change_nothing(server: CalendarServer, noas:
 
 
 def test_a_time_taken_on_the_server_meanwhile_is_a_conflict(ask: Ask, server: CalendarServer, noas: str) -> None:
-    """Nothing is written then, and nothing stays held."""
+    """Nothing is written, and nothing stays held."""
     ask("schedule", **WITH_DAVID, **MONDAY)
     server.put("noa", "e1", "DTSTART:20261123T091500Z", "DURATION:PT5M")
 
@@ -157,7 +157,7 @@ def test_a_time_taken_on_the_server_meanwhile_is_a_conflict(ask: Ask, server: Ca
 
 
 def test_a_secret_that_is_refused_asks_the_user_to_connect_again(ask: Ask, noas: str) -> None:
-    """The account says so from then on, and the server is not asked any more."""
+    """The account is marked, and the server is not asked any more."""
     connect_calendar("noa", noas, {"password": "old"})
 
     refused, again = ask("schedule", **WITH_DAVID), ask("schedule", **WITH_DAVID)
@@ -166,7 +166,7 @@ def test_a_secret_that_is_refused_asks_the_user_to_connect_again(ask: Ask, noas:
 
 
 def test_the_counterparts_secret_is_not_the_users_affair(ask: Ask, server: CalendarServer) -> None:
-    """Whoever asks need not connect anything; the counterpart must."""
+    """The user need not connect anything; the counterpart must."""
     connect_calendar("david", server.make_calendar("david"), {"password": "old"})
 
     refused = ask("schedule", **WITH_DAVID)
@@ -177,7 +177,7 @@ def test_the_counterparts_secret_is_not_the_users_affair(ask: Ask, server: Calen
 def test_a_token_that_expires_between_proposing_and_confirming_leaves_nothing(
     ask: Ask, server: CalendarServer, noas: str
 ) -> None:
-    """Neither calendar has the meeting, nothing is held, and it can be confirmed after connecting again."""
+    """Neither calendar has the meeting, and nothing is held. After connecting again it can be confirmed."""
     proposed = data(ask("schedule", **WITH_DAVID, **MONDAY))
     connect_calendar("noa", noas, {"password": "old"})
 
@@ -191,7 +191,7 @@ def test_a_token_that_expires_between_proposing_and_confirming_leaves_nothing(
 
 @pytest.mark.parametrize("url", ["", "ftp://example.com/noa/", "/noa/work"])
 def test_an_account_without_a_calendar_is_of_no_use(url: str, ask: Ask) -> None:
-    """If the url is missing or invalid, the account counts as switched off."""
+    """If the URL is missing or invalid, the account counts as switched off."""
     connect_calendar("noa", url)
 
     assert code(ask("schedule", **WITH_DAVID)) == "CONNECTION_INACTIVE"
@@ -199,7 +199,7 @@ def test_an_account_without_a_calendar_is_of_no_use(url: str, ask: Ask) -> None:
 
 @pytest.fixture
 def broken(httpserver: HTTPServer) -> Iterator[HTTPServer]:
-    """A server on which Noa's calendar is, and that does what a test says."""
+    """Run a server with Noa's calendar that does what a test says."""
     connect_calendar("noa", httpserver.url_for("/noa/work"))
     yield httpserver
     httpserver.clear()
@@ -225,7 +225,7 @@ def test_how_a_server_fails(status: int, headers: dict[str, str], ends: str, ask
 
 
 def test_a_dead_server_is_left_alone(ask: Ask, broken: HTTPServer) -> None:
-    """By its user's calls, after five failures; those of others go on."""
+    """After five failures its user's calls are refused. Those of others go on."""
     broken.expect_request("/noa/work/").respond_with_data("out", status=500)
 
     ended = [code(ask("schedule", **WITH_DAVID)) for _ in range(4)]
@@ -235,12 +235,12 @@ def test_a_dead_server_is_left_alone(ask: Ask, broken: HTTPServer) -> None:
 
 
 def test_a_server_that_does_not_answer_costs_no_more_than_the_deadline(ask: Ask, broken: HTTPServer) -> None:
-    """Not even one that sends a little now and then."""
+    """This also holds for one that sends a little now and then."""
 
     def drip(_: Request) -> Response:
         def chunks() -> Iterator[bytes]:
             for _ in range(100):
-                time.sleep(0.1)  # a server that is slow; nothing is waited for here
+                time.sleep(0.1)  # a slow server; the test itself does not wait
                 yield b" "
 
         return Response(chunks(), 207)
@@ -253,8 +253,8 @@ def test_a_server_that_does_not_answer_costs_no_more_than_the_deadline(ask: Ask,
     assert (code(refused), time.monotonic() - began < 8) == ("TOOL_TIMEOUT", True)
 
 
-def test_an_answer_without_end_is_not_taken_in(ask: Ask, broken: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer that is larger than the limit is refused."""
+def test_an_answer_over_the_limit_is_refused(ask: Ask, broken: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of it is not read."""
     monkeypatch.setattr("turnloom.tools.packs.meetings.dav.MAX_ANSWER_BYTES", 1_000)
     broken.expect_request("/noa/work/").respond_with_data(b" " * 1_001, status=207)
 
@@ -269,7 +269,7 @@ def test_a_server_that_is_not_there(ask: Ask) -> None:
 
 
 def test_a_token_is_sent_as_such(ask: Ask, broken: HTTPServer) -> None:
-    """A bearer token goes with every request, and no password."""
+    """Every request has a bearer token, and no password."""
     connect_calendar("noa", broken.url_for("/noa/work"), {"token": "t0ken"})
     broken.expect_request("/noa/work/", headers={"Authorization": "Bearer t0ken"}).respond_with_data(
         '<?xml version="1.0"?><multistatus xmlns="DAV:"/>', status=207, content_type="application/xml"

@@ -1,4 +1,4 @@
-"""A user names a calendar's URL, so only public addresses are called, whatever leads to them."""
+"""A user names a calendar's URL, so only public addresses are called, by whatever way."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ WITH_DAVID = {"counterpart": "David", "duration_mins": 30, "time_s": 3}
 
 @pytest.fixture
 def internal() -> Iterator[HTTPServer]:
-    """A server that the setting does not allow."""
+    """Run a server that the setting does not allow."""
     with LocalServer() as started:
         started.expect_request("/").respond_with_data("secret")
         yield started
@@ -26,7 +26,7 @@ def internal() -> Iterator[HTTPServer]:
 
 @pytest.fixture
 def allowed(monkeypatch: pytest.MonkeyPatch, people: None) -> Iterator[HTTPServer]:
-    """A server that the setting allows at its port, and no other."""
+    """Run a server that the setting allows at its port, and at no other."""
     with LocalServer() as started:
         monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", f'["127.0.0.1:{started.port}"]')
         settings.cache_clear()
@@ -37,7 +37,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch, people: None) -> Iterator[HTTPServe
 def test_a_calendar_on_this_machine_is_not_called(
     host: str, ask: Ask, internal: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the setting, under any spelling of the address."""
+    """Without the setting this holds for any spelling of the address."""
     monkeypatch.setenv("TURNLOOM_ALLOWED_HOSTS", "[]")
     settings.cache_clear()
     connect_calendar("noa", f"http://{host}:{internal.port}/")
@@ -49,7 +49,7 @@ def test_a_calendar_on_this_machine_is_not_called(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_leads_nowhere_else(status: int, ask: Ask, internal: HTTPServer, allowed: HTTPServer) -> None:
-    """Each hop is checked as the first one."""
+    """Each hop is checked like the first one."""
     target = Response(status=status, headers={"Location": internal.url_for("/")})
     allowed.expect_request("/noa/").respond_with_response(target)
     connect_calendar("noa", allowed.url_for("/noa/"))
@@ -60,7 +60,7 @@ def test_a_redirect_leads_nowhere_else(status: int, ask: Ask, internal: HTTPServ
 
 
 def test_a_redirect_to_what_may_be_called_is_followed(ask: Ask, allowed: HTTPServer) -> None:
-    """As servers do that have moved a calendar."""
+    """Servers that have moved a calendar send one."""
     moved = Response(status=308, headers={"Location": allowed.url_for("/new/")})
     allowed.expect_request("/noa/").respond_with_response(moved)
     allowed.expect_request("/new/").respond_with_data(
@@ -72,7 +72,7 @@ def test_a_redirect_to_what_may_be_called_is_followed(ask: Ask, allowed: HTTPSer
 
 
 def test_redirects_come_to_an_end(ask: Ask, allowed: HTTPServer) -> None:
-    """A server that leads in a circle has failed."""
+    """A server that redirects in a circle has failed."""
     allowed.expect_request("/noa/").respond_with_response(Response(status=308, headers={"Location": "/noa/"}))
     connect_calendar("noa", allowed.url_for("/noa/"))
 
@@ -82,7 +82,7 @@ def test_redirects_come_to_an_end(ask: Ask, allowed: HTTPServer) -> None:
 def test_no_proxy_of_the_environment_sees_a_password(
     ask: Ask, internal: HTTPServer, allowed: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither are proxies asked, which would resolve the name themselves, nor is a .netrc read."""
+    """Proxies are not used, as they would resolve the name themselves, and no `.netrc` is read."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, internal.url_for("/"))
     allowed.expect_request("/noa/").respond_with_data(

@@ -1,4 +1,4 @@
-"""People whose calendars are ours get meetings proposed, and choose or refuse them."""
+"""People with calendars in our database get meetings proposed, and accept or refuse them."""
 
 import icalendar
 import pytest
@@ -47,7 +47,7 @@ def test_busy_times_of_both_are_left_out(ask: Ask) -> None:
 
 
 def test_windows_are_read_in_the_hinted_zone(ask: Ask) -> None:
-    """A time without an offset, and a day, are meant in `tz_hint`; proposals are shown in it."""
+    """A time without an offset, and a day, are in `tz_hint`. Proposals are shown in it."""
     window = {"start_window": "2026-11-24T15:00", "end_window": "2026-11-24", "tz_hint": "Europe/Rome"}
 
     proposed = data(ask("schedule", **WITH_DAVID, **window))
@@ -66,14 +66,14 @@ def test_where_nothing_suits_no_session_is_opened(ask: Ask) -> None:
 
 
 def test_the_same_call_opens_one_session(ask: Ask) -> None:
-    """A repetition by the same key returns what the first has proposed; a lost call finds it."""
+    """A repetition with the same key returns the first proposals. A lost call finds them."""
     first, again = (data(ask("schedule", key="k1", **WITH_DAVID)) for _ in range(2))
 
     assert first == again
 
 
 def test_a_duplicate_is_a_conflict_and_another_wish_takes_its_place(ask: Ask) -> None:
-    """The same wish in the same conversation is refused while it is open; other times replace it."""
+    """The same request in a conversation is refused while it is open. A request for other times replaces it."""
     first = data(ask("schedule", **WITH_DAVID))
 
     same = ask("schedule", **WITH_DAVID)
@@ -85,7 +85,7 @@ def test_a_duplicate_is_a_conflict_and_another_wish_takes_its_place(ask: Ask) ->
 
 
 def test_an_ambiguous_name_is_asked_back(ask: Ask) -> None:
-    """The choices are names, with the address if two are the same. A choice is understood when it comes back."""
+    """The choices are names, with the address if two are the same. The tool understands its own choices."""
     with transaction() as db:
         for user_id, name in (("d2", "David Cohen"), ("d3", "David Azulay")):
             users.put_user(db, TENANT, user_id, Profile(name=name, email=f"{user_id}@example.com"))
@@ -122,7 +122,7 @@ def test_a_confirmed_meeting_is_in_both_calendars(ask: Ask) -> None:
 
 
 def test_a_name_cannot_write_into_an_invitation(ask: Ask) -> None:
-    """Line breaks, quotes and control characters in a name stay in its place."""
+    """Line breaks, quotes and control characters in a name stay in its field."""
     with transaction() as db:
         users.put_user(db, TENANT, "eve", Profile(name='Eve "E"\r\nATTENDEE:mailto:x@example.com\x07', email="e@e.e"))
         users.connect(db, TENANT, "noa", "eve")
@@ -135,7 +135,7 @@ def test_a_name_cannot_write_into_an_invitation(ask: Ask) -> None:
 
 
 def test_a_choice_may_be_a_time(ask: Ask) -> None:
-    """A proposed start chooses, in whatever offset; a time that was not proposed does not."""
+    """A proposed start is a choice, in any offset. A time that was not proposed is none."""
     ask("schedule", **WITH_DAVID)
 
     other = ask("confirm", start_time="2026-11-23T11:30:00+02:00")
@@ -147,7 +147,7 @@ def test_a_choice_may_be_a_time(ask: Ask) -> None:
 
 
 def test_without_a_choice_the_user_is_asked(ask: Ask) -> None:
-    """The choices are the proposals in words; a single proposal needs no choice."""
+    """The choices are the proposals in words. A single proposal needs no choice."""
     ask("schedule", **WITH_DAVID)
     needs = ask("confirm").needs
     ask("schedule", **WITH_DAVID, start_window="2026-11-24T17:00", end_window="2026-11-25T11:30")
@@ -158,7 +158,7 @@ def test_without_a_choice_the_user_is_asked(ask: Ask) -> None:
 
 
 def test_confirming_again_is_the_same_meeting(ask: Ask) -> None:
-    """The same choice once more changes nothing and tells nobody again; another choice is a conflict."""
+    """The same choice again changes nothing and notifies nobody. Another choice is a conflict."""
     ask("schedule", **WITH_DAVID)
     first = data(ask("confirm", selection_index=1))
 
@@ -180,7 +180,7 @@ def test_a_time_that_was_taken_meanwhile_is_a_conflict(ask: Ask) -> None:
 
 
 def test_meetings_with_a_common_person_exclude_each_other(ask: Ask) -> None:
-    """Noa with David, and Mia with David at an overlapping time: the second is refused."""
+    """If Noa meets David, Mia's meeting with David at an overlapping time is refused."""
     ask("schedule", **WITH_DAVID, start_window="2026-11-24T11:00+02:00")
     ask("schedule", "mia", **WITH_DAVID, start_window="2026-11-24T11:15+02:00")
 
@@ -190,7 +190,7 @@ def test_meetings_with_a_common_person_exclude_each_other(ask: Ask) -> None:
 
 
 def test_a_session_expires(ask: Ask) -> None:
-    """After half an hour it no longer holds, and the same may be proposed again."""
+    """After half an hour it no longer counts, and the same may be proposed again."""
     proposed = data(ask("schedule", **WITH_DAVID))
     with transaction() as db:
         left_s = db.scalars(text("SELECT extract(epoch FROM expires_at - created_at) FROM meeting_sessions")).one()
@@ -204,7 +204,7 @@ def test_a_session_expires(ask: Ask) -> None:
 
 
 def test_a_session_is_its_users_and_its_conversations(ask: Ask) -> None:
-    """Whoever else has its id finds nothing."""
+    """Another user or conversation with its id finds nothing."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
     foreign = ask("confirm", "mia", session_id=proposed["session_id"], selection_index=1)
@@ -213,7 +213,7 @@ def test_a_session_is_its_users_and_its_conversations(ask: Ask) -> None:
 
 
 def test_a_connection_that_was_switched_off_ends_it(ask: Ask) -> None:
-    """Neither is anything proposed, nor can what was proposed be confirmed."""
+    """Nothing is proposed, and earlier proposals cannot be confirmed."""
     ask("schedule", **WITH_DAVID)
     with transaction() as db:
         users.connect(db, TENANT, "noa", "david", "inactive")
@@ -223,7 +223,7 @@ def test_a_connection_that_was_switched_off_ends_it(ask: Ask) -> None:
 
 
 def test_a_lost_call_is_found_by_its_key(ask: Ask, make_context) -> None:
-    """If the call was made, its result comes back; if it was not, it may be made."""
+    """If the call was made, its result comes back. If not, it may be made."""
     context = make_context(user={"id": "noa"}, idempotency_key="k9")
     schedule, confirm = (REGISTRY.get(f"network.{name}_meeting") for name in ("schedule", "confirm"))
     query, choice = schedule.input.model_validate(WITH_DAVID), confirm.input.model_validate({"selection_index": 1})
@@ -238,7 +238,7 @@ def test_a_lost_call_is_found_by_its_key(ask: Ask, make_context) -> None:
 
 
 def test_erasing_a_conversation_forgets_what_was_proposed(ask: Ask) -> None:
-    """Its sessions are gone; the meeting itself is the users', and stays in their calendars."""
+    """Its sessions are gone. The meeting belongs to the users, and stays in their calendars."""
     work(open_turn(TENANT, conversation_id="c1").turn_id)
     ask("schedule", **WITH_DAVID)
     meeting = data(ask("confirm", selection_index=1))
@@ -252,7 +252,7 @@ def test_erasing_a_conversation_forgets_what_was_proposed(ask: Ask) -> None:
 
 
 def test_everybody_here_may_arrange_meetings() -> None:
-    """The scopes that the tools ask for are those that the people of these tests have granted."""
+    """The people of these tests have granted the scopes that the tools ask for."""
     wanted = frozenset().union(*(tool.scopes for tool in REGISTRY.tools.values()))
 
     assert all(set(profile.scopes) == wanted for profile in PEOPLE.values())

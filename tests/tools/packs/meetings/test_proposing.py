@@ -1,4 +1,4 @@
-"""Test which times are proposed, by properties over random people, and on nights when clocks change."""
+"""The tests of which times are proposed: properties over random people, and nights on which clocks change."""
 
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
@@ -17,7 +17,7 @@ ZONES = [
 ]
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 STARTS = datetime(2026, 3, 26, 12, 7, tzinfo=UTC)
-"""In the two weeks from here clocks change in Jerusalem and on Lord Howe Island."""
+"""The start of two weeks in which clocks change in Jerusalem and on Lord Howe Island."""
 
 
 def _interval(first: int, length: int) -> Interval:
@@ -47,7 +47,7 @@ def _works(person: Person, moment: datetime) -> bool:
 @settings(max_examples=80)
 @given(window=intervals, duration=durations, people=st.lists(persons, min_size=1, max_size=3))
 def test_a_proposal_suits_everybody(window: Interval, duration: timedelta, people: list[Person]) -> None:
-    """It is within the window and everybody's hours, overlaps nothing, and lasts exactly as long as it should."""
+    """It is within the window and everybody's hours, overlaps nothing, and has the requested length."""
     found = propose(window, duration, people, people[0].zone)
 
     assert len(found) <= MOST
@@ -68,7 +68,7 @@ def test_a_proposal_suits_everybody(window: Interval, duration: timedelta, peopl
 @given(window=intervals, duration=durations, person=persons)
 @example(_interval(0, 3_000), timedelta(minutes=5), Person(zone=ZONES[0], working_hours=ALWAYS, busy=[]))
 def test_where_a_time_is_free_one_is_found(window: Interval, duration: timedelta, person: Person) -> None:
-    """Nothing is proposed only if no quarter of an hour would do."""
+    """Nothing is proposed only if no quarter of an hour is free."""
     found = propose(window, duration, [person], person.zone)
     spans = working(person, window)
 
@@ -83,8 +83,8 @@ def test_where_a_time_is_free_one_is_found(window: Interval, duration: timedelta
     assert bool(found) >= free
 
 
-def test_they_are_spread_over_days() -> None:
-    """Of each day the earliest, as long as there are days."""
+def test_proposals_are_spread_over_days() -> None:
+    """Each day gives its earliest time, as long as there are days."""
     person = Person(zone=ZONES[1], working_hours=ALWAYS, busy=[])
 
     found = propose(Interval(STARTS, STARTS + timedelta(days=9)), timedelta(hours=1), [person], ZONES[1])
@@ -92,8 +92,8 @@ def test_they_are_spread_over_days() -> None:
     assert len({each.starts.astimezone(ZONES[1]).date() for each in found}) == MOST
 
 
-def test_of_a_single_day_they_are_apart() -> None:
-    """Not one right after the other."""
+def test_proposals_of_a_single_day_are_apart() -> None:
+    """One does not follow right after the other."""
     person = Person(zone=ZONES[0], working_hours=ALWAYS, busy=[])
 
     found = propose(at("2026-11-23T09:00Z", 8 * 60), timedelta(minutes=30), [person], ZONES[0])
@@ -111,7 +111,7 @@ def test_the_hour_that_does_not_exist() -> None:
 
 
 def test_the_hour_that_comes_twice() -> None:
-    """On 25 October 2026 Jerusalem goes from 02:00 to 01:00: hours from 00:30 to 01:30 end when it is first 01:30."""
+    """On 25 October 2026 Jerusalem goes from 02:00 to 01:00. Hours from 00:30 to 01:30 end at the first 01:30."""
     person = Person(zone=ZONES[1], working_hours={"sun": ["00:30", "01:30"]}, busy=[])
     later = Person(zone=ZONES[1], working_hours={"sun": ["01:30", "04:00"]}, busy=[])
     window = at("2026-10-24T12:00Z", 24 * 60)
@@ -121,7 +121,7 @@ def test_the_hour_that_comes_twice() -> None:
 
 
 def test_a_meeting_begins_at_a_quarter_of_an_hour() -> None:
-    """In every zone, also in those whose offset is three quarters of an hour."""
+    """This holds in every zone, even with an offset of three quarters of an hour."""
     for zone in ZONES:
         person = Person(zone=zone, working_hours=ALWAYS, busy=[])
         (first, *_) = propose(Interval(STARTS, STARTS + timedelta(days=1)), GRID, [person], zone)

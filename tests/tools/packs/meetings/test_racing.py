@@ -1,4 +1,4 @@
-"""Several users confirm the same time at once in real processes, and exactly one of them gets it."""
+"""Several users confirm the same time at once in real processes. Exactly one of them gets it."""
 
 import os
 from collections import Counter
@@ -22,7 +22,7 @@ DRILL = [pytest.mark.drill, pytest.mark.timeout(900)]
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(ROUNDS, marks=DRILL)], ids=["short", "drill"])
 def test_one_of_four_wins(rounds: int, make_context: Callable[..., ToolContext]) -> None:
-    """Four users want overlapping times of the same person; the calendars have one meeting of each round."""
+    """Four users want overlapping times of the same person. The calendars have one meeting of each round."""
     ended = race(put_racers(4), rounds, make_context)
 
     assert [Counter(each) for each in ended] == [ONE_OF_FOUR] * rounds
@@ -36,7 +36,7 @@ def test_one_of_four_wins(rounds: int, make_context: Callable[..., ToolContext])
 def test_one_of_four_wins_on_a_calendar_server(
     rounds: int, server: CalendarServer, make_context: Callable[..., ToolContext]
 ) -> None:
-    """The same where the person's calendar is elsewhere: at the end nothing is held with us."""
+    """This also holds if the person's calendar is elsewhere. At the end we hold nothing."""
     racers = put_racers(4)
     connect_calendar("david", server.make_calendar("david"))
 

@@ -32,20 +32,20 @@ DYING = {
     "calendar.written calendar.written meeting.written": False,
     "meeting.confirmed": True,
 }
-"""The points to die at, one process after the other, and whether the meeting stands at the end without another call."""
+"""The points at which processes die in turn, and whether the meeting stands at the end without another call."""
 
 UNDOING = ("calendar.cleared", "meeting.cleared", "calendar.cleared meeting.cleared")
-"""Those of a process that undoes what a lost one has written."""
+"""The points of a process that undoes the writes of a lost one."""
 
 
 @dataclass
 class Calendars:
-    """Two users' calendars on the server, and the events in them."""
+    """The calendars of two users on the server, and their events."""
 
     server: CalendarServer
 
     def standing(self) -> list[list[str]]:
-        """Return the events of each calendar, on the server and with us."""
+        """Return the events of each calendar, on the server and in our database."""
         return [[*self.server.uids(user), *(status for _, status in events(user))] for user in ("noa", "david")]
 
 
@@ -58,7 +58,7 @@ def calendars(server: CalendarServer) -> Calendars:
 
 @pytest.fixture
 def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Let the processes that come die at these points, one after the other."""
+    """Let the next processes die at these points, one after the other."""
 
     def write(points: str) -> Path:
         path = tmp_path / "crash_at"
@@ -70,7 +70,7 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path
     return write
 
 
-def test_every_crash_point_is_died_at() -> None:
+def test_every_crash_point_is_tested() -> None:
     """Each point that the pack names is in a table here."""
     modules = Path(str(pack.__file__)).parent.glob("*.py")
     named = {name for path in modules for name in re.findall(r'reach\("([^"]+)"\)', path.read_text())}
@@ -99,7 +99,7 @@ def test_a_process_dies_and_the_call_is_made_again(
 def test_a_process_dies_and_nobody_asks_again(
     points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
 ) -> None:
-    """Both calendars have the meeting or, after the clean-up, none has it and the time is free again."""
+    """Both calendars have the meeting, or after the clean-up neither has it and the time is free again."""
     proposed = data(ask("schedule", **WITH_DAVID))
     arm(points)
     for _ in points.split():
@@ -114,7 +114,9 @@ def test_a_process_dies_and_nobody_asks_again(
 
 
 @pytest.mark.parametrize("points", UNDOING)
-def test_who_cleans_up_dies_too(points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]) -> None:
+def test_the_process_that_cleans_up_dies_too(
+    points: str, ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
+) -> None:
     """The next one goes on, and nothing is left."""
     proposed = data(ask("schedule", **WITH_DAVID))
     arm(f"meeting.written {points}")
@@ -129,8 +131,10 @@ def test_who_cleans_up_dies_too(points: str, ask: Ask, calendars: Calendars, arm
     assert (calendars.standing(), session_status(proposed["session_id"])) == ([[], []], "open")
 
 
-def test_whoever_still_confirms_is_left_alone(ask: Ask, calendars: Calendars, arm: Callable[[str], Path]) -> None:
-    """Before its time nothing is cleaned up, and another call has to wait."""
+def test_a_session_that_is_being_confirmed_is_left_alone(
+    ask: Ask, calendars: Calendars, arm: Callable[[str], Path]
+) -> None:
+    """Nothing is cleaned up before its time, and another call has to wait."""
     proposed = data(ask("schedule", **WITH_DAVID))
     arm("meeting.held")
     in_process(lambda: ask("confirm", **CHOICE))
@@ -146,7 +150,7 @@ def test_whoever_still_confirms_is_left_alone(ask: Ask, calendars: Calendars, ar
 def test_what_fails_at_the_second_calendar_is_undone_in_the_first(
     failure: Exception, ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the second has taken it before it failed; one that was too slow is waited for first."""
+    """This also holds if the second one stored it before it failed. A slow one is waited for first."""
     proposed = data(ask("schedule", **WITH_DAVID))
     written = DavCalendar.write
 
@@ -170,7 +174,7 @@ def test_what_fails_at_the_second_calendar_is_undone_in_the_first(
 def test_what_cannot_be_undone_at_once_is_undone_later(
     ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a server is down the session remembers the work, and the time stays held until it is done."""
+    """While a server is down the session keeps the open work, and the time stays held until it is done."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
     def refuse(self: DavCalendar, *_: str) -> None:
@@ -188,8 +192,10 @@ def test_what_cannot_be_undone_at_once_is_undone_later(
     assert (calendars.standing(), session_status(proposed["session_id"])) == ([[], []], "open")
 
 
-def test_whoever_was_overtaken_touches_nothing(ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that was frozen while another undid its work neither writes on nor undoes what others do then."""
+def test_a_process_that_was_overtaken_touches_nothing(
+    ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If another undid its work while it was frozen, it neither writes on nor undoes later work."""
     ask("schedule", **WITH_DAVID)
     written = DavCalendar.write
 

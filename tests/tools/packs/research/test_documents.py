@@ -1,4 +1,4 @@
-"""Documents are loaded once, searched by their content, and seen only by the tenant that they belong to."""
+"""Documents are loaded once, searched by their content, and seen only by their tenant."""
 
 import os
 import time
@@ -46,7 +46,7 @@ def found(call: Call, query: str, **changes: object) -> list[str]:
 
 
 def test_a_folder_is_loaded_once_and_followed(call: Call, tmp_path: Path) -> None:
-    """The same file is nothing new, a changed one takes its document's place, one that is gone goes."""
+    """The same file changes nothing. A changed one replaces its document, and that of a deleted one is deleted."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "a.md").write_text("# Apples\nRed apples.")
     (tmp_path / "sub" / "b.txt").write_text("Green pears.")
@@ -66,7 +66,7 @@ def test_a_folder_is_loaded_once_and_followed(call: Call, tmp_path: Path) -> Non
 
 
 def test_what_is_no_document_is_left_out_and_said(call: Call, tmp_path: Path) -> None:
-    """Hidden files, other kinds, links that lead out, too large and empty files are left out."""
+    """Hidden files, other types, links that lead out, large and empty files are left out."""
     folder = tmp_path / "folder"
     (folder / ".git").mkdir(parents=True)
     (folder / ".git" / "hidden.md").write_text("Secret.")
@@ -88,7 +88,7 @@ def test_what_is_no_document_is_left_out_and_said(call: Call, tmp_path: Path) ->
 
 
 def test_a_document_says_its_title_and_day_or_its_file_does(call: Call, tmp_path: Path) -> None:
-    """Front matter first, then the first heading and the day on which the file was changed."""
+    """The front matter counts first, then the first heading and the date of the file."""
     (tmp_path / "told.md").write_text("---\ntitle: Told\nupdated: 2024-02-03\n---\n# Heading\nLemons.")
     (tmp_path / "wrong.md").write_text("---\ntitle: [1\ndate: 2024-02-30\n---\n# Heading\nLemons.")
     (tmp_path / "plain.txt").write_text("Lemons.")
@@ -107,7 +107,7 @@ def test_a_document_says_its_title_and_day_or_its_file_does(call: Call, tmp_path
 
 
 def test_tenants_see_their_own_documents_or_those_of_everyone(call: Call, tmp_path: Path) -> None:
-    """No other tenant finds or reads what a tenant has loaded. A tenant with its own documents sees only those."""
+    """No tenant finds or reads another's documents. A tenant with its own documents sees only those."""
     (tmp_path / "a.md").write_text("The ferry is ours.")
     load(Collection(name="samples", owner=EVERYONE, folder=SAMPLES), files_in(SAMPLES))
     loaded(tmp_path)
@@ -119,7 +119,7 @@ def test_tenants_see_their_own_documents_or_those_of_everyone(call: Call, tmp_pa
 
 
 def test_rare_words_and_headings_count_most(call: Call, tmp_path: Path) -> None:
-    """A passage is found by any of the words; one that has the rare one comes before those with the common one."""
+    """A passage is found by any word. Passages with the rare word come before those with the common one."""
     for number in range(10):
         (tmp_path / f"common-{number}.md").write_text("A lease is a lease. Nothing else.")
     (tmp_path / "text.md").write_text("# Other\nOf the fence we speak here.")
@@ -134,7 +134,7 @@ def test_rare_words_and_headings_count_most(call: Call, tmp_path: Path) -> None:
 
 
 def test_words_are_read_in_the_language_of_the_document(call: Call, tmp_path: Path) -> None:
-    """Inflected forms are the same word there; a language that nobody knows is refused."""
+    """Inflected forms count as the same word. An unknown language is refused."""
     (tmp_path / "de.md").write_text("Die Fähren legen stündlich ab.")
     loaded(tmp_path, language="german")
 
@@ -144,7 +144,7 @@ def test_words_are_read_in_the_language_of_the_document(call: Call, tmp_path: Pa
 
 
 def test_a_section_is_read_by_a_part_of_its_heading(call: Call, tmp_path: Path) -> None:
-    """It comes with what is below it. A long text is cut, and says so."""
+    """It comes with its subsections. A long text is cut, and says so."""
     (tmp_path / "a.md").write_text(
         f"# All\n\n## Ferry\n\nHourly.\n\n### Winter\n\nNever.\n\n## Bus\n\n{'Often. ' * 300}"
     )
@@ -159,7 +159,7 @@ def test_a_section_is_read_by_a_part_of_its_heading(call: Call, tmp_path: Path) 
 
 
 def test_a_load_that_was_cut_short_is_finished_by_the_next(call: Call, tmp_path: Path) -> None:
-    """Each document is a commit of its own, and what has gone goes at the end of a whole load."""
+    """Each document is a commit of its own. Deleted ones go at the end of a whole load."""
     for name in "abc":
         (tmp_path / f"{name}.md").write_text(f"Text {name}.")
     loaded(tmp_path)

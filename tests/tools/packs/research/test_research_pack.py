@@ -1,4 +1,4 @@
-"""Fetched content is bounded, and what only the plan says is not evidence for notes and comparisons."""
+"""Fetched content is bounded, and a claim of the plan alone is no evidence for notes and comparisons."""
 
 import gzip
 import time
@@ -49,7 +49,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
 
 
 def test_a_page_is_its_text(call: Call, server: HTTPServer) -> None:
-    """Without menus and scripts, with its title and day, from where the redirects lead, cut where it is long."""
+    """It has a title and a day, but no menus and scripts. Redirects are followed, and a long text is cut."""
     text = "The crossing takes 40 minutes. " * 40
     server.expect_request("/old").respond_with_response(Response(status=301, headers={"Location": "new"}))
     server.expect_request("/new").respond_with_data(PAGE.format(text=text), content_type="text/html; charset=utf-8")
@@ -81,7 +81,7 @@ def test_a_page_is_its_text(call: Call, server: HTTPServer) -> None:
     ],
 )
 def test_plain_text_comes_as_it_is(call: Call, server: HTTPServer, body: bytes, content_type: str, text: str) -> None:
-    """In the character set that it names, as far as we know it."""
+    """It is read in the character set that it names, if that is known."""
     server.expect_request("/").respond_with_response(Response(body, content_type=content_type))
 
     assert call("fetch", {"url": server.url_for("/")}).data["text"] == text
@@ -106,7 +106,7 @@ def test_no_charset_costs_more_than_its_text(charset: str, call: Call, server: H
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_page_that_is_too_large_is_not_read(call: Call, server: HTTPServer, packed: bool) -> None:
-    """Nor one that becomes too large when it is unpacked."""
+    """This also holds for one that becomes too large when it is unpacked."""
     body = b"a" * 3_000_000
     headers = {"Content-Encoding": "gzip"} if packed else {}
     server.expect_request("/").respond_with_data(gzip.compress(body) if packed else body, headers=headers)
@@ -123,15 +123,15 @@ def test_no_redirect_leads_inside(call: Call, server: HTTPServer, target: str) -
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://localhost:5432/", "https://u:p@example.com/"])
-def test_this_machine_is_nobodys_to_fetch(call: Call, url: str) -> None:
-    """Nor a URL with a password in it."""
+def test_pages_of_this_machine_are_not_fetched(call: Call, url: str) -> None:
+    """Neither is a URL with a password in it."""
     assert call("fetch", {"url": url}).error.code == "VALIDATION_ERROR"
 
 
 def test_a_note_is_taken_once(
     database: str, call: Call, registry: Registry, make_context: Callable[..., ToolContext]
 ) -> None:
-    """The same call again takes no second one, and a lost call is asked for by its key."""
+    """The same call again takes no second note. A lost call is asked for by its key."""
     note = {"text": "The guide is old.", "about": "ferry", "source": "samples/harbour-guide.md"}
     tool, context = registry.get("research.note"), make_context(idempotency_key="k1")
 
@@ -146,7 +146,7 @@ def test_a_note_is_taken_once(
 
 
 def compared(*said: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the findings of sources on one thing: each has a value, a document, its passage and its day."""
+    """Return the findings of sources on one thing. Each has a value, a document, its passage and its day."""
     claims, sources = [], []
     for value, name, passage, *day in said:
         claims.append({"subject": "Crossing", "attribute": "duration", "value": value, "source": name})
@@ -170,7 +170,7 @@ def compared(*said: tuple[Any, ...]) -> dict[str, Any]:
     ids=["agreed", "corroboration", "trust", "part of a number", "part of a decimal", "recency", "same day", "itself"],
 )
 def test_the_rule_of_the_knowledge_graph_decides(call: Call, claims: list[Any], value: Any, rule: str) -> None:
-    """More sources, then words that stand in the source, then the newer one; every source is shown."""
+    """More sources win, then words that stand in the source, then the newer one. Every source is shown."""
     matter = call("compare", compared(*claims)).data["matters"][0]
 
     assert (matter["value"], matter["rule"]) == (value, rule)
@@ -178,7 +178,7 @@ def test_the_rule_of_the_knowledge_graph_decides(call: Call, claims: list[Any], 
 
 
 def test_what_was_compared_is_what_the_conversation_knows(call: Call, registry: Registry) -> None:
-    """Each source says so under its own name, with its day, and is trusted as far as it was found to say so."""
+    """Each source keeps its name and day. It is trusted only if the value stands in its passage."""
     said = compared(("25 min", "guide", "25 min", "2024-05-01"), ("40 min", "talk", "about forty"))
     tool = registry.get("research.compare")
     assert tool.facts
@@ -193,7 +193,7 @@ def test_what_was_compared_is_what_the_conversation_knows(call: Call, registry: 
 
 
 def test_what_was_compared_is_shown_side_by_side(call: Call) -> None:
-    """One option for each source, one criterion for each thing that was said."""
+    """Each source is an option, and each claim a criterion."""
     said = compared(("25 min", "guide", "25 min"), ("40 min", "timetable", "40 min"))
     tool = load_registry(["research"]).get("research.compare")
     assert tool.artifact

@@ -30,7 +30,7 @@ The ferry leaves.
 
 
 def test_each_passage_stands_under_its_headings() -> None:
-    """The outermost first; what looks like a heading in a block of code is none."""
+    """The outermost comes first. A line in a block of code is no heading."""
     passages = [(passage.section, passage.text) for passage in split(GUIDE)]
 
     assert passages == [
@@ -44,7 +44,7 @@ def test_each_passage_stands_under_its_headings() -> None:
 
 
 def test_plain_text_has_no_headings() -> None:
-    """There a number sign is a number sign."""
+    """In it a number sign is only a number sign."""
     assert [(one.section, one.text) for one in split("# 1 is best\n\nYes.", is_markdown=False)] == [
         ("", "# 1 is best\n\nYes.")
     ]
@@ -52,7 +52,7 @@ def test_plain_text_has_no_headings() -> None:
 
 @pytest.mark.parametrize("word", ["word ", "word\n", "- item\n", "word\n\n", "x" * 50 + " "])
 def test_what_is_long_is_split_where_it_may_be(word: str) -> None:
-    """Between paragraphs, items or words, and never within one."""
+    """It is split between paragraphs, items or words, and never within one."""
     passages = split(f"# Long\n{word * 1_000}")
 
     assert len(passages) > 1
@@ -62,7 +62,7 @@ def test_what_is_long_is_split_where_it_may_be(word: str) -> None:
 
 @given(st.text(alphabet=st.sampled_from("ab #`~\n-|>1."), max_size=2_000))
 def test_no_text_is_lost_or_too_long(text: str) -> None:
-    """Whatever somebody writes, each of its words is in a passage or a heading."""
+    """Each word of any text is in a passage or a heading."""
     passages = split(text)
     said = "".join(f"{passage.section}{passage.text}" for passage in passages)
 
