@@ -10,7 +10,7 @@ from cryptography.x509.oid import NameOID
 
 
 def certificate(folder: Path, name: str) -> Path:
-    """Write a certificate for a name that only it itself vouches for, with its key."""
+    """Write a self-signed certificate for a name, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

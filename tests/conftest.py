@@ -1,6 +1,6 @@
-"""Provide real servers for tests, and an own database for each test that needs one.
+"""Provide real servers for tests, and a separate database for each test that needs one.
 
-The environment of the person who runs the tests does not matter: none of their keys and servers is ever used.
+The environment of the person who runs the tests does not matter. Their keys and servers are never used.
 """
 
 import os
@@ -38,20 +38,20 @@ from turnloom.models.tables.turns import TurnRow
 from turnloom.workers.broker.app import app
 from turnloom.workers.embedded.stack import EmbeddedServers, Stack, StackOptions
 
-hypothesis.settings.register_profile("patient", deadline=None)  # how long an example takes is the machine's affair
+hypothesis.settings.register_profile("patient", deadline=None)  # the time of an example depends on the machine
 hypothesis.settings.load_profile("patient")
 
 ALLOWED_HOST = "127.0.0.2"
-"""This machine, under an address at which the stack may call what a user names; it may not at 127.0.0.1."""
+"""An address of this machine that a user's URL may have. 127.0.0.1 is refused."""
 DEV_KEY = "tl_dev_of_the_tests"
 
 _ASKING = re.compile(r"""\basking(_dense)?[:"]""")
-"""A test or a fixture that takes a stack with a scripted language model."""
+"""A use of a stack with a scripted language model."""
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 
 
 class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
-    """Gives one process all tests on a stack that several modules use, and any other module as a whole."""
+    """A scheduling that gives one process all tests on a shared stack, and any other module as a whole."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
@@ -72,7 +72,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @event.listens_for(Session, "before_flush")
 def refuse_rows_of_functions(session: Session, *_: Any) -> None:
-    """Fail where a session would write a row that only the ledger's functions change."""
+    """Fail if a session would write a row that only the ledger's functions change."""
     written = {type(row) for row in (*session.new, *session.dirty, *session.deleted)}
     assert written.isdisjoint([TurnRow, StepRow, FragmentRow, ReplyRow]), (
         "write a function in models/ledger/transitions"
@@ -86,7 +86,7 @@ def clean_environment() -> Iterator[None]:
         for name in [name for name in os.environ if name.startswith(_OURS)]:
             patch.delenv(name)
         patch.setenv("TURNLOOM_OFFLINE_MODEL", "true")
-        # A command run in this process must not settle for good where log lines go: tests would capture none.
+        # A command run in this process must not fix the target of log lines, or tests would capture none.
         patch.setattr(structlog, "configure", partial(_configure_anew, structlog.configure))
         settings.cache_clear()
         yield
@@ -94,7 +94,7 @@ def clean_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
-    """Run one Postgres and one Valkey for the whole run; the database `turnloom` is the migrated template."""
+    """Run one Postgres and one Valkey for the whole run. The database `turnloom` is the migrated template."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", _memory())
         started = EmbeddedServers(None)
@@ -108,15 +108,15 @@ def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
 
 @pytest.fixture
 def database(servers: EmbeddedServers, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Make a migrated, empty database for this test, which the settings name. Yields the application's URL."""
+    """Make a migrated, empty database for this test. The settings name it. Yields the application's URL."""
     with new_database(servers, monkeypatch) as url:
         yield url
 
 
 _spent: list[str] = []
-"""Databases of tests that have ended."""
+"""The databases of tests that have ended."""
 _KEPT = 2
-"""The last of them are kept: to drop one whose connections are just closing takes a tenth of a second."""
+"""How many of them are kept. Dropping one whose connections are just closing takes a tenth of a second."""
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def redis_url(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.fixture(scope="session")
 def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file where the stack's sim pack writes what it really did."""
+    """Return the file in which the stack's sim pack records its effects."""
     return tmp_path_factory.mktemp("sim") / "sim.log"
 
 
@@ -170,15 +170,15 @@ def stack(sim_log: Path) -> Iterator[Stack]:
 
 @pytest.fixture
 def api(stack: Stack) -> Iterator[httpx2.Client]:
-    """A client of the stack's API with the development key."""
+    """Return a client of the stack's API with the development key."""
     with client_of(stack) as client:
         yield client
 
 
 def _memory() -> str | None:
-    """Return a folder that is kept in memory, if there is one with room.
+    """Return a folder in memory, if there is one with room.
 
-    Each database has several hundred files, and a disk is slow at making and removing them for test after test.
+    Each database has several hundred files, and a disk is slow at making and removing them for each test.
     """
     memory = Path("/dev/shm")
     has_room = memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30

@@ -1,4 +1,4 @@
-"""Make turns and plans in the ledger in the same way as the lifecycle does."""
+"""Make turns and plans in the ledger as the lifecycle does."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,12 +22,12 @@ from turnloom.workers.compiling import compile_plan, fragment_rows
 
 REGISTRY = load_registry(["sim"])
 NOTHING = Capacity("plan", 0)
-"""Of a plan: its planner runs nothing itself."""
+"""The capacity of a planner that runs no steps itself."""
 PLANNER = Holder("planner", 60_000)
 
 
 def queue_length(queue: str) -> int:
-    """Return how many messages wait in a queue."""
+    """Return the number of messages that wait in a queue."""
     lengths = queue_lengths([queue])
     assert lengths is not None
     return lengths[queue]
@@ -72,7 +72,7 @@ def claim_turn(turn_id: UUID | None, lease_ms: int = 60_000) -> ClaimedTurn | No
 
 
 def step(name: str, *needs: str, tool: str = "sim.wait", **fields: Any) -> dict[str, Any]:
-    """Return one step of a plan; by default `sim.wait` for a millisecond."""
+    """Return one step of a plan: by default a `sim.wait` of a millisecond."""
     args = fields.pop("args", {"ms": 1} if tool == "sim.wait" else {})
     return {"id": name, "tool": tool, "args": args, "needs": list(needs), **fields}
 
@@ -84,7 +84,7 @@ def record_plan(
     cap: int | None = None,
     calls: Sequence[LlmCall] = (),
 ) -> None:
-    """Record a plan for a claimed turn, compiled as the planner does it."""
+    """Record a plan for a claimed turn, compiled as by the planner."""
     plan = Plan.model_validate({"steps": list(steps)})
     compiled = compile_plan(plan, REGISTRY, "spread", cap)
     parts = compiled.fragments if max_steps > 1 else _single(compiled.steps)
@@ -109,7 +109,7 @@ def _single(rows: list[dict[str, Any]]) -> list[Fragment]:
 
 
 def running_turn(*steps: dict[str, Any], max_steps: int = 16, cap: int | None = None, **request: Any) -> ClaimedTurn:
-    """Return a turn whose plan is recorded: its first steps can be claimed."""
+    """Return a turn whose plan is recorded. Its first steps can be claimed."""
     opened = open_turn(make_tenant(), **request)
     turn = claim_turn(opened.turn_id)
     assert turn is not None
@@ -123,7 +123,7 @@ def finish_turn(turn: ClaimedTurn, attempt: int | None = None, text: str = "done
 
 
 def recall(turn: ClaimedTurn, most: int = 24) -> Recalled:
-    """Return what a turn's planner would now be given of its conversation."""
+    """Return what a turn's planner would now get from its conversation."""
     with statement() as db:
         row = db.execute("SELECT hot.recall(t, %s, 20) FROM turns t WHERE t.id = %s", (most, turn.id)).fetchone()
     assert row is not None
@@ -131,12 +131,12 @@ def recall(turn: ClaimedTurn, most: int = 24) -> Recalled:
 
 
 def heard(turn: ClaimedTurn, most: int = 24) -> list[tuple[str, str]]:
-    """Return the exchanges that a turn's planner is given word by word."""
+    """Return the exchanges that a turn's planner gets word by word."""
     return [(exchange.message, exchange.reply) for exchange in recall(turn, most).history]
 
 
 def work(turn_id: UUID | None) -> list[UUID]:
-    """Plan and answer a turn, and return the turns that may be planned after it."""
+    """Plan and answer a turn. Return the turns that may be planned after it."""
     turn = claim_turn(turn_id)
     assert turn is not None
     finished = finish_turn(turn)
@@ -145,6 +145,6 @@ def work(turn_id: UUID | None) -> list[UUID]:
 
 
 def released() -> list[UUID]:
-    """Release the held turns that may go on; return them."""
+    """Release the held turns that may go on. Return them."""
     with statement() as db:
         return turns.release_due(db)

@@ -16,7 +16,7 @@ def wait_for(fact: Callable[[], object], within_s: float = 8.0) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process runs; a process that has ended but is not reaped does not."""
+    """Return whether a process runs. One that has ended but is not reaped does not run."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -24,4 +24,4 @@ def is_alive(pid: int) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except FileNotFoundError:
-        return not Path("/proc/self").exists()  # it is gone meanwhile, or this system has no such files
+        return not Path("/proc/self").exists()  # the process is gone meanwhile, or this system has no such files

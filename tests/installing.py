@@ -1,6 +1,6 @@
 """Install a project as pip does, but without a build, which would fetch its tools from a package index.
 
-`python -m tests.installing PROJECT TARGET` copies the project's packages, and writes the metadata that pip would write.
+`python -m tests.installing PROJECT TARGET` copies the project's packages, and writes pip's metadata.
 """
 
 import shutil
@@ -18,7 +18,7 @@ def install(project: Path, target: Path) -> None:
 
 
 def declare(target: Path, name: str, entry_points: dict[str, dict[str, str]]) -> None:
-    """Write what the metadata of an installed distribution says."""
+    """Write the metadata of an installed distribution."""
     folder = target / f"{name.replace('-', '_')}-0.1.0.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n", "utf-8")
@@ -30,7 +30,7 @@ def declare(target: Path, name: str, entry_points: dict[str, dict[str, str]]) ->
 
 
 def ship_packs(site: Path, packs: Path) -> None:
-    """Let processes that have `site` on their path find the packs of a folder among the shipped ones."""
+    """Let processes with `site` on their path find the packs of a folder among the shipped ones."""
     extend = f"packs.__path__.append({str(packs)!r})"
     (site / "sitecustomize.py").write_text(f"from turnloom.tools import packs\n{extend}\n", "utf-8")
 

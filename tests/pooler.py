@@ -1,4 +1,4 @@
-"""Run PgBouncer in front of a server, for tests of what must work behind it."""
+"""Run PgBouncer in front of a server, for tests of the code that must work behind it."""
 
 import os
 import shutil
@@ -22,9 +22,9 @@ _START_TIMEOUT_S = 30
 
 @contextmanager
 def pooled(database_url: str, folder: Path, *, more: str = "") -> Iterator[str]:
-    """Run PgBouncer in transaction mode, with few connections to the server; yield the URL of the database through it.
+    """Run PgBouncer in transaction mode, with few server connections. Yield the URL of the database through it.
 
-    Skips the test where PgBouncer is not installed.
+    Skips the test if PgBouncer is not installed.
     """
     if _PROGRAM is None:
         pytest.skip("PgBouncer is not installed: apt-get install pgbouncer")
@@ -49,7 +49,7 @@ def pooled(database_url: str, folder: Path, *, more: str = "") -> Iterator[str]:
 
 
 def reconnect(through: str) -> None:
-    """Let PgBouncer open new connections to the server, with the role's settings of now."""
+    """Let PgBouncer open new connections to the server, with the role's current settings."""
     console = make_url(through).set(database="pgbouncer").render_as_string(hide_password=False)
     with psycopg.connect(console, autocommit=True) as db:
         db.execute("RECONNECT")

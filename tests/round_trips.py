@@ -17,9 +17,9 @@ Counter = Callable[[], int]
 
 @contextmanager
 def counting_round_trips(folder: Path) -> Iterator[Counter]:
-    """Count the round trips of the connections that this process opens meanwhile, as libpq's trace shows them.
+    """Count the round trips of connections that this process opens meanwhile, from libpq's trace.
 
-    Skips the test where libpq has no trace.
+    Skips the test if libpq has no trace.
     """
     if sys.platform != "linux":
         pytest.skip("psycopg traces libpq on Linux only")
@@ -29,7 +29,7 @@ def counting_round_trips(folder: Path) -> Iterator[Counter]:
     def connect_traced(*args: Any, **kwargs: Any) -> psycopg.Connection:
         connection = connect(*args, **kwargs)
         traced.append(folder / f"trace-{len(traced)}")
-        connection.pgconn.trace(os.open(traced[-1], os.O_WRONLY | os.O_CREAT))  # libpq closes it
+        connection.pgconn.trace(os.open(traced[-1], os.O_WRONLY | os.O_CREAT))  # libpq closes the file
         return connection
 
     with pytest.MonkeyPatch.context() as patch:
@@ -38,6 +38,6 @@ def counting_round_trips(folder: Path) -> Iterator[Counter]:
 
 
 def redis_commands() -> dict[str, int]:
-    """Return how many commands of each kind the server has had."""
+    """Return the number of commands of each kind that the server has received."""
     told: dict[str, dict[str, int]] = redis().info("commandstats")  # type: ignore[assignment]
     return {name.removeprefix("cmdstat_"): each["calls"] for name, each in told.items()}

@@ -38,8 +38,8 @@ SHAPES = {
 
 
 @contextmanager
-def door(status: int, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that answers every POST alike; what it got is in the list."""
+def post_server(status: int, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """Run a server that gives every POST the same answer. Yield its URL and the list of received bodies."""
     got: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,21 +53,21 @@ def door(status: int, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
             self.wfile.write(answer)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/door", got
+            yield f"http://127.0.0.1:{server.server_port}/turns", got
         finally:
             server.shutdown()
             thread.join()
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_every_measured_plan_is_one_that_the_door_takes(shape: Shape):
-    """A shape is a valid plan, its waves hold each step once, and they are never shorter than the critical path."""
+def test_every_measured_plan_is_valid(shape: Shape):
+    """Its waves hold each step once, and take no less than the critical path."""
     plan = validate(shape.plan, load_registry(["sim"]), PlanLimits(200, None, None))
 
     assert len(plan.steps) == len(shape.needs)
@@ -76,14 +76,14 @@ def test_every_measured_plan_is_one_that_the_door_takes(shape: Shape):
 
 
 def test_an_n_is_half_as_long_again_in_waves():
-    """The N shape is the one where a barrier costs most for its size: 1.5 times the critical path."""
+    """The N is the shape in which a barrier costs most for its size: 1.5 times the critical path."""
     shape = n_shape()
 
     assert (shape.critical_path_ms, shape.waves_ms) == (800, 1200)
 
 
 def test_recorded_workflows_are_scaled_to_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The critical path takes four seconds, whatever the tasks took; one that is too wide for the stack is left out."""
+    """The critical path takes four seconds, whatever the tasks took. A workflow that is too wide is left out."""
     steps = [{"id": "a", "needs": ["b"], "duration_s": 100.0}, {"id": "b", "needs": [], "duration_s": 300.0}]
     workflow = {"plan_id": "narrow", "cp_s": 400.0, "steps": steps, "stats": {"width": 1}}
     lines = [workflow, {**workflow, "plan_id": "wide", "stats": {"width": 100}}]
@@ -94,7 +94,7 @@ def test_recorded_workflows_are_scaled_to_seconds(tmp_path: Path, monkeypatch: p
 
 
 def shown_turn(*steps: tuple[str, int, int]) -> dict[str, object]:
-    """A finished turn as the API shows it. Its plan was recorded after 50 ms; the steps have times after its start."""
+    """Return a finished turn as the API shows it. Its plan was recorded after 50 ms. Steps count from its start."""
     began = datetime(2026, 1, 1, tzinfo=UTC)
     times = [(name, *(began + timedelta(milliseconds=ms) for ms in (start, end))) for name, start, end in steps]
     return {
@@ -112,7 +112,7 @@ def shown_turn(*steps: tuple[str, int, int]) -> dict[str, object]:
     ],
 )
 def test_a_makespan_leaves_out_the_wait_for_the_plan(starts_at: int, whole: float, steps: float):
-    """A step that began before its plan was recorded counts with the time that it had run by then, not its wait."""
+    """A step that began before the record of its plan counts with its run time, not with its wait."""
     turn = shown_turn(("a", starts_at, starts_at + 500), ("b", 600, 1000))
 
     measured = wall(turn, Shape({"a": [], "b": ["a"]}, {"a": 500, "b": 400}))
@@ -121,16 +121,16 @@ def test_a_makespan_leaves_out_the_wait_for_the_plan(starts_at: int, whole: floa
 
 
 def test_a_random_plan_is_the_same_each_time():
-    """A seed means one plan, so that two runs measure the same."""
+    """A seed gives one plan, so that two runs measure the same."""
     plans = [random_plan(3, 30, 400) for _ in range(2)]
 
     assert plans[0] == plans[1] != random_plan(4, 30, 400)
 
 
 def test_the_load_generator_sends_every_body_once():
-    """Each body is sent once, whatever the number of connections, and each whole answer is one latency."""
+    """This holds for any number of connections. Each whole answer is one latency."""
     bodies = [json.dumps(number).encode() for number in range(50)]
-    with door(202, b"x" * 70_000) as (url, got):
+    with post_server(202, b"x" * 70_000) as (url, got):
         load = drive(url, bodies, connections=4, expected=202)
 
     assert sorted(got) == sorted(bodies)
@@ -139,8 +139,8 @@ def test_the_load_generator_sends_every_body_once():
 
 
 def test_the_load_generator_counts_no_refusals():
-    """Refused requests have no latency, so figures exclude them, and a benchmark can insist that there are none."""
-    with door(503, b"later") as (url, _):
+    """Refused requests have no latency, so a benchmark can require that there are none."""
+    with post_server(503, b"later") as (url, _):
         load = drive(url, [b"{}"] * 5, connections=2, expected=202)
 
     assert (len(load.refusals), load.latencies_s) == (5, [])
@@ -149,7 +149,7 @@ def test_the_load_generator_counts_no_refusals():
 
 
 def test_a_client_keeps_its_connection():
-    """One request after the other goes over it, and each answer is read whole."""
+    """Requests follow each other over one connection, and each answer is read whole."""
     text = json.dumps({"turn": "x" * 70_000}).encode()
 
     async def ask_twice(url: str) -> list[Answer]:
@@ -158,7 +158,7 @@ def test_a_client_keeps_its_connection():
         client.close()
         return answers
 
-    with door(202, text) as (url, got):
+    with post_server(202, text) as (url, got):
         answers = asyncio.run(ask_twice(url))
 
     assert [json.loads(body) for body in got] == [{"number": 0}, {"number": 1}]
@@ -166,7 +166,7 @@ def test_a_client_keeps_its_connection():
 
 
 def test_a_table_shows_the_spread_of_its_rounds():
-    """A cell shows the median and, where rounds differ, the lowest and the highest."""
+    """A cell shows the median. If rounds differ, it also shows the lowest and the highest value."""
     table = Table("a title", [{"what": "x", "ratio": Spread.of([1.5, 1.0, 3.0]), "n": Spread.of([1234.0])}])
 
     assert table.markdown() == ("### a title\n\n| what | ratio | n |\n| --- | --- | --- |\n| x | 1.5 (1-3) | 1,234 |\n")
@@ -180,14 +180,14 @@ def test_a_percentile_is_one_of_the_values():
 
 
 def test_the_cpu_of_children_counts_as_their_parents():
-    """Child processes count as part of the cost, and a process that has ended costs nothing more."""
+    """Child processes are part of the cost. A process that has ended costs nothing more."""
     table = {1: (0, 1.0), 2: (1, 0.5), 3: (2, 0.25), 4: (0, 9.0)}
 
     assert (_tree_s(1, table), _tree_s(99, table)) == (1.75, 0.0)
 
 
 def test_a_target_is_reached_by_the_median():
-    """One round that is out of line neither reaches a target nor misses it."""
+    """One odd round neither reaches a target nor misses it."""
     measured = Spread.of([0.5, 1.0, 9.0])
 
     reached = [row["reached"] for row in (at_most(1.0, "x", measured), at_least(1.1, "x", measured))]
@@ -195,7 +195,7 @@ def test_a_target_is_reached_by_the_median():
 
 
 def test_figures_are_recorded_in_their_place(tmp_path: Path):
-    """A table replaces the previous one and nothing else changes; without a place for it, it is refused."""
+    """A table replaces the previous one, and nothing else changes. Without a place it is refused."""
     page = tmp_path / "README.md"
     page.write_text("# Figures\n\n<!-- a -->\nold\n<!-- /a -->\n\n<!-- b -->\nkept\n<!-- /b -->\n")
     table = Table("t", [{"x": "1"}])
@@ -209,7 +209,7 @@ def test_figures_are_recorded_in_their_place(tmp_path: Path):
 
 
 def test_a_feeder_begins_a_turn_for_each_that_has_ended():
-    """Ends that nobody asked for, of an earlier order, are passed over."""
+    """The ends of turns of an earlier order are ignored."""
     open_turns: list[str] = []
     most = 0
 
@@ -234,7 +234,7 @@ def test_a_feeder_begins_a_turn_for_each_that_has_ended():
 
 
 def test_a_filled_ledger_holds_copies_of_a_turn(servers: EmbeddedServers, database: str):
-    """Each copy is a turn of its own conversation, with the plan, steps and events of the turn that was done."""
+    """Each copy is a turn of its own conversation, with the original's plan, steps and events."""
     turn = running_turn(step("a"), step("b", "a"))
     assert servers.postgres
     superuser_url = f"{servers.postgres.url.rpartition('/')[0]}/{database.rpartition('/')[2]}"
@@ -255,7 +255,7 @@ def test_a_filled_ledger_holds_copies_of_a_turn(servers: EmbeddedServers, databa
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_every_benchmark_has_a_place_for_its_figures(name: str):
-    """After an hour of measuring, a missing place would lose the figures."""
+    """Without a place, the figures of an hour of measuring would be lost."""
     page = Path(benchmarks.__file__).with_name("README.md").read_text()
 
     assert f"<!-- {name} -->\n" in page

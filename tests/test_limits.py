@@ -22,7 +22,7 @@ SQL_FUNCTION = re.compile(
 )
 HOMELESS = {"utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"}
 QUESTION_WORDS = {"What", "Who", "Whose", "Whether", "How", "Why", "Which", "When", "Where"}
-# Put together here, so that this file does not contain what it looks for.
+# These are put together, so that this file does not contain the words that it looks for.
 REGISTRIES = re.compile("|".join([r"pypi\." + "org", "python" + "hosted", r"registry\.npm" + "js", "/simp" + "le/"]))
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]) + r")\b")
 UNMERGED = re.compile(r"^(?:<{7}|>{7})(?: |$)")
@@ -31,7 +31,7 @@ MACHINE = re.compile(r"(?<![\w.~-])/(?:r" + "oot|w" + "ork|U" + r"sers)/\w|/ho" 
 
 @cache
 def _files() -> list[Path]:
-    """Return the project's own text files: what git knows, or would."""
+    """Return the project's own text files: those that git has, or would add."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode != 0:
@@ -54,8 +54,8 @@ def _hits(pattern: re.Pattern[str]) -> list[str]:
 
 
 def test_no_module_is_longer_than_a_sitting():
-    """A module that does not fit into one sitting is two modules."""
-    # A revision of the database is made from the tables, and is as long as they are.
+    """A module that cannot be read in one sitting is two modules."""
+    # A migration is generated from the tables, and is as long as they are.
     written = [path for path in _files() if path.suffix == ".py" and path.parent.name != "versions"]
     lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in written}
 
@@ -63,35 +63,35 @@ def test_no_module_is_longer_than_a_sitting():
 
 
 def _functions() -> list[tuple[str, int, int]]:
-    """Return the ledger's functions: name, lines, parameters."""
+    """Return the name, lines and parameters of each of the ledger's functions."""
     found = [match for path in SQL for match in SQL_FUNCTION.finditer(path.read_text())]
     return [(one["name"], one[0].count("\n") + 1, one["parameters"].count(",") + 1) for one in found]
 
 
 def test_no_line_of_sql_is_wider_than_a_screen():
-    """The ledger's functions keep to the width that the code in Python has."""
+    """The ledger's functions have the same width as the code in Python."""
     lines = [(path.name, number, line) for path in SQL for number, line in enumerate(path.read_text().splitlines(), 1)]
 
     assert [f"{name}:{number}" for name, number, line in lines if len(line) > SQL_COLUMNS] == []
 
 
 def test_no_function_of_sql_is_longer_than_a_page():
-    """A transition that does not fit on a page has seams: its parts are functions with names."""
+    """A transition that does not fit on a page can be split into functions with names."""
     assert {name: lines for name, lines, _ in _functions() if lines > SQL_FUNCTION_LINES} == {}
 
 
-def test_no_function_of_sql_takes_more_than_can_be_told_apart():
-    """More parameters than eight are one parameter: an object whose keys the function's comment lists."""
+def test_no_function_of_sql_has_too_many_parameters():
+    """More than eight become one: an object whose keys the function's comment lists."""
     assert {name: count for name, _, count in _functions() if count > SQL_PARAMETERS} == {}
 
 
 def test_every_function_of_sql_is_measured():
-    """What the limits do not recognise as a function they would not see."""
+    """The limits would miss a function that they do not recognise."""
     assert len(_functions()) == sum(path.read_text().lower().count("create function") for path in SQL)
 
 
 def test_every_module_opens_with_its_purpose():
-    """A reader of a module learns first what it is for."""
+    """The reader of a module first learns its purpose."""
     trees = {path: ast.parse(path.read_text()) for path in _modules()}
     silent = [path for path, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
 
@@ -99,7 +99,7 @@ def test_every_module_opens_with_its_purpose():
 
 
 def test_a_class_docstring_names_the_thing():
-    """It begins with a noun, such as "A claimed step and its fence."; a question word leaves the noun out."""
+    """It begins with a noun, such as "A claimed step and its fence.". A question word leaves the noun out."""
     classes = [
         (f"{path.relative_to(ROOT)}:{node.lineno}", (ast.get_docstring(node) or "").partition(" ")[0])
         for path in _files()
@@ -112,7 +112,7 @@ def test_a_class_docstring_names_the_thing():
 
 
 def test_no_two_public_classes_share_a_name():
-    """A name says which class is meant, without its module."""
+    """A name identifies a class without its module."""
     modules = defaultdict(list)
     for path in _modules():
         for node in ast.parse(path.read_text()).body:
@@ -139,6 +139,6 @@ def test_no_module_is_a_drawer():
     ],
     ids=["registry", "unfinished", "unmerged", "machine"],
 )
-def test_no_file_says_what_does_not_belong_here(pattern, why):
-    """Neither a registry's host, nor unfinished work, nor a path of a machine is in any file."""
+def test_no_file_has_what_does_not_belong_here(pattern, why):
+    """No file has a registry's host, unfinished work, a conflict marker or a path of a machine."""
     assert _hits(pattern) == [], why

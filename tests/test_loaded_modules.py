@@ -1,4 +1,4 @@
-"""Each process loads only the libraries that it needs, because it pays for every one at its start."""
+"""Each process loads only the libraries that it needs, because each one lengthens its start."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ _WEB = "from turnloom.web.app import create_app; create_app()"
 _TERMINAL = {"rich", "pygments"}
 _MIGRATIONS = {"alembic", "mako"}
 _CALLS = {"httpx2", "http.cookiejar", "openai", "cryptography.fernet", "defusedxml"}
-"""What only a process needs that calls a service or a language model, or reads a secret."""
+"""The modules of processes that call a service or a language model, or read a secret."""
 _PACKS = {"caldav", "icalendar", "trafilatura"}
 _MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mcp.tool_import"}
 
@@ -38,7 +38,7 @@ _MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mc
     ids=["worker", "web", "gunicorn", "beat", "probe", "up", "mcp", "doctor"],
 )
 def test_no_process_loads_what_it_does_not_use(start: str, unwanted: set[str]) -> None:
-    """An import inside a function is for one of these: a process that never calls it starts without the library."""
+    """Imports inside functions serve this: a process that never calls the function starts without the library."""
     command = [sys.executable, "-c", f"{start}; import sys; print(*sys.modules)"]
 
     loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())

@@ -11,7 +11,7 @@ CLIENTS = (
     *("openai", "poplib", "requests", "smtplib", "socket", "socketserver", "ssl", "telnetlib", "trafilatura.downloads"),
     *("urllib.request", "urllib3", "websockets", "xmlrpc"),
 )
-"""What can open a connection, but to Postgres and Redis, which the settings name."""
+"""The modules that can open a connection. Postgres and Redis, which the settings name, are left out."""
 
 HARMLESS = ("socket.gethostname",)
 
@@ -33,7 +33,7 @@ NAMED_BY_THE_OPERATOR = {
 
 
 def test_nothing_else_can_call_out() -> None:
-    """A module that could call a URL is one of those that check it, or of those whose URLs a setting names."""
+    """A module that could call a URL checks it, or calls URLs that a setting names."""
     known = (*CHECKED, *NAMED_BY_THE_OPERATOR)
     strays = [
         f"{path.relative_to(ROOT)} imports {name}"

@@ -1,4 +1,4 @@
-"""Test the parts of the benchmark of whole turns: clients, a language-model endpoint, peers, counters."""
+"""The tests of the benchmark of whole turns: its clients, its language-model endpoint, its peers and its counters."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from turnloom.workers.embedded.stack import EmbeddedServers
 
 
 class Echo:
-    """An engine that answers what it was asked, when as many ask as are expected; its first few turns lack a step."""
+    """An engine that echoes once all expected turns have come. Its first few turns lack a step."""
 
     def __init__(self, expected: int, lacking: int = 0) -> None:
         self.running = self.most = 0
@@ -36,7 +36,7 @@ class Echo:
         self._all_are_there = asyncio.Event()
 
     async def accept(self, turn_id: str, message: str) -> None:
-        """Keep nothing."""
+        """Store nothing."""
 
     async def run(self, turn_id: str, message: str, tell: Tell) -> str:
         self.running += 1
@@ -54,7 +54,7 @@ class Echo:
 
 @contextmanager
 def peer(engine: Engine) -> Iterator[str]:
-    """The API of a peer, before an engine."""
+    """Run the API of a peer in front of an engine."""
     with in_a_loop() as loop:
         port = free_port()
         serving = asyncio.run_coroutine_threadsafe(serve(port, engine), loop)
@@ -67,7 +67,7 @@ def peer(engine: Engine) -> Iterator[str]:
 
 @contextmanager
 def in_a_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop in a thread; what runs in it has ended afterwards."""
+    """Run an event loop in a thread, and end what runs in it afterwards."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -88,7 +88,7 @@ async def _all_done() -> None:
 
 
 def test_a_crowd_has_as_many_turns_under_way_as_clients():
-    """Every client has one turn at a time, and what is read grows by so much for each turn that ended in the window."""
+    """Every client has one turn at a time. Costs are per turn that ended in the window."""
     engine = Echo(4)
     readings = iter(range(2))
     with peer(engine) as url:
@@ -101,7 +101,7 @@ def test_a_crowd_has_as_many_turns_under_way_as_clients():
 
 
 def test_a_turn_without_its_steps_is_an_error():
-    """A client looks whether what it asked for was done; the others go on."""
+    """A client checks that its steps have run. The other clients go on."""
     with peer(Echo(2, lacking=3)) as url:
         window = Crowd([url], "", 2).measure(Wish("chat", 1, by_stream), 0.05, dict)
 
@@ -111,7 +111,7 @@ def test_a_turn_without_its_steps_is_an_error():
 
 @pytest.fixture
 def endpoint() -> Iterator[OpenAIModel]:
-    """The endpoint without latency, asked as we ask any."""
+    """Run the endpoint without latency, and connect our adapter to it."""
     plans, port = {"chat": [], "one": [{"id": "a", "tool": "sim.wait"}]}, free_port()
     with in_a_loop() as loop:
         serving = asyncio.run_coroutine_threadsafe(llm_endpoint.serve(port, plans), loop)
@@ -125,7 +125,7 @@ def endpoint() -> Iterator[OpenAIModel]:
 
 @pytest.mark.parametrize("plan", ["chat", "one"])
 def test_the_endpoint_writes_the_plan_that_is_named(endpoint: OpenAIModel, plan: str):
-    """Streamed or not, the text is the same; the pieces of a stream are the whole of it, and tokens are counted."""
+    """The text is the same, streamed or not. Its tokens are counted."""
     messages: list[PromptMessage] = [{"role": "user", "content": f'"Please do {plan} as abc"'}]
     schema = {"type": "object", "properties": {"steps": {"type": "array"}}}
     pieces: list[str] = []
@@ -140,7 +140,7 @@ def test_the_endpoint_writes_the_plan_that_is_named(endpoint: OpenAIModel, plan:
 
 
 def test_the_endpoint_replies_to_the_turn(endpoint: OpenAIModel):
-    """If no plan is asked for, the reply repeats the word of the message, so that a client knows its own."""
+    """Without a plan the reply repeats a word of the message, so that a client recognises its own."""
     answer = endpoint.generate([{"role": "user", "content": "do one as qwerty"}], purpose="reply")
 
     assert answer.text == "All of it is done, qwerty."
@@ -154,7 +154,7 @@ def test_the_peers_need_nothing_of_ours():
 
 
 def test_servers_count_what_a_turn_costs_them(servers: EmbeddedServers, database: str):
-    """A commit that writes counts apart from a transaction that reads, and each command of Valkey is counted."""
+    """Commits that write, transactions that read and commands of Valkey are counted separately."""
     assert servers.postgres
     assert servers.redis
     of = SimpleNamespace(postgres=servers.postgres, redis_url=servers.redis_url)

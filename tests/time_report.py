@@ -1,4 +1,4 @@
-"""Report at the end of a long run where its time went: by folder, by fixture and by process."""
+"""Report at the end of a long run how its time was spent: by folder, by fixture and by process."""
 
 import time
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 _LONG_S = 60.0
-"""A shorter run is not reported."""
+"""The time below which a run is not reported."""
 _ROWS = 12
 
 
@@ -23,7 +23,7 @@ class TimeReport:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
-        """Time one fixture, without those that it uses."""
+        """Measure the setup of one fixture. The fixtures that it uses are set up before."""
         began = time.perf_counter()
         try:
             return (yield)
@@ -44,7 +44,7 @@ class TimeReport:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take them."""
+        """Take the times of fixtures from a process."""
         fixtures, setups = getattr(node, "workeroutput", {}).get("fixtures", ({}, {}))
         self._fixtures.update(fixtures)
         self._setups.update(setups)

@@ -42,7 +42,7 @@ WITHOUT_A_SECRET = {
     "TURNLOOM_SECRET_KEYS",
 }
 PLACES = ("--bind", "--workers", "--hostname", "--address", "--port")
-"""Where a process stands, and how often: each deployment's own."""
+"""Options for the place and number of processes, which each deployment chooses."""
 
 
 def compose_lines() -> dict[str, str]:
@@ -67,7 +67,7 @@ def unit(path: Path) -> configparser.SectionProxy:
 
 
 def embedded() -> dict[str, list[str]]:
-    """Return the command lines of the embedded stack, those of a kind under one name."""
+    """Return the command lines of the embedded stack. Processes of one kind share a name."""
     stack = Stack(StackOptions(data_dir=None, webs=2, planners=2, tool_workers=1))
     stack.environment = {}
     programs = stack._programs(8000, 5555, [])
@@ -80,7 +80,7 @@ def unnumbered(name: str) -> str:
 
 
 def essence(command: list[str]) -> list[str]:
-    """Leave out an option of PLACES, and the value behind it."""
+    """Leave out the options of PLACES and their values."""
     kept = [word for before, word in pairwise(["", *command]) if before not in PLACES]
     return [word for word in kept if word.partition("=")[0] not in PLACES]
 
@@ -101,7 +101,7 @@ def becomes(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
 
 @pytest.mark.parametrize("lines", [compose_lines, systemd_lines])
 def test_production_runs_what_the_embedded_stack_runs(becomes, lines):
-    """Each process is there, and has the same command line but for its place: a new queue cannot be forgotten."""
+    """Each process has the same command line, except for PLACES. A new queue cannot be forgotten."""
     started = {name: becomes(line) for name, line in lines().items()}
 
     assert started == embedded()
@@ -123,7 +123,7 @@ def test_each_service_is_watched_and_comes_back():
 
 
 def test_no_secret_has_a_default():
-    """Every secret comes from the environment and stops the start if it is missing; `.env.example` names it."""
+    """Every secret comes from the environment, and its absence stops the start. `.env.example` names it."""
     variables = dict(re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", COMPOSE))
     example = dict(line.split("=", 1) for line in (ROOT / ".env.example").read_text().splitlines() if "=" in line)
 
@@ -136,7 +136,7 @@ def test_no_secret_has_a_default():
 
 
 def test_containers_get_settings_that_exist():
-    """Every TURNLOOM_ variable of a container of ours is a setting."""
+    """Every TURNLOOM_ variable of our containers is a setting."""
     given = {name for service in OURS.values() for name in service["environment"] if name.startswith("TURNLOOM_")}
     known = {name for kind in (Settings, *settings_classes(shipped_packs()).values()) for name in kind.model_fields}
 
@@ -144,7 +144,7 @@ def test_containers_get_settings_that_exist():
 
 
 def test_units_restart_and_give_time_to_finish():
-    """Each unit is started again whatever happened, runs as a user of its own, and a worker may finish its steps."""
+    """Each unit restarts whatever happened and has a user of its own. A worker has time to finish its steps."""
     units = {path.stem: unit(path) for path in SYSTEMD.glob("*.service")}
 
     assert {(one["Restart"], one["User"]) for one in units.values()} == {("always", "turnloom")}
@@ -153,7 +153,7 @@ def test_units_restart_and_give_time_to_finish():
 
 
 def test_a_unit_that_no_longer_answers_is_ended():
-    """Each unit of ours tells systemd that it lives, in time; web servers share a socket that outlives them."""
+    """Each of our units reports to systemd in time. Web servers share a socket that outlives them."""
     units = {path.stem: unit(path) for path in SYSTEMD.glob("turnloom-*.service") if path.stem != "turnloom-flower"}
     address = configparser.ConfigParser()
     address.read(SYSTEMD / "turnloom-web.socket")

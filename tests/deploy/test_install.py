@@ -1,4 +1,4 @@
-"""Check what a person sees during `make setup`. The interpreter is a stand-in: nothing is installed."""
+"""The tests of what a person sees during `make setup`. The interpreter is a stand-in, and nothing is installed."""
 
 import os
 import pty
@@ -18,7 +18,7 @@ esac
 
 @pytest.fixture
 def setup(tmp_path: Path) -> list[str]:
-    """`make setup` with the stand-in, on a PATH without uv."""
+    """Return the command `make setup` with the stand-in, on a PATH without uv."""
     python = tmp_path / "python"
     python.write_text(STAND_IN)
     python.chmod(0o755)
@@ -38,7 +38,7 @@ def setup(tmp_path: Path) -> list[str]:
 
 
 def test_a_terminal_shows_what_is_being_done_and_for_how_long(setup: list[str], tmp_path: Path) -> None:
-    """One line says what is coming. Then there is a clock, and what the installer does; commands are not echoed."""
+    """A first line says what will be done. Then a clock and the installer's work are shown, but no commands."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(setup, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
@@ -55,7 +55,7 @@ def test_a_terminal_shows_what_is_being_done_and_for_how_long(setup: list[str], 
 
 
 def test_elsewhere_there_are_two_plain_lines(setup: list[str], tmp_path: Path) -> None:
-    """They say what is coming, and how long it took."""
+    """One says what will be done, the other how long it took."""
     (tmp_path / "released").touch()
 
     done = subprocess.run(setup, capture_output=True, text=True, check=True)
@@ -66,7 +66,7 @@ def test_elsewhere_there_are_two_plain_lines(setup: list[str], tmp_path: Path) -
 
 
 def test_a_failure_shows_the_end_of_the_log(setup: list[str], tmp_path: Path) -> None:
-    """It also says where the whole log is."""
+    """It also names the file of the whole log."""
     (tmp_path / "released").touch()
 
     failing = [part.replace("STATUS=0", "STATUS=1") for part in setup]

@@ -15,7 +15,7 @@ class Block(NamedTuple):
 
     language: str
     file: str | None
-    """The second word behind the fence."""
+    """The second word after the fence."""
     text: str
 
 

@@ -19,7 +19,7 @@ from tests.docs.pages import PAGES, ROOT, blocks
 from turnloom.workers.embedded.stack import Stack
 
 SHOWN_URL = "http://localhost:8000"
-# What an installed project has on its PATH.
+# The commands that an installed project has on its PATH.
 COMMANDS = """
 turnloom() { "$PYTHON" -m turnloom.workers.cli "$@"; }
 python3() { "$PYTHON" "$@"; }
@@ -41,7 +41,7 @@ def test_examples_do_what_the_page_says(page: Path, stack: Stack, tmp_path: Path
 
 
 def _session(page: Path, folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a page with the expected output; files are written on the way."""
+    """Yield the commands of a page with their expected output. Write the page's files on the way."""
     for block in blocks(page):
         if block.file:
             path = folder / block.file
@@ -60,7 +60,7 @@ def _run(command: str, stack: Stack, folder: Path) -> str:
         **stack.environment,
         "KEY": stack.dev_key,
         "PYTHON": sys.executable,
-        # What a program starts that a page starts.
+        # Processes that a program of a page has started.
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": f"{folder}:{folder}/site:{ROOT}",
     }

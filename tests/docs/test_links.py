@@ -21,7 +21,7 @@ def test_links_lead_somewhere(page: Path):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_named_files_exist(page: Path):
-    """A file or folder of the project that a page names is there."""
+    """Every file or folder of the project that a page names exists."""
     named = [name for name in _FILE.findall(prose(page)) if not name.startswith(_NEW_IN_HOW_TO)]
 
     assert [name for name in named if not (ROOT / name).exists()] == []

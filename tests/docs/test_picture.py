@@ -19,7 +19,7 @@ def test_the_picture_is_drawn_from_the_stored_turn():
 
 
 def test_the_picture_shows_every_step():
-    """Each step stands in the plan and in the time line."""
+    """Each step is in the plan and in the time line."""
     steps = [step["id"] for step in json.loads((PICTURES / "turn.json").read_text("utf-8"))["steps"]]
 
     drawn = (PICTURES / "turn.svg").read_text("utf-8")

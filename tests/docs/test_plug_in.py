@@ -1,4 +1,4 @@
-"""The plug-in that the how-to describes has a table, a setting, a template and an erasure of its own, and they work."""
+"""The plug-in of the how-to has a table, a setting, a template and an erasure of its own, and they work."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from tests.journeys.stacks import client_of
 from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
-pytestmark = pytest.mark.timeout(120)  # a stack of its own, and seven commands
+pytestmark = pytest.mark.timeout(120)  # the time for a separate stack and seven commands
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-plug-in.md"
 PLACES = {"Paris": {"lat": 48.8566, "lon": 2.3522}, "Rome": {"lat": 41.9028, "lon": 12.4964}}
@@ -25,7 +25,7 @@ PLACES = {"Paris": {"lat": 48.8566, "lon": 2.3522}, "Rome": {"lat": 41.9028, "lo
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install what the page has written; return the folder."""
+    """Install the project of the page. Return its folder."""
     folder = tmp_path_factory.mktemp("plug-in")
     CliRunner().invoke(main, ["tools", "new", "distance", "--dir", str(folder)], catch_exceptions=False)
     (folder / "turnloom-distance" / "turnloom_distance" / "words.py").unlink()
@@ -50,7 +50,7 @@ def stack(site: Path) -> Iterator[Stack]:
 
 
 def run(stack: Stack, *arguments: str, **variables: str) -> tuple[int, str]:
-    """Run `turnloom` as the operator of that stack; return its exit code and what it says."""
+    """Run `turnloom` as the operator of that stack. Return its exit code and its output."""
     owner = {"TURNLOOM_OWNER_DATABASE_URL": stack.servers.owner_url}
     command = [sys.executable, "-m", "turnloom.workers.cli", *arguments]
     environment = {**os.environ, **stack.environment, **owner, **variables}
@@ -59,7 +59,7 @@ def run(stack: Stack, *arguments: str, **variables: str) -> tuple[int, str]:
 
 
 def stop_at(api: httpx2.Client, place: str) -> str:
-    """Let a turn note a stop; return the reply."""
+    """Let a turn note a stop. Return the reply."""
     step = {"id": "stop", "tool": "distance.note_stop", "args": PLACES[place]}
     plan = {"action": "Note a stop", "steps": [step], "synthesis_hint": "way_told"}
     body = {"message": f"I am in {place}", "conversation_id": "trip", "agent": "logbook", "plan": plan}
@@ -75,7 +75,7 @@ def stops(stack: Stack) -> int:
 
 
 def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
-    """Its table keeps the stops, its setting gives the unit, its template words the reply; erasing takes the rows."""
+    """Its table has the stops, its setting the unit, and its template words the reply. Erasing deletes the rows."""
     with client_of(stack) as api:
         replies = [stop_at(api, place) for place in PLACES]
         kept = stops(stack)
@@ -98,14 +98,14 @@ def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
     ids=["value", "name", "pack"],
 )
 def test_the_doctor_knows_its_settings_and_its_tables(stack: Stack, variables: dict[str, str], told: str) -> None:
-    """A wrong value, a misspelt name and a pack that was switched off are told in a sentence."""
+    """A wrong value, a misspelt name and a pack that was switched off are reported in a sentence."""
     _, said = run(stack, "doctor", **variables)
 
     assert told in said
 
 
-def test_its_tables_go_before_the_package_goes(stack: Stack) -> None:
-    """Without the pack nothing is migrated; once its own migrations have dropped its tables, everything is."""
+def test_its_tables_are_dropped_before_the_package(stack: Stack) -> None:
+    """Without the pack nothing can be migrated. Once its own migrations have dropped its tables, it can."""
     without = {"TURNLOOM_PACKS": '["dates"]'}
     refused = run(stack, "migrate", **without)
     dropped = run(stack, "migrate", "--drop", "distance")

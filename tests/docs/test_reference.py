@@ -76,14 +76,14 @@ def test_the_reference_names_everything(page, names):
 
 
 def test_each_code_has_a_meaning():
-    """The lists of codes are closed, and each code is explained where it is listed."""
+    """The lists of codes are closed, and each code is explained in its list."""
     assert set(ERROR_CODES) == set(get_args(ErrorCode))
     assert set(PLAN_FAULTS) == set(get_args(FaultCode))
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=["trip", "talk", "some fail", "all fail"])
 def test_events_are_as_the_reference_says(message, api: httpx2.Client):
-    """An event's type is documented, and so is each field of its data."""
+    """An event's type and each field of its data are documented."""
     turn_id = api.post("/v1/turns?wait=20", json=message).json()["turn_id"]
 
     text = api.get(f"/v1/turns/{turn_id}/events").text

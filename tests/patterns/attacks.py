@@ -1,6 +1,6 @@
 """Make texts that are hard for a pattern: its own words repeated, almost matched and joined with each other.
 
-In: a pattern.  Out: pieces of texts.  An attack is a head, a piece that is repeated, and a tail that spoils the match.
+In: a pattern.  Out: pieces of texts.  An attack is a head, a repeated piece, and a tail that spoils the match.
 """
 
 import itertools
@@ -26,20 +26,20 @@ _CATEGORIES = {
 
 
 class Attack(NamedTuple):
-    """A way to make a text as long as one likes."""
+    """A recipe for a text of any length."""
 
     head: str
     piece: str
     tail: str
 
     def text(self, length: int) -> str:
-        """Return the text of this length."""
+        """Return the text with this length."""
         middle = length - len(self.head) - len(self.tail)
         return self.head + (self.piece * (middle // len(self.piece) + 1))[:middle] + self.tail
 
 
 class TooLong(Exception):
-    """The processor time is used up."""
+    """The error that the processor time is used up."""
 
 
 def attacks(pattern: re.Pattern[Any]) -> list[Attack]:
@@ -60,7 +60,7 @@ def cpu_s(work: Callable[[], object], at_most_s: float) -> float:
     """Return the processor seconds that work takes.
 
     Raises:
-        TooLong: it takes more than allowed; it has been interrupted.
+        TooLong: the work took more than allowed and was interrupted.
     """
     before = signal.signal(signal.SIGVTALRM, _stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, at_most_s)
@@ -78,7 +78,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _examples(nodes: list[Any]) -> Iterator[str]:
-    """Yield texts that a sequence of nodes matches, look-arounds aside."""
+    """Yield texts that a sequence of nodes matches, except for look-arounds."""
     if not nodes:
         yield ""
         return
@@ -130,7 +130,7 @@ _EXAMPLES: dict[Any, Callable[[Any], Iterator[str]]] = {
 
 
 def _repeats(nodes: list[Any], head: str) -> Iterator[tuple[str, str]]:
-    """Yield, for everything that may stand several times, an example of what comes before it, and of itself."""
+    """Yield, for each part that may repeat, an example of the text before it, and of the part."""
     for place, (kind, value) in enumerate(nodes):
         before = head + next(_examples(nodes[:place]))
         if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):

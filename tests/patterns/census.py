@@ -1,6 +1,6 @@
 """Count the regular expressions in our packages: those that modules hold, and those in their code.
 
-In: the packages.  Out: each pattern under the name of its place, with the methods that it is used by.
+In: the packages.  Out: each pattern under the name of its place, with the methods that use it.
 """
 
 import ast
@@ -26,10 +26,10 @@ class Found(NamedTuple):
     """A pattern of ours."""
 
     name: str
-    """`module:attribute`, or `module:function` for a pattern that stands in the code of a function."""
+    """`module:attribute`, or `module:function` for a pattern in the code of a function."""
     pattern: re.Pattern[str] | re.Pattern[bytes]
     is_anchored: bool
-    """Whether it only ever meets the beginning of a text."""
+    """Whether it is matched only at the beginning of a text."""
 
 
 class Unread(NamedTuple):
@@ -47,7 +47,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def patterns(module: ModuleType) -> Iterator[Found | Unread]:
-    """Yield the patterns of a module, whether it holds them, makes them on demand or uses them in passing."""
+    """Yield the patterns of a module: attributes, those made on demand, and those in the code of functions."""
     tree = ast.parse(Path(module.__file__ or "").read_text("utf-8"))
     methods = _methods(tree)
     known = {name for name, value in vars(module).items() if isinstance(value, re.Pattern)}
@@ -63,7 +63,7 @@ def patterns(module: ModuleType) -> Iterator[Found | Unread]:
 
 
 def _made(value: Any, module: ModuleType) -> Any:
-    """Return what a function keeps after its first call; anything else as it is."""
+    """Return the value that a function keeps after its first call. Anything else is returned unchanged."""
     return value() if _is_made_once(value) and value.__module__ == module.__name__ else value
 
 
@@ -112,7 +112,7 @@ def _flags(call: ast.Call) -> list[ast.expr]:
 
 
 def _methods(tree: ast.Module) -> dict[str, set[str]]:
-    """Return by which methods each name is searched with."""
+    """Return the methods with which each name is searched."""
     found: dict[str, set[str]] = {}
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         method = _method(call)

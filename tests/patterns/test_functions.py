@@ -1,4 +1,4 @@
-"""Functions that read a text from outside take time in proportion to its length, whatever it says."""
+"""Functions that read a text from outside take time in proportion to its length, whatever the text."""
 
 from collections.abc import Callable
 from datetime import date
@@ -80,12 +80,12 @@ TAILS = ("", "1", "\0x")
 LONG = 10_000
 PAGE = 50_000
 AT_MOST_S = 2.0
-"""Of processor time: a guard against hanging. What is linear takes hundredths of it."""
+"""The limit of processor time, against hanging. Linear functions take hundredths of it."""
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_no_text_takes_long(reader: str) -> None:
-    """Ten thousand characters, made to be hard, are read at once: words repeated, joined, and almost matched."""
+    """Ten thousand characters are read at once, even if they repeat, join or almost match the words sought."""
     for place, piece in enumerate(PIECES):
         text = "a " + piece * (LONG // len(piece)) + TAILS[place % len(TAILS)]
         cpu_s(lambda text=text: READERS[reader](text), AT_MOST_S)
@@ -93,7 +93,7 @@ def test_no_text_takes_long(reader: str) -> None:
 
 @pytest.mark.parametrize("first", range(3))
 def test_no_page_takes_long(first: int) -> None:
-    """Nor does a page of fifty thousand that may become evidence."""
+    """A page of fifty thousand characters, which may become evidence, is read at once too."""
     for piece in PIECES[first::3]:
         cpu_s(lambda piece=piece: _as_evidence(piece * (PAGE // len(piece))), AT_MOST_S)
 

@@ -16,7 +16,7 @@ SHORT = {
     "turnloom.planner.reply.grounding.amounts:_patterns.price_before": "it meets the 24 characters before a number",
     "turnloom.planner.reply.grounding.days:_WORD_BEFORE": "it meets the 24 characters before a date",
 }
-"""Patterns that only ever meet a short text."""
+"""Patterns that are only used on a short text."""
 PUT_TOGETHER = {
     "turnloom.tools.packs.hotel.terms:_index",
     "turnloom.planner.reply.grounding.amounts:_currency",
@@ -24,7 +24,7 @@ PUT_TOGETHER = {
     "turnloom.planner.llm.offline.rules:_compiled",
     "turnloom.planner.llm.offline.intent:_is_unwanted",
 }
-"""Patterns made while the code runs: the rules' are searched below, the others by way of their functions."""
+"""Patterns made while the code runs. Those of rules are searched below, the others through their functions."""
 PLACES = (
     ("turnloom.models.", "turnloom.tools.", "turnloom.workers.", "turnloom.web."),
     ("turnloom.planner.",),
@@ -36,7 +36,7 @@ WORST = 10_000
 AT_MOST_S = 0.4
 NOTHING_S = 0.01
 STEEPEST = 3.0
-"""Twice the text may take so many times as long; four is quadratic."""
+"""How many times as long twice the text may take. Four would be quadratic."""
 
 
 def _everything() -> Iterator[Found | Unread]:
@@ -57,12 +57,12 @@ def _unwanted(rules: Rules) -> Iterator[Found]:
 
 @pytest.fixture(scope="module")
 def census() -> list[Found | Unread]:
-    """Every pattern of ours."""
+    """Return every pattern of ours."""
     return list(_everything())
 
 
 def search(found: Found, attack: Attack, length: int) -> float:
-    """Return the processor seconds of a search; infinite where it was stopped."""
+    """Return the processor seconds of a search, or infinity if it was stopped."""
     text: Any = attack.text(length)
     pattern: re.Pattern[Any] = found.pattern
     if isinstance(pattern.pattern, bytes):
@@ -83,7 +83,7 @@ def search(found: Found, attack: Attack, length: int) -> float:
 
 
 def steepness(found: Found) -> tuple[float, Attack | None]:
-    """Return how much longer twice the worst text takes: infinite beyond the bound, 0 if nothing takes long."""
+    """Return how much longer twice the worst text takes: infinity beyond the bound, 0 if nothing takes long."""
     first: list[tuple[float, Attack]] = []
     for attack in attacks(found.pattern):
         first.append((search(found, attack, FIRST), attack))
@@ -98,7 +98,7 @@ def steepness(found: Found) -> tuple[float, Attack | None]:
 
 
 def ratio(found: Found, attack: Attack) -> float:
-    """Return the least ratio of several measurements for twice the text; 0 if the time is negligible."""
+    """Return the least ratio of several measurements for twice the text, or 0 if the time is negligible."""
     least = float("inf")
     for _ in range(4):
         longer = search(found, attack, LONGER)
@@ -112,7 +112,7 @@ def ratio(found: Found, attack: Attack) -> float:
 
 @pytest.mark.parametrize("places", PLACES, ids=[places[0].rstrip(".:") for places in PLACES])
 def test_patterns_take_linear_time(places: tuple[str, ...], census: list[Found | Unread], subtests: Any) -> None:
-    """The worst texts that a pattern's own words make, twice as long, take about twice as long."""
+    """Twice as much of the worst text that a pattern's own words make takes about twice as long."""
     for found in census:
         if isinstance(found, Found) and found.name.startswith(places) and found.name not in SHORT:
             with subtests.test(msg=found.name):
@@ -122,7 +122,7 @@ def test_patterns_take_linear_time(places: tuple[str, ...], census: list[Found |
 
 
 def test_the_census_is_whole(census: list[Found | Unread]) -> None:
-    """Every pattern is searched: by itself, or by way of the function that puts it together."""
+    """Every pattern is searched, by itself or through the function that makes it."""
     names = {found.name for found in census}
 
     assert {found.name for found in census if isinstance(found, Unread)} == PUT_TOGETHER
@@ -143,7 +143,7 @@ def test_the_census_is_whole(census: list[Found | Unread]) -> None:
     ],
 )
 def test_a_steep_pattern_is_found(source: str) -> None:
-    """Of a pattern that takes quadratic or exponential time the attacks find out."""
+    """The attacks reveal a pattern that takes quadratic or exponential time."""
     steepest, _ = steepness(Found("new", re.compile(source, re.DOTALL), is_anchored=False))
 
     assert steepest >= STEEPEST
