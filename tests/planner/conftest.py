@@ -51,7 +51,7 @@ def offline(clean_environment: None) -> Iterator[OpenAIModel]:
 
 @pytest.fixture
 def reply_input(tools: Registry) -> Callable[..., ReplyInput]:
-    """Make the input of a reply: `reply_input(step, …, agent="travel", slots=…, synthesis_hint=…)`."""
+    """Return a function that makes the input of a reply: `reply_input(step, …, agent="travel", slots=…)`."""
 
     def make(*steps: StepResult, agent: str = "travel", slots: Any = None, **material: Any) -> ReplyInput:
         profile = load_agents(settings().prompts_dir / "agents").get(agent)

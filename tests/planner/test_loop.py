@@ -77,7 +77,7 @@ def test_the_same_call_a_third_time_ends_the_loop() -> None:
 
 
 @pytest.mark.parametrize(("cost", "move"), [(0.2, Move(bound="cost")), (0.1, Move("observe")), (None, Move("observe"))])
-def test_what_a_turn_may_cost_bounds_it(cost: float | None, move: Move) -> None:
+def test_a_turns_cost_limit_bounds_it(cost: float | None, move: Move) -> None:
     """An unknown cost is no limit."""
     agent = AgentProfile.model_validate(GENERIC.model_dump() | {"max_cost": 0.15})
 

@@ -122,7 +122,7 @@ def test_tenant_may_have_reply_templates_of_its_own() -> None:
         ("playbooks/new", "name: new", "playbooks/new"),
     ],
 )
-def test_what_cannot_be_used_is_refused(name: str, text: str, why: str) -> None:
+def test_a_text_that_cannot_be_used_is_refused(name: str, text: str, why: str) -> None:
     """Writing it gives a sentence with the reason. On loading it is left out, and the shipped text counts."""
     with pytest.raises(Invalid, match=why):
         tailor(NO_OVERRIDES).with_text(name, text)

@@ -44,7 +44,7 @@ def test_a_write_without_an_answer_is_asked_back(
     [("read", NO_ANSWER[1], False), ("write", NO_ANSWER[0], False), ("write", NO_ANSWER[1], True)],
     ids=["a read", "an outage", "a time-out"],
 )
-def test_what_cannot_be_asked_back(effect: str, error: Exception, unsure: bool, make_context: MakeContext) -> None:
+def test_calls_that_are_not_asked_back(effect: str, error: Exception, unsure: bool, make_context: MakeContext) -> None:
     """Reads have no effect. A write without a query function says only by `Unavailable` that it did nothing."""
     envelope = run(make_tool(raising(error), effect=effect, retries=0), {}, make_context())
 

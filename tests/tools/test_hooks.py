@@ -133,7 +133,7 @@ def test_changed_arguments_are_checked_like_others(
     assert [note.kind for note in notes] == ["failed"]
 
 
-def test_what_is_refused_anyway_reaches_no_hook(
+def test_a_refused_call_reaches_no_hook(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord]
 ) -> None:
     """Arguments are validated before any hook is called."""
@@ -146,7 +146,7 @@ def test_what_is_refused_anyway_reaches_no_hook(
     assert notes == []
 
 
-def test_what_a_person_approved_is_not_changed_any_more(act: Callable[..., Envelope], install: Install) -> None:
+def test_approved_arguments_are_not_changed_any_more(act: Callable[..., Envelope], install: Install) -> None:
     """A hook that changes the approved arguments stops the call."""
     install(before_tool=[one_more])
 
@@ -201,7 +201,7 @@ def test_the_result_of_a_read_may_be_withheld(act: Callable[..., Envelope], inst
 @pytest.mark.parametrize(
     "said", [Veto("undo it"), Envelope(ok=False, error=ToolError(code="CONFLICT", message="not so"))]
 )
-def test_what_has_happened_cannot_be_vetoed(
+def test_an_effect_cannot_be_vetoed(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord], said: Any
 ) -> None:
     """A call with an effect has taken place. No hook turns it into a failure, but a hook may change its data."""
@@ -213,7 +213,7 @@ def test_what_has_happened_cannot_be_vetoed(
     assert [note.kind for note in notes] == ["failed"]
 
 
-def test_what_cannot_be_recorded_does_not_undo_the_call(make_context: MakeContext, install: Install) -> None:
+def test_a_note_that_cannot_be_stored_does_not_undo_the_call(make_context: MakeContext, install: Install) -> None:
     """A call that has taken effect has succeeded, even if the note on a hook cannot be stored."""
     install(after_tool=[broken])
 
@@ -237,7 +237,7 @@ def test_a_vetos_reason_can_be_stored(
     assert [note.reason for note in notes] == [kept]
 
 
-def test_what_a_lost_call_left_is_a_result_too(install: Install, make_context: MakeContext) -> None:
+def test_hooks_see_the_result_of_a_lost_call_too(install: Install, make_context: MakeContext) -> None:
     """A hook that hides something also hides it when the backend is asked about a call."""
     install(after_tool=[lambda *_: Envelope(ok=True, data={"doubled": 0})])
     tool = make_tool(effect="write", reconcile=lambda _query, _context: Found(doubled=8))

@@ -67,7 +67,7 @@ def test_an_installed_pack_is_loaded_by_its_name(plug_in: PlugIn) -> None:
     assert (found.get("acme.one").pack, found.get("other.two").pack) == ("acme", "acme")
 
 
-def test_what_is_installed_and_not_enabled_is_not_loaded(plug_in: PlugIn) -> None:
+def test_an_installed_pack_that_is_not_enabled_is_not_loaded(plug_in: PlugIn) -> None:
     """A pack's code does not run before TURNLOOM_PACKS names it."""
     plug_in("acme", "acme_pack", one="raise SystemExit('must not run')")
 

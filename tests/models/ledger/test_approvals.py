@@ -208,7 +208,7 @@ def test_only_what_waits_is_decided(arrange: Callable[[UUID], None]) -> None:
         decide(turn.id, name="nobody")
 
 
-def test_what_nobody_decides_lapses() -> None:
+def test_an_undecided_request_lapses() -> None:
     """A request lapses at its time and not before. It is then rejected, once, and an approval comes too late."""
     turn_id = waiting_turn()
     early = (find_lapsed(), lapse(turn_id))

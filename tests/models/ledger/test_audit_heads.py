@@ -83,7 +83,7 @@ def tampered(owner: str, statement: str) -> None:
         db.execute(statement.replace("hot.", f"{functions.schema()}.").encode())
 
 
-def test_what_nobody_has_touched_verifies(owner: str) -> None:
+def test_untouched_records_verify(owner: str) -> None:
     """Turns that no head covers yet verify too. A head is made only if there is something new."""
     one_turn()
 
@@ -107,7 +107,7 @@ def test_what_nobody_has_touched_verifies(owner: str) -> None:
     ],
     ids=["cut", "emptied", "removed", "all removed", "rewritten", "blanked", "all blanked", "tenant"],
 )
-def test_what_a_superuser_does_with_care_is_found(owner: str, tamper: str, found: list[tuple[str, int]]) -> None:
+def test_a_careful_change_by_a_superuser_is_found(owner: str, tamper: str, found: list[tuple[str, int]]) -> None:
     """The heads reveal the change although the chains that are left are consistent."""
     tampered(owner, tamper)
 
@@ -154,7 +154,7 @@ def test_a_head_signed_with_another_key_is_found(owner: str) -> None:
     assert faults(key=None) == []
 
 
-def test_what_was_cut_together_with_its_heads_is_found_by_an_anchor(owner: str) -> None:
+def test_an_anchor_reveals_records_cut_with_their_heads(owner: str) -> None:
     """The log up to the second head is consistent. Only an anchor of the third head shows that records are missing."""
     with transaction() as db:
         kept = audit_heads.last_heads(db)

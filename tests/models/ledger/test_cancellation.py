@@ -15,7 +15,7 @@ from turnloom.models.ledger.cancellation import ClosedTurn
 pytestmark = pytest.mark.usefixtures("database")
 
 
-def test_closing_ends_what_only_reads_and_leaves_what_acts() -> None:
+def test_closing_ends_reads_and_leaves_writes() -> None:
     """Pending steps and running reads are cancelled. A write under way stays with its worker."""
     turn = running_turn(step("r"), WRITE, step("after", "w"), step("later"))
     for name in ("r", "w"):

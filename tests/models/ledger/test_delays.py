@@ -228,7 +228,7 @@ def test_the_last_question_comes_before_the_deadline(
     assert pause_ms is None or parked_s is None or parked_s[0] <= pause_ms / 1000 <= parked_s[1]
 
 
-def test_a_turn_that_is_closed_leaves_what_was_to_be_asked_about_unknown() -> None:
+def test_closing_a_turn_leaves_a_write_to_be_asked_about_unknown() -> None:
     """The write may have happened. Steps that have not begun are cancelled."""
     turn = running_turn(WRITE, step("a"))
     claim(turn.id, "w")
@@ -252,7 +252,7 @@ def test_a_lost_write_of_a_turn_that_is_closed_is_unknown() -> None:
     assert (statuses(turn.id), (row(turn.id).error or {})["code"]) == ({"w": "unknown"}, "CANCELLED")
 
 
-def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
+def test_a_failure_does_not_stop_a_write_to_be_asked_about() -> None:
     """With `fail_fast`, a write that waits to ask its backend has begun and runs to its end."""
     turn = running_turn(WRITE, step("a"), step("b"), on_error="fail_fast")
     claim(turn.id, "w")
@@ -269,7 +269,7 @@ def test_a_failure_does_not_stop_what_was_to_be_asked_about() -> None:
 @pytest.mark.parametrize(
     ("code", "cause"), [("RATE_LIMITED", "rate_limit"), ("CIRCUIT_OPEN", "circuit_open"), ("UPSTREAM_5XX", "retry_at")]
 )
-def test_what_is_delayed_says_why(code: str, cause: str) -> None:
+def test_a_delayed_step_says_why(code: str, cause: str) -> None:
     """A rate limit, an open circuit and a passing failure are separate causes."""
     at, later = datetime(2026, 11, 22, 9, tzinfo=UTC), datetime(2026, 11, 22, 9, 5, tzinfo=UTC)
     error = {"code": code, "message": "5 times a minute"}

@@ -58,7 +58,7 @@ def test_a_step_runs_while_the_plan_is_written_and_not_again() -> None:
     assert told(turn.id)[2:] == ["plan.step a", "step.started a", "step.finished a", "plan.ready"]
 
 
-def test_what_still_runs_releases_what_follows_when_it_ends() -> None:
+def test_a_running_early_step_releases_its_followers_when_it_ends() -> None:
     """A message sent before the plan was complete stays valid, and the end of its step is an ordinary end."""
     turn = planning_turn()
     for number, name in enumerate("ab"):
@@ -137,7 +137,7 @@ def test_a_plan_whose_steps_have_all_ended_is_the_planners_to_answer() -> None:
         ("fail_fast", {"a": "failed", "b": "skipped", "c": "cancelled", "d": "cancelled"}),
     ],
 )
-def test_what_failed_early_fails_what_needs_it(on_error: str, expected: dict[str, str]) -> None:
+def test_an_early_failure_ends_the_steps_that_need_it(on_error: str, expected: dict[str, str]) -> None:
     """The steps after a failure end as `on_error` says, whether they start early or with the plan."""
     turn = planning_turn(on_error=on_error)
     start_early(turn, step("a"))
@@ -195,7 +195,7 @@ def test_an_id_may_come_again_with_another_call() -> None:
     assert after.respond is not None
 
 
-def test_what_a_refused_plan_had_failed_does_not_stop_the_next() -> None:
+def test_a_failure_of_a_refused_plan_does_not_stop_the_next() -> None:
     """Only a failed step of the recorded plan stops it."""
     turn = planning_turn(on_error="fail_fast")
     start_early(turn, step("a"))

@@ -56,7 +56,7 @@ def rotate_all() -> integrations.Rotated:
         return integrations.rotate(db, UUID(int=0))
 
 
-def test_what_a_user_lets_us_do(tenant: UUID) -> None:
+def test_scopes_and_accounts_of_a_user(tenant: UUID) -> None:
     """Scopes and accounts are read together. A person outside the directory, or of another tenant, allows nothing."""
     made, other = put(tenant, settings={"url": "https://cal.example.com"}), make_tenant("other")
     with transaction() as db:

@@ -65,7 +65,7 @@ def test_recording_again_changes_nothing() -> None:
     assert 2.5 in [item.value for item in held.items if item in newer and hasattr(item, "value")]
 
 
-def test_what_is_forgotten_goes_in_the_same_commit() -> None:
+def test_forgotten_items_are_removed_in_the_same_commit() -> None:
     """Only the named items are removed."""
     turn = _turn()
     _record(turn, *KYOTO, GUESS)

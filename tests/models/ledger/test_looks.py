@@ -136,7 +136,7 @@ def test_a_read_that_lasts_is_claimed_while_it_runs() -> None:
     assert told(turn_id)[-2:] == ["step.started a", "step.finished a"]
 
 
-def test_of_two_copies_one_records() -> None:
+def test_one_of_two_copies_records() -> None:
     """The other learns that another process has the step, unless the step is final."""
     turn_id = running_turn(step("a"), step("b", "a")).id
     looked = look(turn_id, ["a"])
@@ -154,7 +154,7 @@ def test_of_two_copies_one_records() -> None:
     assert row(turn_id, "a").result == {"ms": 2}
 
 
-def test_what_ran_after_another_is_recorded_with_it_or_not_at_all() -> None:
+def test_a_step_is_recorded_with_the_one_it_ran_after_or_not_at_all() -> None:
     """It may have used a result that is not the recorded one."""
     turn_id = running_turn(step("a"), step("b", "a"), step("c", "b")).id
     looked = look(turn_id, ["a", "b"])
@@ -167,7 +167,7 @@ def test_what_ran_after_another_is_recorded_with_it_or_not_at_all() -> None:
     assert (row(turn_id, "a").result, row(turn_id, "b").status) == ({"ms": 1}, "pending")
 
 
-def test_what_was_looked_at_in_another_generation_is_not_recorded() -> None:
+def test_a_read_of_another_generation_is_not_recorded() -> None:
     """By now the id may belong to another call. Only that call's outcome counts, claimed or not."""
     turn = planning_turn()
     start_early(turn, step("a", args={"ms": 1}))

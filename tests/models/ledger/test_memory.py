@@ -90,7 +90,7 @@ def test_a_turn_that_settles_nothing_leaves_the_state_alone() -> None:
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("interrupt", True), ("rollback", False)])
-def test_what_was_rolled_back_is_forgotten(policy: Any, kept: bool) -> None:
+def test_a_turn_that_was_rolled_back_is_forgotten(policy: Any, kept: bool) -> None:
     """An interrupted turn keeps its slots and results. One that was rolled back leaves nothing."""
     tenant = make_tenant()
     first = _turn(tenant)
@@ -170,7 +170,7 @@ def test_after_a_write_nothing_found_before_it_holds() -> None:
     assert [entry.result for entry in material.memory] == ["sunny"]
 
 
-def test_what_was_read_beside_a_write_does_not_hold() -> None:
+def test_a_read_beside_a_write_is_not_remembered() -> None:
     """The order of the two is unknown."""
     turn = _turn(make_tenant())
     _plan(turn, effect="write")

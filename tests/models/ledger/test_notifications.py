@@ -86,7 +86,7 @@ def test_nobody_settles_what_is_not_theirs() -> None:
     assert titles(tenant) == ["one"]
 
 
-def test_erasing_a_conversation_erases_what_it_told_and_how_it_settled() -> None:
+def test_erasing_a_conversation_erases_its_notifications_and_resolutions() -> None:
     """Its notifications go, and its words that settled others. Those of other conversations stay."""
     tenant = make_tenant()
     work(open_turn(tenant, conversation_id="c1").turn_id)

@@ -155,7 +155,7 @@ def test_a_merged_message_that_comes_again_gives_the_same_turn() -> None:
     ],
     ids=["own plan", "into a plan", "other agent", "other mode", "no room"],
 )
-def test_what_cannot_be_merged_waits(waiting: dict[str, Any], message: dict[str, Any]) -> None:
+def test_a_message_that_cannot_be_merged_waits(waiting: dict[str, Any], message: dict[str, Any]) -> None:
     """This holds for a caller's plan, another agent or mode, and a text beyond the longest message."""
     tenant = make_tenant()
     open_turn(tenant, **waiting)
@@ -176,7 +176,7 @@ def test_two_messages_that_fit_into_one_are_merged() -> None:
 
 
 @pytest.mark.parametrize(("policy", "remembered"), [("interrupt", ["one", "two"]), ("rollback", ["two"])])
-def test_later_turns_hear_of_what_was_interrupted_unless_it_was_rolled_back(policy: Any, remembered: list[str]) -> None:
+def test_later_turns_get_interrupted_messages_unless_rolled_back(policy: Any, remembered: list[str]) -> None:
     """The exchange stays in the conversation. A rollback keeps it from the planner."""
     tenant = make_tenant()
     first = claim_turn(open_turn(tenant, "one").turn_id)

@@ -165,7 +165,7 @@ def test_merged_messages_stand_in_their_senders_order() -> None:
     assert say(tenant, 5, on_busy="auto").is_sent
 
 
-def test_what_was_written_before_interrupts_nothing() -> None:
+def test_an_earlier_message_that_comes_late_interrupts_nothing() -> None:
     """`auto` stops a turn for a message that its user wrote later, not for one that came late."""
     turn = running_turn(step("r"), held={"sequence": 5})
 
@@ -267,7 +267,7 @@ def test_a_held_turn_can_be_stopped() -> None:
     assert end(closed.id, closed.respond or 0).released == [waiting.turn_id]  # type: ignore[union-attr]
 
 
-def test_what_nobody_releases_waits_for_a_worker() -> None:
+def test_a_turn_that_nobody_releases_waits_for_a_worker() -> None:
     """A turn that is due and still held waits for the worker whose thread releases turns."""
     held = burst(make_tenant(), "hi")
     pass_time()

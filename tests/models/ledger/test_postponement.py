@@ -105,7 +105,7 @@ def test_a_postponed_reply_is_made_when_its_time_has_come() -> None:
 
 
 @pytest.mark.parametrize("prepare", [planned, answered])
-def test_the_pauses_grow_and_readers_are_told_once(prepare: Callable[[], tuple[UUID, int]]) -> None:
+def test_the_pauses_grow_and_readers_are_notified_once(prepare: Callable[[], tuple[UUID, int]]) -> None:
     """The second pause is longer. One event says that the turn waits, with the reason and the time."""
     turn_id, attempt = prepare()
     first = postpone(turn_id, attempt)

@@ -167,7 +167,7 @@ def test_the_last_step_gets_the_reply_to_write() -> None:
         assert [attempt is not None for attempt in told].count(True) == 1
 
 
-def test_what_needs_a_failed_step_is_skipped_to_the_end() -> None:
+def test_all_steps_that_need_a_failed_one_are_skipped() -> None:
     """The same commit skips all steps that depend on the failed one. The other steps go on."""
     turn = running_turn(step("a"), step("b", "a"), step("c", "b"), step("d"), step("e", "c", "d"))
     for name in ("a", "d"):

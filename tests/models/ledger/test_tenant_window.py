@@ -48,7 +48,7 @@ def _handed_out(tenant: UUID) -> int:
         return backlog.count_handed_out(db, tenant)
 
 
-def test_what_is_over_the_window_is_held() -> None:
+def test_a_turn_over_the_window_is_held() -> None:
     """It is accepted and queued, but no planner may take it. Another tenant's turn passes it."""
     noisy, quiet = make_tenant("noisy"), make_tenant("quiet")
 
@@ -109,7 +109,7 @@ def test_without_a_window_nothing_is_held(window: pytest.MonkeyPatch) -> None:
     assert released() == held
 
 
-def test_what_was_released_and_not_sent_is_found_by_the_sweep() -> None:
+def test_the_sweep_finds_turns_that_were_released_and_not_sent() -> None:
     """A process may die between release and send. The row is the outbox, as for every turn."""
     tenant = make_tenant()
     first, _, third = _open(tenant, 3)

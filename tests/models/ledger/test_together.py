@@ -188,7 +188,7 @@ def test_a_lost_worker_loses_what_it_held_and_no_more() -> None:
     assert {(row.status, row.attempt) for row in rows(turn_id).values()} == {("pending", 1)}
 
 
-def test_a_closed_turn_cancels_what_waits() -> None:
+def test_closing_a_turn_cancels_waiting_steps() -> None:
     """The event of a step that never started has neither an attempt nor a duration."""
     turn_id = diamond()
     claim(turn_id, *LANES)

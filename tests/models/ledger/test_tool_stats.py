@@ -69,7 +69,7 @@ def test_calls_are_summed_up_by_tool() -> None:
     }
 
 
-def test_what_was_no_call_does_not_count() -> None:
+def test_steps_without_a_call_do_not_count() -> None:
     """Steps that were skipped, cancelled or are under way do not count, nor do copies of another call."""
     ended(
         make_tenant(),

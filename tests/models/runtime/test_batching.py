@@ -84,7 +84,7 @@ def test_urgent_items_of_many_go_together(hands: Hands) -> None:
     assert hands.batches == [["first"], ["a"], ["y", "z", "w", "b"]]
 
 
-def test_settling_hands_on_at_once_what_waits(hands: Hands) -> None:
+def test_settling_hands_on_waiting_items_at_once(hands: Hands) -> None:
     """If no item waits, settling returns at once."""
     hands.put("a", "b")
     hands.gatherer.settle(8, urgent_for="x")

@@ -7,7 +7,7 @@ import pytest
 from turnloom.models.runtime.lean_imports import loading
 
 
-def test_what_is_loaded_is_passed_over() -> None:
+def test_loaded_objects_are_skipped() -> None:
     """Collection is off meanwhile. Afterwards it skips what was loaded."""
     with loading():
         assert not gc.isenabled()

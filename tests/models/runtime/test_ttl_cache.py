@@ -37,8 +37,8 @@ def test_a_value_is_looked_up_when_it_is_no_longer_fresh(clock: _Clock) -> None:
     assert found == [1, 1, 2, 2, 3]
 
 
-def test_what_is_not_found_is_looked_for_each_time() -> None:
-    """An unknown key takes no room."""
+def test_an_unknown_key_is_looked_up_each_time() -> None:
+    """It takes no room in the cache."""
     asked: list[str] = []
     memory = _memory(lambda key, _: asked.append(key))
 
@@ -88,7 +88,7 @@ def test_while_one_looks_the_others_get_the_old_value_for_a_while(clock: _Clock,
         assert first.result() == 2
 
 
-def test_those_who_wait_for_a_look_share_its_failure() -> None:
+def test_waiting_callers_share_the_failure_of_a_lookup() -> None:
     """They do not try one after the other. The next caller tries again."""
     failing, go_on = threading.Event(), threading.Event()
 

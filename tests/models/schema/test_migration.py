@@ -90,7 +90,7 @@ def test_the_application_cannot_change_the_audit_log_or_the_schema(database: str
         db.execute(sql)
 
 
-def test_what_was_erased_before_is_recorded_as_such(owner_url: str) -> None:
+def test_earlier_erasures_are_recorded_as_such(owner_url: str) -> None:
     """The chain goes on with one record of it. Content that somebody else blanks is still found."""
     tenant_id = make_tenant()
     for conversation_id in ("erased", "blanked", "whole"):

@@ -57,7 +57,7 @@ def test_a_step_whose_service_is_down_is_planned_around(context: Context, offlin
         (DOWN, "open-meteo does not answer"),
     ],
 )
-def test_where_nothing_is_left_to_do_the_reply_says_why(
+def test_the_reply_says_why_nothing_can_be_done(
     context: Context, offline: OpenAIModel, why: dict[str, Any], words: str
 ) -> None:
     asked = context("What is the weather in Kyoto?", unavailable={"travel.lookup_weather": why})

@@ -43,7 +43,7 @@ def early(tools: Registry, *steps: Any, limits: PlanLimits | None = None) -> lis
 
 
 @pytest.mark.parametrize("pieces", [1, 5, 40, 10_000])
-def test_each_step_is_told_once_whatever_the_pieces(pieces: int, tools: Registry) -> None:
+def test_each_step_is_passed_on_once_whatever_the_pieces(pieces: int, tools: Registry) -> None:
     """The steps have the plan's order and places."""
     text = "Here it is: " + json.dumps({"steps": [wait("a"), wait("b", "a"), wait("c", "b")]})
 
@@ -64,14 +64,14 @@ def test_marks_in_strings_and_around_the_plan_are_no_structure(pieces: int, tool
 
 
 @pytest.mark.parametrize("length", range(1, 60))
-def test_half_a_step_is_not_told(length: int, tools: Registry) -> None:
+def test_half_a_step_is_not_passed_on(length: int, tools: Registry) -> None:
     """If an answer ends in the middle of a step, that step is left out."""
     first, second = json.dumps(wait("a")), json.dumps(wait("b"))
 
     assert [step.raw["id"] for step in told(f'{{"steps": [{first}, {second[:length]}', tools)] == ["a"]
 
 
-def test_a_step_is_told_when_it_ends(tools: Registry) -> None:
+def test_a_step_is_passed_on_when_it_ends(tools: Registry) -> None:
     """It does not wait for the end of the plan."""
     text = json.dumps({"steps": [wait(f"s{number}") for number in range(20)]})
     steps: list[WrittenStep] = []

@@ -174,7 +174,7 @@ def test_sources_of_one_attribute_are_bounded() -> None:
     assert 99 in [one.value for one in kept]
 
 
-def test_what_was_rolled_back_is_not_recalled() -> None:
+def test_knowledge_of_undone_turns_is_not_recalled() -> None:
     """Items from an undone turn alone are gone. An entity that other turns mention stays with their facts."""
     mine = told(found("city", "Kyoto", (("near", "city", "Nara"),), size=1), turn="t1", hours=1)
     undone = told(found("city", "Kyoto", (("near", "city", "Osaka"),), size=2), turn="t2", step="b")

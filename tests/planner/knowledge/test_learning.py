@@ -57,9 +57,7 @@ def _learn(
     return learn(known or Knowledge(), round_ or _round(), asked, llm)
 
 
-def test_what_a_tool_declares_is_known_without_a_language_model(
-    context: Context, script: Script, llm: OpenAIModel
-) -> None:
+def test_facts_that_a_tool_declares_need_no_language_model(context: Context, script: Script, llm: OpenAIModel) -> None:
     """Each fact has its step, its place in the result and the tool's trust."""
     script.behaviours = [says(json.dumps(NOTHING))]
 
@@ -74,7 +72,7 @@ def test_what_a_tool_declares_is_known_without_a_language_model(
     assert lesson.trace == {"llm": "scripted", "prompts": lesson.trace["prompts"]}
 
 
-def test_what_a_language_model_concludes_is_less_trusted(context: Context, script: Script, llm: OpenAIModel) -> None:
+def test_conclusions_of_a_language_model_are_less_trusted(context: Context, script: Script, llm: OpenAIModel) -> None:
     """Its entities, links and hypotheses are recorded beside the tool's, under the step that it names."""
     wrong = {**RIVER, "type": "weather", "name": "Kyoto 2026-12-01", "attributes": [{"name": "t_max_c", "value": 30}]}
     script.behaviours = [says(json.dumps({**NOTHING, "entities": [RIVER, wrong], "hypotheses": [GUESS]}))]
@@ -99,7 +97,7 @@ def test_a_known_hypothesis_keeps_its_id(context: Context, script: Script, llm: 
     assert [(one.id, one.confidence) for one in known.hypotheses] == [("h1", 0.8)]
 
 
-def test_what_names_no_observation_is_dropped(context: Context, script: Script, llm: OpenAIModel) -> None:
+def test_a_conclusion_without_an_observation_is_dropped(context: Context, script: Script, llm: OpenAIModel) -> None:
     """A conclusion of the language model needs a result that it rests on."""
     unfounded = {**NOTHING, "entities": [{**RIVER, "step": "x"}], "hypotheses": [{**GUESS, "step": "x"}]}
     script.behaviours = [

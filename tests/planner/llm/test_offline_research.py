@@ -60,7 +60,7 @@ def test_documents_that_disagree_are_claims_of_each(research: Domain) -> None:
         (QUESTION, "…"),
     ],
 )
-def test_what_holds_no_answer_gives_none(research: Domain, question: str, found: Any) -> None:
+def test_passages_without_an_answer_give_none(research: Domain, question: str, found: Any) -> None:
     """The question is of an unknown kind, the passages are about something else, or the results were cut."""
     assert answered(question, SUBJECT, research, {"found": found}) == {}
 

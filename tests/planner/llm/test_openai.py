@@ -89,7 +89,7 @@ def test_an_outage_that_passes_is_not_noticed(script: Script, llm: OpenAIModel) 
     ("status", "message", "code"),
     [(401, "wrong key", None), (400, "the prompt is too long", None), (429, "no money left", "insufficient_quota")],
 )
-def test_what_will_not_pass_is_not_tried_again(
+def test_a_lasting_failure_is_not_tried_again(
     script: Script, llm: OpenAIModel, status: int, message: str, code: str | None
 ) -> None:
     """A request that the endpoint rejects for good is sent once. The error has the reason."""
@@ -168,7 +168,7 @@ def test_every_kind_of_end_is_told_apart(
 
 
 @pytest.mark.parametrize("content", ["<html>please log in</html>", "[]", '{"choices": []}', '{"choices": 3', "null"])
-def test_what_is_no_answer_at_all_is_unavailable(script: Script, llm: OpenAIModel, content: str) -> None:
+def test_an_invalid_answer_is_unavailable(script: Script, llm: OpenAIModel, content: str) -> None:
     """A proxy's page, or JSON of another shape, counts as an outage."""
     script.behaviours = [raw(content)] * 3
 

@@ -97,7 +97,7 @@ def test_the_function_takes_the_schema_as_its_parameters(script: Script, llm: Op
     assert "response_format" not in script.requests[1]
 
 
-def test_what_one_model_takes_is_remembered_for_it_alone(script: Script, llm: OpenAIModel) -> None:
+def test_the_form_that_a_model_takes_is_remembered_for_it_alone(script: Script, llm: OpenAIModel) -> None:
     """The second call begins with the form that worked. Another model of the endpoint begins with the best form."""
     script.behaviours = [NO_SCHEMA, NO_TOOLS, *[says(ANSWER)] * 3]
 
@@ -197,7 +197,7 @@ def test_other_prompts_name_their_fields_too(prompt: str, schema: dict[str, Any]
     assert [name for name in schema["properties"] if f'"{name}"' not in text] == []
 
 
-def test_steps_are_told_from_a_function_call_while_it_is_written(
+def test_steps_are_passed_on_while_a_function_call_is_written(
     script: Script, llm: OpenAIModel, context: Callable[..., PlanningContext]
 ) -> None:
     """A plan in the arguments of a function is read while it grows, like any other."""

@@ -101,7 +101,7 @@ def test_a_connection_that_was_closed_while_idle_is_not_tried(server: Wire, http
 
 
 @pytest.mark.parametrize("part", [b"H", HEAD, HEAD + b"Content-Length: 5\r\n\r\nhal"], ids=["byte", "line", "body"])
-def test_what_was_answered_in_part_is_not_sent_again(server: Wire, http: httpx2.Client, part: bytes) -> None:
+def test_a_request_answered_in_part_is_not_sent_again(server: Wire, http: httpx2.Client, part: bytes) -> None:
     """After the first byte of an answer there is no second try, even on a kept connection."""
     server.answers = [sends(OK), sends(part, goes_on=False)]
     http.post("/")
@@ -127,7 +127,7 @@ def test_what_was_answered_in_part_is_not_sent_again(server: Wire, http: httpx2.
     ],
     ids=["lengths", "negative", "chunk", "endless chunk", "header", "headers", "mail", "upgrade", "tls"],
 )
-def test_what_is_no_http_ends_in_an_error(server: Wire, http: httpx2.Client, answer: bytes) -> None:
+def test_an_invalid_http_answer_is_an_error(server: Wire, http: httpx2.Client, answer: bytes) -> None:
     """Wrong lengths, endless headers and other protocols are protocol errors. Nothing more is read."""
     server.answers = [sends(answer)]
 

@@ -88,7 +88,7 @@ def test_a_value_is_kept_in_one_form(slot: Slot, written: Any, kept: Any) -> Non
         (PETS, "perhaps", "neither true nor false"),
     ],
 )
-def test_what_is_no_value_is_refused_with_a_sentence(slot: Slot, written: Any, why: str) -> None:
+def test_an_invalid_value_is_refused_with_a_sentence(slot: Slot, written: Any, why: str) -> None:
     """The language model gets the sentence."""
     with pytest.raises(ValueError, match=why):
         read_value(written, slot)

@@ -80,7 +80,7 @@ def test_only_reads_of_one_queue_ride_together(plan: list[Node]) -> None:
 
 @given(plans(), st.data())
 @settings(max_examples=100)
-def test_what_is_under_way_is_needed_and_not_gathered(plan: list[Node], data: st.DataObject) -> None:
+def test_steps_under_way_are_needed_and_not_gathered(plan: list[Node], data: st.DataObject) -> None:
     """Pinned steps are in no fragment, and the rest waits for them."""
     pinned = data.draw(st.sets(st.sampled_from([node.id for node in plan])))
     needs = {node.id: set(node.needs) for node in plan}
@@ -120,7 +120,7 @@ def test_reads_of_a_plan_with_two_joins_are_one_bundle() -> None:
     assert [lane.steps for lane in lanes(fragment)] == [("a", "c"), ("b", "d")]
 
 
-def test_what_follows_a_write_waits_for_it_alone() -> None:
+def test_steps_after_a_write_wait_for_it_alone() -> None:
     """Reads beside a write go on meanwhile. The steps that need it are gathered behind it."""
     plan = [
         Node("a", (), "q", "t"),

@@ -94,7 +94,7 @@ def test_a_call_becomes_the_steps_it_stands_for(expansion: Expansion, tools: Reg
     assert len(validate(plan, tools).steps) == 4
 
 
-def test_what_has_nothing_to_run_on_is_left_out(expansion: Expansion) -> None:
+def test_a_step_whose_condition_is_empty_is_left_out(expansion: Expansion) -> None:
     """A step whose `run_if` is empty is left out, and so is every reference to it."""
     steps = _by_id(expand({"steps": [_call("t")]}, expansion))
 
@@ -172,7 +172,7 @@ def test_a_plan_that_is_one_call_is_answered_as_the_playbook_says(expansion: Exp
         (_call("t", fallbacks=[{"tool": "sim.echo"}]), "bad_fallback"),
     ],
 )
-def test_what_a_playbook_does_not_take_is_a_fault(expansion: Expansion, call: dict[str, Any], code: str) -> None:
+def test_a_wrong_argument_of_a_playbook_is_a_fault(expansion: Expansion, call: dict[str, Any], code: str) -> None:
     """A wrong call is named by its own id, as that of a tool would be."""
     expand({"steps": [call]}, expansion)
 
@@ -192,7 +192,7 @@ def test_what_a_playbook_does_not_take_is_a_fault(expansion: Expansion, call: di
         [{"id": "a", "tool": "sim.echo", "needs": [[1]], "args": {"$from": 3}}],
     ],
 )
-def test_what_is_no_step_is_left_to_validation(expansion: Expansion, steps: Any) -> None:
+def test_an_invalid_step_is_left_to_validation(expansion: Expansion, steps: Any) -> None:
     """Expanding it raises nothing and changes nothing, whatever a model wrote."""
     data = {"steps": steps}
 

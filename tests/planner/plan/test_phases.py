@@ -106,7 +106,7 @@ def test_a_wrong_assumption_undoes_what_rests_on_it(wrong: list[str], ran: list[
     assert {step.id for step in kept(PLAN, ran, wrong)} == set("abcde") - set(affected) - set(ran)
 
 
-def test_what_waits_for_a_step_of_an_earlier_revision_is_undone_too() -> None:
+def test_steps_on_a_wrong_result_of_an_earlier_revision_are_undone_too() -> None:
     """A wrong assumption undoes steps that use a result resting on it, however old the result is."""
     first = Plan.model_validate(
         {"assumptions": _plan()["assumptions"], "steps": [_step("old", assumes=["x"]), _step("z")]}
@@ -123,7 +123,7 @@ def test_what_waits_for_a_step_of_an_earlier_revision_is_undone_too() -> None:
 
 
 @given(st.data())
-def test_what_is_kept_rests_on_nothing_that_is_undone(data: st.DataObject) -> None:
+def test_kept_steps_rest_on_nothing_that_is_undone(data: st.DataObject) -> None:
     """In any plan, kept steps neither rest on a wrong assumption nor wait for one that does."""
     names = [f"s{n}" for n in range(data.draw(st.integers(1, 8)))]
     steps = [

@@ -91,7 +91,7 @@ def test_the_shipped_playbooks_run(everything: Registry) -> None:
         ({"step": []}, "Extra inputs"),
     ],
 )
-def test_what_cannot_work_is_refused_when_it_is_read(fault: dict[str, Any], message: str) -> None:
+def test_a_playbook_that_cannot_work_is_refused_when_it_is_read(fault: dict[str, Any], message: str) -> None:
     """A playbook that refers to something unknown is refused, and the message names it."""
     with pytest.raises(ValidationError, match=message):
         _playbooks(a=fault)

@@ -27,7 +27,7 @@ FAILED = StepResult(
 TRIP = StepResult(id="t", tool="travel.format_itinerary", args={}, status="skipped")
 
 
-def test_a_trip_whose_formatter_did_not_run_is_joined_from_what_there_is(
+def test_a_trip_whose_formatter_did_not_run_is_joined_from_its_results(
     reply_input: Callable[..., ReplyInput], llm: Any
 ) -> None:
     """The agent's formatter is called with the results. The reply is its itinerary, and names the failure."""

@@ -31,7 +31,7 @@ def _judges(verdict: str, *reasons: str, fix: str | None = None) -> Any:
 
 @pytest.fixture
 def criticised(reply_input: MakeInput) -> MakeInput:
-    """Return a function that makes an outcome of an agent whose profile does not mention a critic."""
+    """Return a function that makes the input of a reply for an agent whose profile does not mention a critic."""
 
     def make(*steps: StepResult, critic: str = "auto", **more: Any) -> ReplyInput:
         made = reply_input(*steps, **more)
@@ -158,7 +158,7 @@ def test_without_a_usable_judgement_the_reply_stands(
     assert "critic" not in composed.trace()
 
 
-def test_where_the_writer_is_out_no_critic_is_asked(script: Script, llm: OpenAIModel, criticised: MakeInput) -> None:
+def test_no_critic_is_asked_while_the_writer_is_down(script: Script, llm: OpenAIModel, criticised: MakeInput) -> None:
     """A language model that is down is not asked to judge the template's text."""
     script.behaviours = [fails(401, "no such key")]
 

@@ -43,7 +43,7 @@ def test_a_sentence_with_an_invented_price_is_never_heard(
     assert composed.trace()["refused"] == [{"text": "€85", "kind": "money", "reason": "no_source"}]
 
 
-def test_what_passes_is_heard_sentence_by_sentence(
+def test_a_correct_reply_is_streamed_sentence_by_sentence(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
 ) -> None:
     """A correct reply is streamed whole, in pieces that end where sentences end."""
@@ -122,7 +122,7 @@ def test_an_old_price_is_marked(llm: OpenAIModel, reply_input: Callable[..., Rep
     assert [(source.turn, source.stale) for source in composed.reply.sources] == [("t1", True)]
 
 
-def test_what_the_agents_makers_wrote_may_be_said(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
+def test_figures_of_the_persona_may_be_said(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
     """Figures of the persona are facts of the agent."""
     made = reply_input().agent.model_copy(update={"persona": "Reception answers at +44 20 7946 0018 until 22:30."})
 

@@ -170,7 +170,9 @@ def test_failures_are_said_plainly(llm: OpenAIModel, reply_input: Callable[..., 
 
 
 @pytest.mark.parametrize("status", ["running", "skipped", "cancelled", "unknown"])
-def test_what_did_not_happen_is_said(llm: OpenAIModel, reply_input: Callable[..., ReplyInput], status: Any) -> None:
+def test_steps_that_did_not_succeed_are_mentioned(
+    llm: OpenAIModel, reply_input: Callable[..., ReplyInput], status: Any
+) -> None:
     """Skipped, cancelled, unknown and running steps are mentioned beside those that succeeded."""
     step = StepResult(id="x", tool="travel.lookup_weather", args={}, status=status)
 

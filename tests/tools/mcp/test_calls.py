@@ -170,7 +170,7 @@ def test_a_result_has_a_limit(program: Program, call: Call) -> None:
     assert call(program.tool("echo")).ok
 
 
-def test_what_is_no_json_is_passed_over(program: Program, call: Call, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_that_are_no_json_are_skipped(program: Program, call: Call, caplog: pytest.LogCaptureFixture) -> None:
     """Some servers print to standard output. These lines do not get into our logs."""
     assert call(program.tool("junk")).data == {"text": "after junk", "data": None}
     assert "this is no JSON" not in caplog.text

@@ -218,7 +218,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_whatever_a_server_calls_a_schema_is_translated_or_refused(raw: Any) -> None:
+def test_any_schema_is_translated_or_refused(raw: Any) -> None:
     """The translation is a valid schema, and validating with it ends."""
     try:
         schema = translate(raw).schema
@@ -267,7 +267,7 @@ VALUE = st.recursive(
 
 
 @given(SCHEMA, VALUE)
-def test_what_a_server_takes_is_not_refused_here(schema: Any, value: Any) -> None:
+def test_a_translation_refuses_nothing_that_the_server_takes(schema: Any, value: Any) -> None:
     """A translation never asks for more than the schema did."""
     whole = {"type": "object", "properties": {"a": schema}}
 

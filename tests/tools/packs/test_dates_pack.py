@@ -182,7 +182,7 @@ def test_the_person_may_have_a_time_zone(call: Call, clock: object) -> None:
         "\x00",
     ],
 )
-def test_what_is_no_stay_becomes_a_question(hint: str, call: Call, clock: object) -> None:
+def test_a_hint_that_is_no_stay_becomes_a_question(hint: str, call: Call, clock: object) -> None:
     """The question has two concrete answers."""
     envelope = call("dates.resolve_hint", {"hint": hint})
 

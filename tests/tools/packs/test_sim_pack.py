@@ -166,7 +166,7 @@ def test_the_same_key_of_another_tenant_is_another_key(call: Call, database: str
     assert other.data == {"value": 2, "key": "k1", "first": True}
 
 
-def test_of_many_writers_at_once_one_is_first(call: Call, sim_log_file: Path, database: str) -> None:
+def test_one_of_many_writers_has_the_effect(call: Call, sim_log_file: Path, database: str) -> None:
     """Racing calls with one key have one effect."""
     with ThreadPoolExecutor(8) as pool:
         envelopes = list(pool.map(lambda n: call("sim.write", {"value": n, "ms": 5}, idempotency_key="k1"), range(8)))

@@ -154,7 +154,7 @@ def test_beyond_the_forecast_the_normals_go_on(providers: Providers, call: Call)
     assert (providers.asked[-1][1]["start_date"], providers.asked[-1][1]["end_date"]) == ("2030-05-04", "2030-05-05")
 
 
-def test_where_nothing_reaches_nothing_is_invented(providers: Providers, call: Call) -> None:
+def test_no_weather_is_invented_beyond_the_data(providers: Providers, call: Call) -> None:
     """Paris in Texas is in no data set, so it has no weather next year. No service is asked for it."""
     providers.places = [PARIS, PARIS_IN_TEXAS]
 

@@ -112,7 +112,7 @@ def test_where_results_keep_their_values(result: Any, text: str) -> None:
         ({"population": 1463723}, "1,463,724 people"),
     ],
 )
-def test_what_is_not_there_is_refused(result: Any, text: str) -> None:
+def test_a_figure_without_a_source_is_refused(result: Any, text: str) -> None:
     """A value in another currency, with another meaning or changed by little has no source."""
     assert [reason for _, reason in _refused(text, _known(result))] == ["no_source"]
 
@@ -125,7 +125,7 @@ GUEST = {
 
 
 @pytest.mark.parametrize("text", ["Call 054-1234567", "She is dana levi", "at 12 hidden  street", "03-5551234"])
-def test_what_belongs_to_others_is_refused(text: str) -> None:
+def test_personal_data_of_others_is_refused(text: str) -> None:
     """The user does not get contacts, addresses and names of other people in a result."""
     assert {reason for _, reason in _refused(text, _known(GUEST))} == {"personal"}
 
@@ -187,7 +187,7 @@ def test_violations_can_be_withheld() -> None:
 @pytest.mark.parametrize(
     "text", ["₪**901**", "₪\u200e901", "**901** shekels", "_901_ ILS", "on **5** December", "call 054-*1234567*"]
 )
-def test_what_no_reader_sees_hides_nothing(text: str) -> None:
+def test_invisible_characters_hide_nothing(text: str) -> None:
     """Emphasis and direction marks between the characters of a figure change nothing."""
     assert len(_refused(text)) == 1
     assert _refused(text.replace("901", "900").replace("**5**", "**4**").replace("054-*1234567*", "me")) == []

@@ -172,7 +172,7 @@ def test_a_page_is_evidence_of_what_it_says(text: str, refused: list[tuple[str, 
     assert _refused(text, _known(PAGE, outside=OUTSIDE)) == refused
 
 
-def test_what_a_result_knows_itself_needs_no_page() -> None:
+def test_a_price_of_our_own_tool_needs_no_page() -> None:
     """A price that one of our tools has too needs no address, whichever came first."""
     known = _known(PAGE, outside=OUTSIDE)
     known.add_result({"price": 80, "currency": "EUR"}, ResultOrigin("ours"))

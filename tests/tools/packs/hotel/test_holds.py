@@ -74,7 +74,7 @@ def test_no_night_is_held_more_often_than_there_are_rooms(demo: TenantHotel, wis
         taken |= {day: taken.get(day, 0) + 1 for day in days} if left > 0 else {}
 
 
-def test_of_the_last_room_there_is_one_hold(database: str, demo: TenantHotel) -> None:
+def test_the_last_room_has_one_hold(database: str, demo: TenantHotel) -> None:
     """Fifty turns on four processes want the only suite at once, for overlapping nights. One gets it."""
     start = datetime.now(UTC).timestamp() + 0.1
     racers = [
@@ -105,7 +105,7 @@ def test_a_hold_that_has_expired_counts_for_nothing(database: str, demo: TenantH
     assert [row[0] for row in holders(database)] == ["c1"]
 
 
-def test_what_a_conversation_holds_is_free_for_itself(demo: TenantHotel) -> None:
+def test_a_held_room_is_free_for_its_own_conversation(demo: TenantHotel) -> None:
     """It still sees the room, and its link can be made again. Others do not see the room."""
     first = take(demo, "SUI", stay(), ME, "k1")
     again = take(demo, "SUI", stay(nights=3), ME, "k2")
@@ -134,7 +134,7 @@ def test_a_refused_link_leaves_the_earlier_hold(database: str, demo: TenantHotel
     assert [row[:2] for row in holders(database)] == [("c1", "SEA"), ("c2", "SUI")]
 
 
-def test_what_one_tenant_holds_is_free_for_another(demo: TenantHotel) -> None:
+def test_a_room_that_one_tenant_holds_is_free_for_another(demo: TenantHotel) -> None:
     """Tenants share the catalogue of the demo hotel, but not their holds."""
     assert take(demo, "SUI", stay(), ME)
 

@@ -80,7 +80,9 @@ def test_a_refusal_may_come_as_xml(call: Call, minihotel: MiniHotelServer, answe
         [b"<html/>", b"ERR 209"],
     ],
 )
-def test_what_passes_is_asked_again(call: Call, minihotel: MiniHotelServer, answers: list[bytes | Response]) -> None:
+def test_a_passing_failure_is_tried_again(
+    call: Call, minihotel: MiniHotelServer, answers: list[bytes | Response]
+) -> None:
     """After too many requests, a failing server or a broken answer, the next try finds the prices."""
     minihotel.answers += answers
 
@@ -112,7 +114,7 @@ FILE = b"""<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/hostname">]><AvailRaters>
         (Response(status=302, headers={"Location": "/elsewhere"}), "UPSTREAM_4XX", 1),
     ],
 )
-def test_what_is_no_answer_is_never_a_price(
+def test_an_invalid_answer_is_never_a_price(
     call: Call, minihotel: MiniHotelServer, answer: bytes | Response, code: str, tries: int
 ) -> None:
     """A malformed, hostile, huge or failed answer ends in a code. Nothing of it is used."""
@@ -154,7 +156,7 @@ def test_a_slow_one_is_not_waited_for(call: Call, minihotel: MiniHotelServer) ->
         ),
     ],
 )
-def test_what_cannot_be_read_is_not_sold(call: Call, minihotel: MiniHotelServer, room: str, prices: int) -> None:
+def test_a_room_that_cannot_be_read_is_not_sold(call: Call, minihotel: MiniHotelServer, room: str, prices: int) -> None:
     """Such a room has no code, a price that is no number, or an unknown number of rooms."""
     minihotel.answers.append(f"<AvailRaters><Hotel id='sandbox'/>{room}</AvailRaters>".encode())
 

@@ -102,7 +102,7 @@ def test_a_budget_leaves_out_what_costs_more_and_counts_it(call: Call, operator:
     assert found["budget"] == budget
 
 
-def test_what_is_taken_is_not_offered_but_named(call: Call) -> None:
+def test_a_room_that_is_taken_is_not_offered_but_named(call: Call) -> None:
     """One night without a room is enough."""
     take_the_suite()
 

@@ -55,7 +55,7 @@ def test_windows_are_read_in_the_hinted_zone(ask: Ask) -> None:
     assert (proposed["tz"], starts(proposed["proposals"])) == ("Europe/Rome", ["2026-11-24T15:00:00+01:00"])
 
 
-def test_where_nothing_suits_no_session_is_opened(ask: Ask) -> None:
+def test_no_session_is_opened_without_a_suitable_time(ask: Ask) -> None:
     """The result says so, and the user may ask for other times at once."""
     weekend = {"start_window": "2026-11-21", "end_window": "2026-11-22"}
 

@@ -67,7 +67,7 @@ def test_a_proposal_suits_everybody(window: Interval, duration: timedelta, peopl
 @settings(max_examples=60)
 @given(window=intervals, duration=durations, person=persons)
 @example(_interval(0, 3_000), timedelta(minutes=5), Person(zone=ZONES[0], working_hours=ALWAYS, busy=[]))
-def test_where_a_time_is_free_one_is_found(window: Interval, duration: timedelta, person: Person) -> None:
+def test_a_free_time_is_found(window: Interval, duration: timedelta, person: Person) -> None:
     """Nothing is proposed only if no quarter of an hour is free."""
     found = propose(window, duration, [person], person.zone)
     spans = working(person, window)

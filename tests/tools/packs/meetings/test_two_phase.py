@@ -147,7 +147,7 @@ def test_a_session_that_is_being_confirmed_is_left_alone(
 
 
 @pytest.mark.parametrize("failure", [ToolFailed("no", code="UPSTREAM_4XX"), Unavailable("no"), TimeoutError("no")])
-def test_what_fails_at_the_second_calendar_is_undone_in_the_first(
+def test_a_failure_at_the_second_calendar_is_undone_in_the_first(
     failure: Exception, ask: Ask, calendars: Calendars, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This also holds if the second one stored it before it failed. A slow one is waited for first."""

@@ -65,7 +65,7 @@ def test_a_folder_is_loaded_once_and_followed(call: Call, tmp_path: Path) -> Non
     assert found(call, "red pears") == []
 
 
-def test_what_is_no_document_is_left_out_and_said(call: Call, tmp_path: Path) -> None:
+def test_other_files_are_left_out_and_reported(call: Call, tmp_path: Path) -> None:
     """Hidden files, other types, links that lead out, large and empty files are left out."""
     folder = tmp_path / "folder"
     (folder / ".git").mkdir(parents=True)

@@ -177,7 +177,7 @@ def test_the_rule_of_the_knowledge_graph_decides(call: Call, claims: list[Any], 
     assert sorted(said["source"] for said in matter["said"]) == sorted(name for _, name, *_ in claims)
 
 
-def test_what_was_compared_is_what_the_conversation_knows(call: Call, registry: Registry) -> None:
+def test_the_conversation_knows_the_compared_claims(call: Call, registry: Registry) -> None:
     """Each source keeps its name and day. It is trusted only if the value stands in its passage."""
     said = compared(("25 min", "guide", "25 min", "2024-05-01"), ("40 min", "talk", "about forty"))
     tool = registry.get("research.compare")
@@ -192,7 +192,7 @@ def test_what_was_compared_is_what_the_conversation_knows(call: Call, registry: 
     assert [one.as_of for one in findings] == [datetime(2024, 5, 1, tzinfo=UTC), None]
 
 
-def test_what_was_compared_is_shown_side_by_side(call: Call) -> None:
+def test_compared_claims_are_shown_side_by_side(call: Call) -> None:
     """Each source is an option, and each claim a criterion."""
     said = compared(("25 min", "guide", "25 min"), ("40 min", "timetable", "40 min"))
     tool = load_registry(["research"]).get("research.compare")

@@ -51,7 +51,7 @@ def test_plain_text_has_no_headings() -> None:
 
 
 @pytest.mark.parametrize("word", ["word ", "word\n", "- item\n", "word\n\n", "x" * 50 + " "])
-def test_what_is_long_is_split_where_it_may_be(word: str) -> None:
+def test_a_long_text_is_split_between_its_parts(word: str) -> None:
     """It is split between paragraphs, items or words, and never within one."""
     passages = split(f"# Long\n{word * 1_000}")
 
