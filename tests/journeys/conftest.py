@@ -1,4 +1,4 @@
-"""Start two stacks for all journeys with a scripted language model, one per placement, because starting is slow."""
+"""Two stacks for all journeys with a scripted language model, one per placement, because starting is slow."""
 
 import json
 import shutil
@@ -22,14 +22,14 @@ CAP = 3
 
 @pytest.fixture(scope="package")
 def script(clean_environment: None) -> Iterator[Script]:
-    """Serve the language model of a module that scripts its own answers."""
+    """A language model whose answers each test module scripts."""
     with scripted_server() as serving:
         yield serving
 
 
 @pytest.fixture(scope="module")
 def speaking(script: Script) -> Iterator[Speaker]:
-    """A language model that says what the message tells it to."""
+    """A language model that answers as the message says."""
     speaker = Speaker(script)
     yield speaker
     speaker.gate.set()
@@ -44,7 +44,7 @@ def model(speaking: Speaker) -> Speaker:
 
 @pytest.fixture(scope="package")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the file where the sim pack of these stacks writes what it really did."""
+    """The file where the sim pack of these stacks writes which calls it made."""
     path = tmp_path_factory.mktemp("asking") / "sim.log"
     path.touch()
     return path
@@ -76,7 +76,7 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 @pytest.fixture(scope="package")
 def asking(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[httpx2.Client]:
-    """A stack that asks this language model, with hooks around what it does, and a foreign server's tools."""
+    """A client of a stack that asks this language model and has hooks and a foreign server's tools."""
     with client_of_stack(
         tool_workers=2,
         OPENAI_BASE_URL=script.url,
@@ -91,7 +91,7 @@ def asking(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[h
 
 @pytest.fixture(scope="package")
 def dense(script: Script, log: Path) -> Iterator[Stack]:
-    """A stack that asks this language model and lays steps densely."""
+    """A stack that asks this language model, in placement `dense`."""
     settings = {"OPENAI_BASE_URL": script.url, "TURNLOOM_SIM_LOG": str(log), "TURNLOOM_PLACEMENT": "dense"}
     with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as stack:
         yield stack
@@ -99,6 +99,6 @@ def dense(script: Script, log: Path) -> Iterator[Stack]:
 
 @pytest.fixture(scope="package")
 def asking_dense(dense: Stack) -> Iterator[httpx2.Client]:
-    """A client of that stack."""
+    """A client of the stack `dense`."""
     with client_of(dense) as client:
         yield client

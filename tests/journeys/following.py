@@ -1,4 +1,4 @@
-"""Follow a turn over HTTP, and read what the sim pack really did."""
+"""Follow a turn over HTTP, and read which calls the sim pack made."""
 
 import json
 from collections import Counter
@@ -57,13 +57,13 @@ def wait_step(name: str, *needs: str, ms: int = 1, **fields: Any) -> dict[str, A
 
 
 def sim_lines(log: Path, turn_id: str) -> list[tuple[str, str]]:
-    """Return what the sim pack wrote for a turn, in order: (S or E, step)."""
+    """Return the lines that the sim pack wrote for a turn, in order: (S or E, step)."""
     lines = (line.split() for line in log.read_text().splitlines())
     return [(kind, step) for kind, turn, step, _, _ in lines if turn == turn_id]
 
 
 def assert_ran_once_in_order(log: Path, turn_id: str, needs: Mapping[str, Iterable[str]]) -> None:
-    """Every step started once and ended once, and none started before all of its needs had ended."""
+    """Assert that every step started and ended once, and that none started before its needs had ended."""
     lines = sim_lines(log, turn_id)
     counts = Counter(lines)
     assert counts == {(kind, step): 1 for kind in "SE" for step in needs}

@@ -1,6 +1,6 @@
 """A hook that the workers of journeys load.
 
-It refuses one word, raises at another, hides a third, and makes the provider of Osaka's weather fail.
+It vetoes one value, raises at another, hides a third, and makes the weather of Osaka fail.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Post the turns of many conversations out of order and at once, and read from the ledger in which order they ran."""
+"""Post the turns of many conversations at once and out of order, and read from the ledger in which order they ran."""
 
 import random
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _RAN = (
 
 
 def post_shuffled(stack: Stack, conversations: Sequence[int], turns: int, seed: int) -> None:
-    """Post turns 1, 2, 3, … of each conversation in no order, by sixteen clients."""
+    """Post turns 1, 2, 3, … of each conversation in random order, with sixteen clients."""
     posts = [(conversation, number) for conversation in conversations for number in range(1, turns + 1)]
     random.Random(seed).shuffle(posts)
 
@@ -39,7 +39,7 @@ def post_shuffled(stack: Stack, conversations: Sequence[int], turns: int, seed: 
 
 
 def assert_ran_in_order(stack: Stack, conversations: int, turns: int, within_s: float) -> None:
-    """Every turn succeeded; those of a conversation one at a time, in the order of their numbers."""
+    """Assert that every turn succeeded, and those of a conversation one at a time in the order of their numbers."""
     with psycopg.connect(stack.database_url, autocommit=True) as ledger:
         wait_for(lambda: ledger.execute(_LEFT).fetchone() is None, within_s)
         ran = ledger.execute(_RAN).fetchall()

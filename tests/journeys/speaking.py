@@ -1,4 +1,4 @@
-"""A language model that says what the message asks for, and pauses in the middle until it may go on."""
+"""A language model whose answers stand in the message. It can pause in the middle of one."""
 
 import json
 import re
@@ -10,17 +10,17 @@ from typing import Any
 from tests.planner.llm.scripted import Script, scripted_server, stream
 
 PAUSE = "§"
-"""Where in an answer the model stops until its gate is open."""
+"""The place in an answer where the model stops until its gate is open."""
 
 MESSAGE = re.compile(r"<message>\n(.*?)\n</message>", re.DOTALL)
 OBSERVATIONS = re.compile(r"<observations>\n(.*?)\n</observations>", re.DOTALL)
 
 
 class Speaker:
-    """Answers a planning call with the first text of the message, a repair with the last, all else with a word.
+    """A language model that answers with the texts in the message.
 
-    A revision is answered with the text whose place is the number of steps done, or with the last one. From results it
-    learns nothing.
+    A planning call gets the first text, a repair the last one. A revision gets the text whose index is the number of
+    steps done, or the last one. A reply is "Done.", and from results the model learns nothing.
     """
 
     def __init__(self, script: Script) -> None:

@@ -19,5 +19,5 @@ def client_of_stack(tool_workers: int = 1, **settings: str) -> Iterator[httpx2.C
 def client_of(stack: Stack) -> httpx2.Client:
     """Return a client with the development key of a stack."""
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
-    # The API speaks plain HTTP. To verify means to read all of the machine's certificate authorities, for each client.
+    # The API speaks plain HTTP. Verification would read all of the machine's certificate authorities for each client.
     return httpx2.Client(base_url=stack.url, headers=headers, timeout=40, verify=False)

@@ -1,4 +1,4 @@
-"""Over the API, tools use a user's account without showing the secret, and the user can fix a refusal."""
+"""Tools use a user's account without showing its secret, and the user can react to a refusal."""
 
 import base64
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ NEEDLE = "correct-horse-battery"
 
 
 class Refusing:
-    """A calendar server that accepts no password, and remembers those that it was offered."""
+    """A calendar server that accepts no password and keeps those that it was offered."""
 
     def __init__(self, server: HTTPServer) -> None:
         self.url = server.url_for("/ada/")
@@ -52,14 +52,14 @@ def introduce(api: httpx2.Client) -> None:
 
 
 def ask(api: httpx2.Client) -> dict[str, Any]:
-    """Have one person propose a meeting to the other, which reads the calendars of both."""
+    """Let one person propose a meeting to the other. This reads the calendars of both."""
     args = {"counterpart": "acting-bob", "duration_mins": 30}
     plan = {"steps": [{"id": "m", "tool": "network.schedule_meeting", "args": args}]}
     return post(api, agent="assistant", user={"id": "acting-ada"}, plan=plan)
 
 
 def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversation_id: str) -> str:
-    """Return everything that can be read of a turn, the logs of all processes, and the whole database."""
+    """Return everything that can be read about a turn, the logs of all processes, and the whole database."""
     paths = [f"/v1/turns/{turn_id}{part}" for part in ("", "/events", "/trace.json", "/explain")]
     paths += [
         f"/v1/conversations/{conversation_id}/memory",
@@ -76,7 +76,7 @@ def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversatio
 
 
 def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack: Stack, calendar: Refusing) -> None:
-    """The service refuses it: the call says so, the account waits for another one, and the reply tells the user."""
+    """The service refuses the secret: the step fails, the account needs a new one, and the reply tells the user."""
     introduce(api)
     account = {"settings": {"url": calendar.url, "username": "ada"}, "secret": {"password": NEEDLE}}
     put(api, "/v1/users/acting-ada/accounts/caldav", account)
@@ -95,10 +95,10 @@ def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack
     assert NEEDLE.encode().hex() not in seen
 
 
-def test_a_calendar_inside_is_refused_when_it_is_named_and_when_it_is_called(
+def test_a_calendar_at_an_internal_address_is_refused_at_both_ends(
     api: httpx2.Client, stack: Stack, httpserver: HTTPServer
 ) -> None:
-    """A key that may write users cannot make us call addresses that only we can reach, not even by an older account."""
+    """A key that may write users cannot make us call internal addresses, not even through an older account."""
     introduce(api)
     inside = {"url": httpserver.url_for("/cal/"), "username": "ada"}
     path = "/v1/users/acting-ada/accounts/caldav"

@@ -1,4 +1,4 @@
-"""Mode adaptive runs phases, learns between them, and undoes what a wrong assumption led to, on real workers."""
+"""Mode adaptive runs phases on real workers, learns between them, and drops steps that rest on a wrong assumption."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def ask(api: httpx2.Client, *answers: str) -> dict[str, Any]:
 
 
 def phased(current: str, *steps: dict[str, Any], assumptions: tuple[dict[str, Any], ...] = ()) -> str:
-    """The text of a plan in phases."""
+    """Return the text of a plan in phases."""
     plan = json.loads(written(*steps))
     head = {"assumptions": assumptions, "phases": PHASES, "current_phase": current}
     return json.dumps({**head, **plan})
@@ -41,10 +41,10 @@ def known_of(api: httpx2.Client, turn: dict[str, Any]) -> dict[str, Any]:
     return page
 
 
-def test_only_the_current_phase_runs_and_the_next_is_planned_with_what_came(
+def test_only_the_current_phase_runs_and_the_next_is_planned_with_its_results(
     asking: httpx2.Client, model: Speaker, log: Path
 ) -> None:
-    """Steps of a later phase wait. The planner sees them with what is known, and repeats those still wanted."""
+    """Steps of a later phase wait. The planner sees them with what is known, and repeats those that it still wants."""
     plan = phased("look", LOOK, later("b"), later("c", "b"))
 
     turn = ask(asking, plan, phased("act", later("b")), phased("done"))
@@ -61,7 +61,7 @@ def test_only_the_current_phase_runs_and_the_next_is_planned_with_what_came(
 def test_a_contradicted_assumption_replans_only_what_rests_on_it(
     asking: httpx2.Client, model: Speaker, log: Path
 ) -> None:
-    """Other steps run as they were planned, whatever the planner writes. Steps that rest on it never run."""
+    """Other steps run as first planned, whatever the planner writes. Steps that rest on the assumption never run."""
     wrong = {
         "id": "x",
         "text": "It is in Europe.",
@@ -91,8 +91,8 @@ def test_a_contradicted_assumption_replans_only_what_rests_on_it(
     )
 
 
-def test_what_a_conversation_knows_is_told_to_its_next_turn(asking: httpx2.Client, model: Speaker) -> None:
-    """The first plan of another message is made with it."""
+def test_a_conversations_knowledge_reaches_its_next_turn(asking: httpx2.Client, model: Speaker) -> None:
+    """The first plan for the next message is made with that knowledge."""
     first = ask(asking, phased("look", LOOK), phased("done"))
     message = says(phased("look", wait_step("a")), phased("done"))
 

@@ -1,4 +1,4 @@
-"""Over the API and the command line, an erasure leaves a record, and what a superuser removes is detected."""
+"""Over the API and the command line, an erasure leaves a record, and removed records are detected."""
 
 import json
 import os
@@ -29,8 +29,8 @@ def faults(stack: Stack, conversation_id: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_what_a_superuser_removes_is_missed(api: httpx2.Client, stack: Stack) -> None:
-    """An erased conversation verifies, and its record says so. One that is gone with all its records is detected."""
+def test_records_that_a_superuser_removes_are_missed(api: httpx2.Client, stack: Stack) -> None:
+    """An erased conversation verifies, and its record says so. Verification reports one whose records are all gone."""
     turn = finished(api, post(api, plan={"steps": []}, agent="generic")["turn_id"])
     conversation_id = turn["conversation_id"]
     assert api.delete(f"/v1/conversations/{conversation_id}").status_code == 204
@@ -48,7 +48,7 @@ def test_what_a_superuser_removes_is_missed(api: httpx2.Client, stack: Stack) ->
 
 
 def test_workers_seal_the_log(api: httpx2.Client, stack: Stack) -> None:
-    """With the key that the embedded stack keeps; each head is a line of the log."""
+    """Workers seal with the key that the embedded stack keeps, and each head is a line of the log."""
     finished(api, post(api, plan={"steps": []}, agent="generic")["turn_id"])
     with app.connection_for_write(stack.redis_url) as connection:
         app.send_task("seal_audit", queue="maintenance", connection=connection)
@@ -61,7 +61,7 @@ def test_workers_seal_the_log(api: httpx2.Client, stack: Stack) -> None:
 
 @contextmanager
 def removed(stack: Stack, conversation_id: str) -> Iterator[None]:
-    """Take a conversation and its records away for a while."""
+    """Remove a conversation and its records while the block runs."""
     tables = (("audit", "conversation_id"), ("conversations", "id"))
     with psycopg.connect(stack.servers.owner_url, autocommit=True) as owner:
         for table, column in tables:

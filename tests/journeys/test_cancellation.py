@@ -31,7 +31,7 @@ def step_of(api: httpx2.Client, turn_id: str, step: str) -> dict[str, Any]:
 
 
 def test_cancelling_a_turn_that_waits(api: httpx2.Client) -> None:
-    """It is never planned. The turn before it goes on, and the one after it is next."""
+    """The cancelled turn is never planned. The turn before it continues, and the one after it is next."""
     slow = running(api, [wait_step("a", ms=600)], "a", conversation_id="cancel-queued")
     more = {"conversation_id": "cancel-queued", "on_busy": "enqueue"}
     waiting = post(api, **more)["turn_id"]
@@ -46,7 +46,7 @@ def test_cancelling_a_turn_that_waits(api: httpx2.Client) -> None:
 
 
 def test_cancelling_a_running_read(api: httpx2.Client, sim_log: Path) -> None:
-    """It ends at once with a reply that says what had been done, and no further step starts."""
+    """The turn ends at once with a reply that says what was done, and no further step starts."""
     steps = [wait_step("fast"), wait_step("slow", "fast", ms=LONG, timeout_ms=2_000), wait_step("never", "slow")]
     turn_id = running(api, steps, "slow")
 
@@ -62,8 +62,8 @@ def test_cancelling_a_running_read(api: httpx2.Client, sim_log: Path) -> None:
     assert ("S", "never") not in sim_lines(sim_log, turn_id)
 
 
-def test_cancelling_over_a_running_write(api: httpx2.Client) -> None:
-    """The reply says that it may still take effect; it is left to end, and recorded after the turn is final."""
+def test_cancelling_during_a_running_write(api: httpx2.Client) -> None:
+    """The reply says that the write may still take effect. It may end, and is recorded after the turn is final."""
     turn_id = running(api, [WRITE, wait_step("after", "w")], "w")
 
     cancel(api, turn_id)
@@ -78,7 +78,7 @@ def test_cancelling_over_a_running_write(api: httpx2.Client) -> None:
 
 
 def test_cancelling_a_turn_that_nobody_plans(stack: Stack, api: httpx2.Client) -> None:
-    """While Redis is down a turn can be cancelled, and it is answered when Redis is back."""
+    """While Redis is down, a turn can be cancelled. It is answered when Redis is back."""
     stack.redis.stop()
     try:
         turn_id = post(api)["turn_id"]
@@ -101,7 +101,7 @@ def test_cancelling_a_turn_that_nobody_plans(stack: Stack, api: httpx2.Client) -
 def test_the_deadline_ends_a_running_turn(
     api: httpx2.Client, steps: list[dict[str, Any]], status: str, expected: list[str]
 ) -> None:
-    """The reply is made from what there is. A turn without results fails."""
+    """The reply uses the results so far. A turn without results fails."""
     turn = run(api, steps, deadline_ms=800)
 
     assert (turn["status"], [step["status"] for step in turn["steps"]]) == (status, expected)
@@ -109,7 +109,7 @@ def test_the_deadline_ends_a_running_turn(
 
 
 def test_the_deadline_ends_a_turn_that_waits(api: httpx2.Client) -> None:
-    """A turn whose turn did not come in time fails with a reply, while the one before it goes on."""
+    """A waiting turn fails with a reply at its deadline, while the turn before it continues."""
     slow = running(api, [wait_step("a", ms=4_000)], "a", conversation_id="late")
 
     late = finished(api, post(api, conversation_id="late", on_busy="enqueue", deadline_ms=200)["turn_id"])
@@ -119,8 +119,8 @@ def test_the_deadline_ends_a_turn_that_waits(api: httpx2.Client) -> None:
     assert finished(api, slow)["status"] == "succeeded"
 
 
-def test_the_next_message_interrupts_what_only_reads(api: httpx2.Client) -> None:
-    """By default the first turn ends, superseded by the second, whose plan runs. Finished work is kept."""
+def test_the_next_message_interrupts_a_turn_that_only_reads(api: httpx2.Client) -> None:
+    """By default the second message supersedes the first turn, and its own plan runs. Finished steps are kept."""
     steps = [wait_step("a"), wait_step("b", "a", ms=LONG, timeout_ms=2_000)]
     first = running(api, steps, "b", conversation_id="interrupt")
 
@@ -145,7 +145,7 @@ def test_the_next_message_waits_for_a_write(api: httpx2.Client) -> None:
 
 
 def test_messages_while_one_waits_become_one_turn(api: httpx2.Client) -> None:
-    """By default both are answered together, in the turn that had not begun."""
+    """By default both messages are answered together, in the turn that had not begun."""
     slow = running(api, [WRITE], "w", conversation_id="merge")
     first = post(api, "echo one", agent="generic", conversation_id="merge")
 

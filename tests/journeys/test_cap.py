@@ -1,4 +1,4 @@
-"""On real workers, plans keep their agent's limit of steps at a time, and make a repeated call once."""
+"""On real workers, plans keep to their agent's limit of steps at a time, and a repeated call is made once."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ def api(asking: httpx2.Client, model: Speaker) -> httpx2.Client:
 
 
 def most_at_once(log: Path, turn_id: str) -> int:
-    """Return how many steps were between their start and their end, at most."""
+    """Return the largest number of steps that ran at the same time."""
     running = most = 0
     for kind, _ in sim_lines(log, turn_id):
         running += 1 if kind == "S" else -1
@@ -36,7 +36,7 @@ def most_at_once(log: Path, turn_id: str) -> int:
 def test_a_turn_never_runs_more_steps_at_a_time_than_its_agent_may(
     api: httpx2.Client, log: Path, placement: str, told: str
 ) -> None:
-    """Nor fewer than it could; each runs once and in order, also those that start while the plan is written."""
+    """It uses the whole limit. Each step runs once and in order, also if it starts while the plan is written."""
     rng = random.Random(3)
     shapes: list[dict[str, list[str]]] = [{f"s{n}": [] for n in range(9)}, *(random_dag(seed, 12) for seed in range(4))]
 
@@ -60,7 +60,7 @@ def test_a_turn_never_runs_more_steps_at_a_time_than_its_agent_may(
 
 @PLACEMENTS
 def test_the_same_call_is_made_once_and_again_after_a_write(api: httpx2.Client, log: Path, placement: str) -> None:
-    """A copy has the result of the call and names its source, and the steps that refer to it go on."""
+    """A copy has the result of the call and the source `plan`, and steps that refer to it run."""
     read = {"tool": "sim.echo", "args": {"value": {"a": 1}}}
     steps: list[dict[str, Any]] = [
         {"id": "a", "needs": [], **read},
@@ -87,7 +87,7 @@ def test_the_same_call_is_made_once_and_again_after_a_write(api: httpx2.Client, 
 
 @PLACEMENTS
 def test_a_copy_may_start_early(api: httpx2.Client, model: Speaker, log: Path, placement: str) -> None:
-    """It follows from the step that started while the plan was written."""
+    """A copy follows from a step that started while the plan was written."""
     read = {"tool": "sim.echo", "args": {"value": 1}, "needs": []}
     answer = written({"id": "a", **read}, {"id": "b", **read}, PAUSE, wait_step("c", "b"))
     model.gate.clear()

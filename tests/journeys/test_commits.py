@@ -1,4 +1,4 @@
-"""A turn in `dense` needs few commits besides the one that accepts it."""
+"""A turn in `dense` needs few commits after the one that accepts it."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def asked(api: httpx2.Client, *steps: dict[str, Any], reply: str | None = None) 
 def test_a_direct_reply_is_one_commit_after_its_claim(
     asking_dense: httpx2.Client, dense: Stack, model: Speaker
 ) -> None:
-    """Plan and reply are recorded together."""
+    """The plan and the reply are recorded together."""
     turn = asked(asking_dense, reply="Hello.")
 
     assert (turn["status"], turn["reply"]["text"]) == ("succeeded", "Hello.")
@@ -42,7 +42,7 @@ def test_a_direct_reply_is_one_commit_after_its_claim(
 
 
 def test_a_plan_of_short_reads_is_three_commits(asking_dense: httpx2.Client, dense: Stack, model: Speaker) -> None:
-    """These are claim, record with outcomes, and end. A call may lag on a busy machine, so the best of some counts."""
+    """They are claim, record with results, and end. A busy machine may need more, so the best of several counts."""
     turns = [asked(asking_dense, *FAN) for _ in range(6)]
 
     assert {turn["status"] for turn in turns} == {"succeeded"}

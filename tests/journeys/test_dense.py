@@ -13,7 +13,7 @@ from tests.journeys.test_plans import SHAPES
 
 @pytest.mark.parametrize("name", ["group of three groups", "N", "chain of forty", "fan-out of forty", "random 1"])
 def test_each_step_runs_once_and_in_order(asking_dense: httpx2.Client, log: Path, name: str) -> None:
-    """Whatever the shape, steps run exactly once and after their needs."""
+    """Steps run exactly once and after their needs, whatever the shape of the plan."""
     needs = SHAPES[name]
 
     turn = run(asking_dense, [wait_step(step, *before) for step, before in needs.items()])
@@ -22,7 +22,7 @@ def test_each_step_runs_once_and_in_order(asking_dense: httpx2.Client, log: Path
     assert_ran_once_in_order(log, turn["turn_id"], needs)
 
 
-def test_reads_ride_together(asking_dense: httpx2.Client) -> None:
+def test_reads_run_in_one_bundle(asking_dense: httpx2.Client) -> None:
     """Four independent reads overlap in one process, and the join runs there too."""
     turn = run(asking_dense, [*(wait_step(name, ms=300) for name in "abcd"), wait_step("e", *"abcd")])
 
@@ -32,7 +32,7 @@ def test_reads_ride_together(asking_dense: httpx2.Client) -> None:
     assert max(starts) < min(ends)
 
 
-def test_what_waits_at_its_worker_is_pending_until_it_begins(asking_dense: httpx2.Client) -> None:
+def test_a_step_of_a_bundle_is_pending_until_it_begins(asking_dense: httpx2.Client) -> None:
     """A worker holds the whole bundle, and the turn waits for the step that runs."""
     plan = {"steps": [wait_step("a", ms=600), wait_step("b", "a"), wait_step("c", "b")]}
     turn_id = post(asking_dense, plan=plan)["turn_id"]
@@ -46,8 +46,8 @@ def test_what_waits_at_its_worker_is_pending_until_it_begins(asking_dense: httpx
     assert [step["attempt"] for step in finished(asking_dense, turn_id)["steps"]] == [1, 1, 1]
 
 
-def test_a_failure_ends_what_needs_it_and_nothing_else(asking_dense: httpx2.Client, log: Path) -> None:
-    """Steps that had been claimed with the failed one are given back, and go on as the ledger decides."""
+def test_a_failure_ends_the_steps_that_need_it_and_no_others(asking_dense: httpx2.Client, log: Path) -> None:
+    """Steps that were claimed with the failed one are given back and run where the ledger allows it."""
     needs = {"a": [], "bad": ["a"], "lost": ["bad"], "b": ["a"], "c": ["b"], "all": ["c", "lost"]}
     steps = [wait_step(name, *before, ms=20) for name, before in needs.items()]
     steps[1] |= {"tool": "sim.fail", "args": {"code": "NOT_FOUND"}}
@@ -67,8 +67,8 @@ def test_a_failure_ends_what_needs_it_and_nothing_else(asking_dense: httpx2.Clie
     assert ended == ["a", "b", "c", "all"]
 
 
-def test_no_step_of_a_bundle_is_told_to_begin_before_what_it_needs_has_ended(asking_dense: httpx2.Client) -> None:
-    """The ledger learns of them together and afterwards, and records them as they happened."""
+def test_events_of_a_bundle_are_in_order(asking_dense: httpx2.Client) -> None:
+    """The ledger records the steps together at the end, with their events in the order in which they happened."""
     needs = SHAPES["N"]
     turn = run(asking_dense, [wait_step(step, *before) for step, before in needs.items()])
 
@@ -84,7 +84,7 @@ def test_no_step_of_a_bundle_is_told_to_begin_before_what_it_needs_has_ended(ask
 
 
 def test_writes_and_other_queues_get_messages_of_their_own(asking_dense: httpx2.Client) -> None:
-    """Steps with an effect do not ride along, and steps that burn CPU run on the process pool."""
+    """Steps with an effect are not bundled, and steps that need much CPU run on the process pool."""
     steps = [
         wait_step("a", ms=50),
         {"id": "w", "tool": "sim.write", "args": {"value": 1}},
@@ -99,7 +99,7 @@ def test_writes_and_other_queues_get_messages_of_their_own(asking_dense: httpx2.
 
 
 def test_a_step_waits_for_approval(asking_dense: httpx2.Client, log: Path) -> None:
-    """The steps that ride together go on without it; after the approval everything has run once and in order."""
+    """The other steps of the bundle continue. After the approval, each step has run once and in order."""
     turn_id = waiting(asking_dense)
 
     decide(asking_dense, turn_id)

@@ -1,4 +1,4 @@
-"""Many clients at once that wait, poll or follow do not slow each other, or those that post."""
+"""Many clients that wait, poll or follow at once slow down neither each other nor those that post."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from turnloom.workers.embedded.stack import DATABASE, Stack
 
 @pytest.fixture
 def crowd(stack: Stack) -> Iterator[httpx2.Client]:
-    """Make a client with many connections."""
+    """A client with many connections."""
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
     limits = httpx2.Limits(max_connections=64, max_keepalive_connections=64)
     with httpx2.Client(base_url=stack.url, headers=headers, timeout=40, limits=limits) as client:
@@ -28,7 +28,7 @@ def crowd(stack: Stack) -> Iterator[httpx2.Client]:
 
 @pytest.mark.parametrize("pollers", [8, 32])
 def test_those_who_poll_at_once_are_all_answered(crowd: httpx2.Client, pollers: int) -> None:
-    """Nobody is refused, however many others ask at that moment."""
+    """Nobody is refused, however many others poll at that moment."""
     address = post(crowd)["links"]["self"]
 
     def poll(_: int) -> list[int]:
@@ -42,7 +42,7 @@ def test_those_who_poll_at_once_are_all_answered(crowd: httpx2.Client, pollers: 
 
 @pytest.mark.parametrize("waiters", [8, 32])
 def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters: int) -> None:
-    """Each gets its own finished turn."""
+    """Each client gets its own finished turn."""
     body = {"message": "go", "agent": "generic", "plan": {"steps": [wait_step("a", ms=200)]}}
 
     def ask(_: object) -> tuple[int, bool]:
@@ -57,7 +57,7 @@ def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters
 
 @pytest.mark.parametrize("followers", [8, 32])
 def test_those_who_follow_at_once_all_hear_the_end(crowd: httpx2.Client, followers: int) -> None:
-    """Each hears of its own turn, from the first event on."""
+    """Each client gets the events of its own turn, from the first one on."""
     plan = {"steps": [wait_step("a", ms=200)]}
 
     def follow(_: object) -> tuple[str, str]:
@@ -72,8 +72,8 @@ def test_those_who_follow_at_once_all_hear_the_end(crowd: httpx2.Client, followe
     assert told == {("turn.queued", "turn.succeeded"): followers}
 
 
-def test_readers_who_get_no_answer_keep_no_message_out(stack: Stack, crowd: httpx2.Client) -> None:
-    """If every reader's connection is held up, messages are accepted on the connections reserved for them."""
+def test_blocked_readers_keep_no_message_out(stack: Stack, crowd: httpx2.Client) -> None:
+    """If all connections for reading are blocked, messages are accepted on connections reserved for them."""
     address = post(crowd)["links"]["self"]
     finished(crowd, address.rpartition("/")[2])
     with (
@@ -92,7 +92,7 @@ def test_readers_who_get_no_answer_keep_no_message_out(stack: Stack, crowd: http
 
 
 def test_too_many_messages_are_refused_at_once_and_the_others_kept(stack: Stack, crowd: httpx2.Client) -> None:
-    """While nothing is recorded new ones get `overloaded`. Readers are answered; accepted messages are kept."""
+    """While nothing can be recorded, new messages get `overloaded`. Reads are answered; accepted messages are kept."""
     address = post(crowd)["links"]["self"]
     with (
         psycopg.connect(_superuser(stack)) as elsewhere,
@@ -130,8 +130,8 @@ def _waiting_for_locks(stack: Stack) -> int:
         return row[0] if row else 0
 
 
-def test_live_news_outlives_what_is_no_news(stack: Stack, crowd: httpx2.Client) -> None:
-    """A foreign message on the channel of live events is skipped and counted, and readers go on hearing."""
+def test_a_foreign_message_does_not_stop_live_events(stack: Stack, crowd: httpx2.Client) -> None:
+    """A foreign message on the channel of live events is skipped and counted, and readers still get theirs."""
     with Redis.from_url(stack.redis_url) as redis:
         for message in (b"garbage", b"{}", b'[["id", [["no id", "turn.queued", {}]]]]'):
             redis.publish(CHANNEL, message)

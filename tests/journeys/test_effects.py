@@ -1,4 +1,4 @@
-"""Over HTTP, an effect that has happened is never reported as failed, and small things do not grow without bounds."""
+"""An effect that has happened is never reported as failed, and small plans cannot become huge."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ def echo(name: str, value: Any) -> dict[str, Any]:
 
 
 def test_a_write_whose_result_is_too_large_has_happened(api: httpx2.Client, sim_log: Path) -> None:
-    """Its step is unknown, whatever the tool and its backend return; the reply says that it may have been done."""
+    """The step is unknown, whatever the tool and its backend return. The reply says that it may have been done."""
     large = [echo("a", "x" * 104_850), echo("b", [{"$from": "a.value"}] * 10)]
 
     turn = run(api, [*large, {"id": "w", "tool": "sim.write", "args": {"value": {"$from": "b.value"}}}])
@@ -27,7 +27,7 @@ def test_a_write_whose_result_is_too_large_has_happened(api: httpx2.Client, sim_
 
 
 def test_a_small_plan_cannot_ask_for_gigabytes(api: httpx2.Client, sim_log: Path) -> None:
-    """The step whose arguments would be too large is refused before it is called, with its name and the size."""
+    """A step whose arguments would be too large fails before the call, with its id and the size."""
     steps = [
         echo("a", "x" * 150_000),
         echo("b", [{"$from": "a.value"}] * 6),
@@ -55,7 +55,7 @@ def test_a_small_plan_cannot_ask_for_gigabytes(api: httpx2.Client, sim_log: Path
 def test_the_same_effect_happens_once_in_a_turn(
     api: httpx2.Client, sim_log: Path, second: dict[str, Any], made: int
 ) -> None:
-    """In a caller's own plan, a different purpose says that a second one is wanted."""
+    """A second one is made only if it has other arguments or another purpose."""
     first = {"id": "w", "tool": "sim.write", "args": {"value": 7}}
 
     turn = run(api, [echo("a", 7), first, {"id": "x", "tool": "sim.write", **second}])

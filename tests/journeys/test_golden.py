@@ -1,4 +1,4 @@
-"""The shipped golden conversations pass on the offline model, and `turnloom eval` names those that do not."""
+"""The shipped golden conversations pass on the offline model, and `turnloom eval` names those that fail."""
 
 import json
 from pathlib import Path
@@ -42,8 +42,8 @@ def test_a_golden_conversation(stack: Stack, golden: Golden) -> None:
         assert hold(api, golden).difference is None
 
 
-def test_there_are_enough_of_them() -> None:
-    """There are at least twenty, over all agents that can be asked something, each with its own name."""
+def test_number_of_golden_conversations() -> None:
+    """At least twenty conversations cover the agents `generic`, `hotel` and `travel`, each with its own name."""
     names = [(golden.agent, golden.name) for golden in SHIPPED]
 
     assert len(names) >= 20
@@ -51,8 +51,8 @@ def test_there_are_enough_of_them() -> None:
     assert {agent for agent, _ in names} >= {"generic", "hotel", "travel"}
 
 
-def test_eval_tells_what_was_not_as_expected(stack: Stack, tmp_path: Path) -> None:
-    """It names the conversation, the message and the first difference, and exits with 1; what follows is not sent."""
+def test_eval_shows_the_first_difference(stack: Stack, tmp_path: Path) -> None:
+    """It names the conversation, the message and the first difference, sends no further message, and exits with 1."""
     file = tmp_path / "mine.yaml"
     file.write_text(WRONG)
 
@@ -71,8 +71,8 @@ def test_eval_tells_what_was_not_as_expected(stack: Stack, tmp_path: Path) -> No
     assert [line["passed"] for line in told["conversations"]] == [True, False] * 2
 
 
-def test_eval_exits_with_0_where_all_pass(stack: Stack) -> None:
-    """An agent's conversations alone."""
+def test_eval_exits_with_0_if_all_pass(stack: Stack) -> None:
+    """`--agent` chooses the conversations of one agent."""
     shown = evaluate(stack, "--agent", "generic")
 
     assert shown.exit_code == 0, shown.output
@@ -83,6 +83,6 @@ def test_eval_exits_with_0_where_all_pass(stack: Stack) -> None:
     ("arguments", "code"),
     [(("--agent", "nobody"), 1), (("--base-url", "http://127.0.0.1:1/v1"), 2), (("--file", "none"), 2)],
 )
-def test_eval_refuses_what_it_cannot_do(stack: Stack, arguments: tuple[str, ...], code: int) -> None:
-    """An agent without conversations, a language model for an API that has one, a file that is not there."""
+def test_eval_refuses_wrong_arguments(stack: Stack, arguments: tuple[str, ...], code: int) -> None:
+    """The arguments name an agent without conversations, a model for an API that has one, or a missing file."""
     assert evaluate(stack, *arguments).exit_code == code

@@ -1,4 +1,4 @@
-"""Nobody hears an invented price in a whole turn, and the reply names the sources of its own figures."""
+"""In whole turns, no invented price is sent, and the reply names the sources of its own figures."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ TRUE = "I asked the hotel. The room is ₪940 for the night. Shall I book it?"
 
 
 class Writer:
-    """A model that plans and writes the replies that a test has given it, one after the other."""
+    """A model that gives one plan, and the test's replies one after the other."""
 
     def __init__(self, script: Script) -> None:
         self.plan = written(QUOTE)
@@ -44,7 +44,7 @@ def writer(script: Script) -> Writer:
 def test_no_event_holds_an_invented_price(
     asking: httpx2.Client, writer: Writer, replies: list[str], asked: int
 ) -> None:
-    """Readers hear sentences that passed, then the whole reply; one more try is made, then the template writes."""
+    """Readers get sentences that passed the check, then the reply. After a second failure, a template writes it."""
     writer.plan, writer.replies, writer.asked = written(QUOTE), replies, 0
 
     turn = finished(asking, post(asking, "What does the room cost?", agent="generic")["turn_id"])
@@ -61,8 +61,8 @@ def test_no_event_holds_an_invented_price(
     assert ("quote", "value.price") in {(source["step"], source["path"]) for source in turn["reply"]["sources"]}
 
 
-def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, writer: Writer) -> None:
-    """A plan that asks for an itinerary but has no step to make it gets one, without another call."""
+def test_a_missing_formatting_step_is_added(asking: httpx2.Client, writer: Writer) -> None:
+    """A plan for an itinerary without a formatting step gets one, without another call of the model."""
     sights = {"id": "sights", "tool": "travel.search_attractions", "args": {"city": "Kyoto", "limit": 6}, "needs": []}
     writer.plan, writer.asked = json.dumps({**json.loads(written(sights)), "synthesis_hint": "itinerary"}), 0
 
@@ -78,8 +78,8 @@ def test_the_formatter_runs_though_no_step_calls_it(asking: httpx2.Client, write
 @pytest.mark.parametrize(
     "link", ["evil.xyz/pay?card=1", "bit.ly/abc", "t.me/x", "//evil.xyz", "https:/x.y", "[here](javascript:alert)"]
 )
-def test_no_link_of_the_models_own_is_sent(asking: httpx2.Client, writer: Writer, link: str) -> None:
-    """A reply with a link that no result has is not sent; the next one is."""
+def test_an_invented_link_is_not_sent(asking: httpx2.Client, writer: Writer, link: str) -> None:
+    """A reply with a link that is in no result is not sent; the next attempt is."""
     writer.plan, writer.replies, writer.asked = written(QUOTE), [f"The room is ₪940. Book at {link} now.", TRUE], 0
 
     turn = finished(asking, post(asking, "What does the room cost?", agent="generic")["turn_id"])
@@ -90,8 +90,8 @@ def test_no_link_of_the_models_own_is_sent(asking: httpx2.Client, writer: Writer
 
 
 @pytest.mark.parametrize("word", ["one", "cent", "מאה"])
-def test_a_row_of_numerals_holds_up_nobody(asking: httpx2.Client, writer: Writer, word: str) -> None:
-    """A message of numerals only, as long as a message may be, is answered, and so are others sent beside it."""
+def test_a_message_of_numerals_blocks_nobody(asking: httpx2.Client, writer: Writer, word: str) -> None:
+    """A message of numerals only, at the maximum length, is answered, and so are others sent beside it."""
     writer.plan, writer.replies, writer.asked = written(QUOTE), [TRUE], 0
     hard = f"{word} " * (7_990 // (len(word) + 1)) + "1"
 

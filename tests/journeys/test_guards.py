@@ -1,4 +1,4 @@
-"""On real workers, what a user has not granted is neither planned nor called; what is granted works at once."""
+"""On real workers, a tool that a user has not granted is neither planned nor called. A grant works at once."""
 
 import json
 import re
@@ -15,8 +15,8 @@ LIST = {"id": "n", "tool": "notifications.list", "args": {"status": "open", "lim
 WAIT = {"id": "a", "tool": "sim.wait", "args": {"ms": 1, "payload": None}, "needs": []}
 
 
-def test_what_is_not_granted_is_neither_planned_nor_called(asking: httpx2.Client, model: Speaker) -> None:
-    """The planner learns of it. A plan that calls such a tool is refused, and a caller's plan fails at the call."""
+def test_a_tool_that_is_not_granted_is_neither_planned_nor_called(asking: httpx2.Client, model: Speaker) -> None:
+    """The planner sees that the tool is unavailable. A draft that calls it is refused; a caller's plan fails there."""
     user = {"id": "guarded-noa", "name": "Noa"}
 
     turn = finished(asking, post(asking, says(written(LIST), written(WAIT)), agent="generic", user=user)["turn_id"])

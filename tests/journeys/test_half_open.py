@@ -1,4 +1,4 @@
-"""Clients hold connections open and never send a request."""
+"""Clients that hold connections open and never send a request keep nobody out."""
 
 import resource
 import socket
@@ -11,14 +11,15 @@ import pytest
 from turnloom.workers.embedded.stack import Stack
 
 HALF_OPEN = 4_100
-"""More than a web process has places for."""
+"""The number of such connections: more than a web process has places for."""
 
 
 @pytest.mark.skipif(
-    resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2 * HALF_OPEN, reason="so many files cannot be open here"
+    resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2 * HALF_OPEN,
+    reason="this machine does not allow enough open files",
 )
 def test_half_open_connections_keep_nobody_out(stack: Stack, api: httpx2.Client) -> None:
-    """A message is taken on a new connection while all places are held by clients without a key."""
+    """A message is accepted on a new connection while clients without a key hold all places."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     at = urlsplit(stack.url)

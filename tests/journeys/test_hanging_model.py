@@ -1,4 +1,4 @@
-"""The language model hangs for one tenant: turns that need no model go on, and so do other tenants' turns."""
+"""The language model hangs for one tenant. Its turns that need no model continue, and so do other tenants' turns."""
 
 import json
 import time
@@ -21,15 +21,15 @@ from turnloom.workers.embedded.stack import Stack, StackOptions
 HUNG = 40
 """Turns for which the model hangs: more than the planner has threads."""
 PATIENCE_S = 8.0
-"""A turn that waited for the model would take longer."""
+"""A turn that does not wait for the model ends within this time."""
 RECOVERED_S = 10.0
-"""How soon what a dead worker did goes on. On a busy machine it may take half as long again."""
+"""The time until the work of a dead worker continues. It may be half as long again on a busy machine."""
 SILENCE = "silence"
 
 
 @pytest.fixture(scope="module")
 def model(clean_environment: None) -> Iterator[Script]:
-    """A language model that hangs for messages that ask for silence."""
+    """A language model that hangs if the message is `silence`."""
     with scripted_server() as script:
         Speaker(script).gate.set()
         speak, hang = script.otherwise, hangs(script.released)
@@ -51,7 +51,7 @@ def stack(model: Script) -> Iterator[Stack]:
 
 @pytest.fixture
 def hung(api: httpx2.Client, model: Script) -> Iterator[list[str]]:
-    """Post so many turns of the development tenant that they use all of its slots for the model."""
+    """Turns of the development tenant that use all of its slots for the model."""
     model.released.clear()
     asked = len(model.requests)
     posted = [post(api, SILENCE, agent="generic")["turn_id"] for _ in range(HUNG)]
@@ -76,7 +76,7 @@ def another(stack: Stack) -> Iterator[httpx2.Client]:
 def test_one_tenants_hanging_model_stops_nobody_else(
     api: httpx2.Client, another: httpx2.Client, model: Script, hung: list[str]
 ) -> None:
-    """Its turns with posted plans end well or at their deadline. Another tenant's are planned and answered."""
+    """Its turns with posted plans end well or at their deadline. Another tenant's turns are planned and answered."""
     asked = len(model.requests)
 
     own = run(api, [wait_step("a")])
@@ -96,7 +96,7 @@ def test_one_tenants_hanging_model_stops_nobody_else(
 
 @pytest.mark.drill
 def test_recovery_does_not_wait_for_the_model(api: httpx2.Client, stack: Stack, hung: list[str]) -> None:
-    """The step of a killed worker runs again in seconds, and a turn that hangs says that it is planned."""
+    """A killed worker's step runs again within seconds, and a turn whose model hangs is explained as planning."""
     turn_id = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
     wait_for(lambda: [step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]] == ["running"])
     stack.processes["worker-io-1"].kill()

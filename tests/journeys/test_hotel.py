@@ -1,4 +1,4 @@
-"""Hold whole conversations with the hotel agent on the embedded stack: dates, prices, changes, comparisons, links."""
+"""Whole conversations with the hotel agent on the embedded stack: dates, prices, changes, comparisons, links."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ FRIDAY = 4
 
 
 def talk(api: httpx2.Client, *messages: str) -> list[dict[str, Any]]:
-    """Hold a conversation; return its turns, all succeeded and without a figure that has no source."""
+    """Hold a conversation; return its turns. All of them succeed, and every figure has a source."""
     conversation = f"hotel-{uuid4()}"
     turns = [say(api, message, conversation) for message in messages]
     assert [turn["status"] for turn in turns] == ["succeeded"] * len(turns), [turn["reply"] for turn in turns]
@@ -39,14 +39,14 @@ def kinds(turn: dict[str, Any]) -> list[str]:
 
 
 def next_weekend() -> tuple[str, str]:
-    """Friday and Saturday of the next week, where the hotel is."""
+    """Return Friday and Saturday of the next week, in the hotel's time zone."""
     today = datetime.now(ZoneInfo("Asia/Jerusalem")).date()
     friday = today + timedelta(days=7 - today.weekday() + FRIDAY)
     return friday.isoformat(), (friday + timedelta(days=1)).isoformat()
 
 
 def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) -> None:
-    """Each turn changes one thing and keeps the rest; the link is for the option that was shown first."""
+    """Each message changes one thing and keeps the rest. The link is for the option that was shown first."""
     first, second, third = talk(
         api,
         "A room next weekend for 2 adults and a child of 5",
@@ -78,8 +78,8 @@ def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) ->
     assert datetime.fromisoformat(link["expires_at"]) > datetime.now(UTC)
 
 
-def test_what_one_holds_another_is_not_sold(api: httpx2.Client) -> None:
-    """A link holds the only suite, and asking again renews it. Another user learns so and is offered other rooms."""
+def test_a_held_room_is_not_sold_to_another(api: httpx2.Client) -> None:
+    """A link holds the only suite, and asking again renews it. Another user is told so and offered other rooms."""
     days = f"{datetime.now(UTC).year + 1}-05-20 to {datetime.now(UTC).year + 1}-05-22"
     ask = f"The link for room SUI, {days}, with breakfast please"
     first, again = talk(api, ask, "the link for room SUI once more")
@@ -101,7 +101,7 @@ def test_what_one_holds_another_is_not_sold(api: httpx2.Client) -> None:
 
 
 def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) -> None:
-    """The best two come first, the reply names them without repeating the table, and every figure has its source."""
+    """The two best options come first. The reply names them without their prices, and every figure has a source."""
     (turn,) = talk(api, "A room next weekend for 2 adults and a child of 5")
 
     table = turn["reply"]["artifacts"][0]["data"]
@@ -117,7 +117,7 @@ def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) ->
 
 
 def test_without_dates_one_question_offers_two_weekends(api: httpx2.Client) -> None:
-    """The answer to it is enough to go on: guests and wishes are not asked again."""
+    """The answer to the question is enough: guests and wishes are not asked again."""
     conversation = f"hotel-{uuid4()}"
     asked = say(api, "I need a room with breakfast for 3 adults", conversation)
     answered = say(api, asked["reply"]["question"]["choices"]["dates"][1], conversation)
@@ -132,7 +132,7 @@ def test_without_dates_one_question_offers_two_weekends(api: httpx2.Client) -> N
 
 
 def test_two_options_are_compared(api: httpx2.Client) -> None:
-    """Side by side, from the hotel's own system, with what was settled before."""
+    """They are compared side by side, with data from the hotel's system and the wishes settled before."""
     first, second = talk(
         api, "A room next weekend for 2 adults and a child of 5", "what is the difference between those two?"
     )
@@ -148,18 +148,16 @@ def test_two_options_are_compared(api: httpx2.Client) -> None:
     ("question", "words"),
     [("Do you have a sea view?", ["Sea View Double", "Sea Suite"]), ("can we bring a dog?", ["assistance dogs"])],
 )
-def test_questions_about_the_house_are_answered_by_the_house(
-    api: httpx2.Client, question: str, words: list[str]
-) -> None:
-    """By a template, from the hotel's own answers and rooms."""
+def test_questions_about_the_hotel_are_answered(api: httpx2.Client, question: str, words: list[str]) -> None:
+    """A template writes the reply from the hotel's own answers and rooms."""
     (turn,) = talk(api, question)
 
     assert turn["synthesis_hint"] == "answer_amenity_question"
     assert all(word in turn["reply"]["text"] for word in words)
 
 
-def test_a_link_to_nothing_that_was_shown_asks_which(api: httpx2.Client) -> None:
-    """An option beyond the list is not guessed."""
+def test_a_link_to_an_unknown_option_asks_which(api: httpx2.Client) -> None:
+    """The agent does not guess an option beyond the list."""
     first, second = talk(
         api,
         "A room on 31 December, room only, for 3 adults and children aged 4 and 7, under 850 ILS",
@@ -173,7 +171,7 @@ def test_a_link_to_nothing_that_was_shown_asks_which(api: httpx2.Client) -> None
 
 
 def test_a_hotel_plan_can_be_posted(api: httpx2.Client) -> None:
-    """The plan is the interface's own example with the hotel's id, on dates that are sold out except for families."""
+    """The posted plan uses dates that are sold out except for families."""
     steps = [
         {"id": "dates", "tool": "dates.resolve_hint", "args": {"hint": "31 December"}},
         {"id": "rooms", "tool": "pms.get_room_types", "args": {"hotel_id": "demo"}},

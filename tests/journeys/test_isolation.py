@@ -1,4 +1,4 @@
-"""Tools that block for ever or end their process run on a real pool of processes."""
+"""Tools that block for ever or end their process run in a pool of processes and harm nothing else."""
 
 import json
 import os
@@ -26,11 +26,11 @@ from turnloom.tools.registry import tool
 
 
 class Nothing(Contract):
-    """Nothing."""
+    """No arguments."""
 
 
 class Process(Contract):
-    """Where a call ran."""
+    """The process in which a call ran."""
 
     pid: int
 
@@ -46,7 +46,7 @@ def isolated(name, call, timeout_s=1, **options):
 
 
 def hold_long(context):
-    """Lets nothing else run for longer than a lease lasts, nearly all of it in one call."""
+    """Let no other thread run for longer than a lease lasts."""
     end = time.monotonic() + 8
     sys.setswitchinterval(60)
     while time.monotonic() < end:
@@ -105,7 +105,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("tool", ["hold", "spin"])
 def test_a_call_that_never_returns_ends_with_its_process(api: httpx2.Client, tool: str) -> None:
-    """Whether or not it lets the process do anything else, the step times out once, and other steps go on."""
+    """The step times out once and other steps continue, whether or not the call blocks all threads of its process."""
     lasting = {**call("after", "hung", tool="pid"), "on_need_error": "run"}
 
     turn = run(api, [call("hung", tool=tool), lasting, call("beside", tool="pid")])
@@ -117,14 +117,14 @@ def test_a_call_that_never_returns_ends_with_its_process(api: httpx2.Client, too
 
 
 def test_a_write_that_never_returns_is_unknown(api: httpx2.Client) -> None:
-    """Nobody can tell what it has done, so an operator decides."""
+    """An operator decides, because nobody can know what the write has done."""
     turn = run(api, [call("w", tool="hold_write")])
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["error"]["code"]) == ("unknown", "TOOL_TIMEOUT")
 
 
 def test_a_call_that_ends_its_process_is_made_again(api: httpx2.Client) -> None:
-    """Another process takes the place of the lost one and makes it."""
+    """Another process replaces the lost one and makes the call."""
     turn = run(api, [call("gone", tool="exit"), call("beside", tool="pid")])
 
     gone, beside = turn["steps"]
@@ -133,8 +133,8 @@ def test_a_call_that_ends_its_process_is_made_again(api: httpx2.Client) -> None:
 
 
 @pytest.mark.parametrize("tool", ["leave", "interrupt"])
-def test_a_call_that_raises_what_would_end_a_process_does_not(api: httpx2.Client, tool: str) -> None:
-    """The call fails, and nothing else happens."""
+def test_a_call_that_raises_an_exit_does_not_end_its_process(api: httpx2.Client, tool: str) -> None:
+    """The call fails, and its process lives on."""
     turn = run(api, [call("a", tool=tool)])
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("failed", 1)
@@ -143,7 +143,7 @@ def test_a_call_that_raises_what_would_end_a_process_does_not(api: httpx2.Client
 
 
 def test_a_call_that_holds_its_process_for_long_is_not_lost(api: httpx2.Client) -> None:
-    """Its parent keeps the lease, so the call is made once."""
+    """The parent process keeps the lease, so the call is made once."""
     turn = finished(api, post(api, plan={"steps": [call("a", tool="hold_long")]}, agent="generic")["turn_id"], 60)
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("succeeded", 1)

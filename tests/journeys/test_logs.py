@@ -19,7 +19,7 @@ WHO = {"name": NAME, "email": f"{EMAIL}@example.com"}
 
 
 def test_no_log_has_what_people_wrote(api: httpx2.Client, stack: Stack) -> None:
-    """Not of turns, users and accounts that went well, of refusals, or of errors of the database in any process."""
+    """This holds for successful requests, for refusals, and for errors of the database in any process."""
     steps = [{"id": "e", "tool": "sim.echo", "args": {"value": ARGUMENT}}]
     turn = {"message": MESSAGE, "user": {"id": "planted", **WHO}, "agent": "generic"}
     assert finished(api, post(api, **turn, plan={"steps": steps})["turn_id"])["status"] == "succeeded"
@@ -48,7 +48,7 @@ def test_no_log_has_what_people_wrote(api: httpx2.Client, stack: Stack) -> None:
 
 @contextmanager
 def refused_by_the_database(stack: Stack, table: str, column: str, planted: str) -> Iterator[None]:
-    """Have Postgres refuse a value, with a detail that quotes the whole row."""
+    """Make Postgres refuse a value while the block runs; its error quotes the whole row."""
     names = {"table": sql.Identifier(table), "column": sql.Identifier(column), "text": sql.Literal(f"%{planted}%")}
     rule = "ALTER TABLE {table} ADD CONSTRAINT planted CHECK ({column}::text NOT LIKE {text}) NOT VALID"
     with psycopg.connect(stack.servers.owner_url, autocommit=True) as owner:
@@ -60,5 +60,5 @@ def refused_by_the_database(stack: Stack, table: str, column: str, planted: str)
 
 
 def logs_of(stack: Stack) -> str:
-    """Return the logs of all processes, those of Postgres and Valkey too."""
+    """Return the logs of all processes, including Postgres and Valkey."""
     return "\n".join(path.read_text("utf-8", "replace") for path in stack.servers.home.logs.iterdir())

@@ -21,8 +21,8 @@ def echo(name: str, value: Any) -> dict[str, Any]:
     return {"id": name, "tool": "sim.echo", "args": {"value": value}, "needs": []}
 
 
-def test_react_makes_one_step_at_a_time_from_what_came(asking: httpx2.Client, model: Speaker, log: Path) -> None:
-    """Each revision gets the results and refers to them, and the last one is the answer. No step runs twice."""
+def test_react_plans_one_step_at_a_time_from_earlier_results(asking: httpx2.Client, model: Speaker, log: Path) -> None:
+    """Each revision gets the earlier results and may refer to them; the last one is the reply. No step runs twice."""
     second = {"id": "b", "tool": "sim.wait", "args": {"ms": {"$from": "a.ms"}, "payload": None}, "needs": []}
 
     turn = ask(asking, written(wait_step("a")), written(second), written(reply="Both are done."), mode="react")
@@ -35,8 +35,8 @@ def test_react_makes_one_step_at_a_time_from_what_came(asking: httpx2.Client, mo
     assert '"status": "succeeded"' in model.prompts[-1]
 
 
-def test_a_step_of_before_may_be_listed_again_and_does_not_run_again(asking: httpx2.Client, log: Path) -> None:
-    """A revision that repeats the whole plan runs only what is new in it."""
+def test_a_step_that_is_listed_again_does_not_run_again(asking: httpx2.Client, log: Path) -> None:
+    """A revision that repeats the whole plan runs only its new steps."""
     whole = written(wait_step("a"), wait_step("b", "a"))
 
     turn = ask(asking, written(wait_step("a")), whole, written(), mode="adaptive")
@@ -46,14 +46,14 @@ def test_a_step_of_before_may_be_listed_again_and_does_not_run_again(asking: htt
 
 
 def test_two_steps_at_once_are_refused_in_react(asking: httpx2.Client) -> None:
-    """The repair turn names the fault, and its one step counts."""
+    """The repair call names the fault, and its one step counts."""
     turn = ask(asking, written(wait_step("a"), wait_step("b")), written(wait_step("c")), mode="react")
 
     assert turn["plans"][0]["steps"][0]["id"] == "c"
 
 
-def test_going_round_in_circles_ends_with_a_summary(asking: httpx2.Client) -> None:
-    """The third identical call is the last one, and the reply is made from what there is."""
+def test_a_repeated_call_ends_the_loop(asking: httpx2.Client) -> None:
+    """The third identical call is the last one, and the reply is made from the results so far."""
     turns = [written(echo(name, "same")) for name in "abcdef"]
 
     turn = ask(asking, *turns, mode="react")
@@ -75,7 +75,7 @@ def test_a_failure_that_blocks_the_answer_is_planned_around(asking: httpx2.Clien
 
 
 def test_a_second_failure_is_answered(asking: httpx2.Client) -> None:
-    """The rounds are bounded, and the reply says what went wrong."""
+    """The number of rounds is limited, and the turn fails with a reply."""
     failing = {"tool": "sim.fail", "args": {"code": "NOT_FOUND"}, "needs": []}
 
     turn = ask(asking, written({**failing, "id": "a"}), written({**failing, "id": "b"}))
@@ -88,7 +88,7 @@ def test_a_second_failure_is_answered(asking: httpx2.Client) -> None:
 
 @pytest.mark.parametrize("args", [{"value": 1}, {"value": 1.0}, {"value": 1, "ms": 0}], ids=str)
 def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Path, args: dict[str, Any]) -> None:
-    """The same write under another id is refused, twice: the reply is made from what there is."""
+    """The same write under another id is refused, twice. The reply is made from the results so far."""
     write = {"tool": "sim.write", "needs": []}
 
     turn = ask(
@@ -103,7 +103,7 @@ def test_an_effect_is_not_repeated_by_a_revision(asking: httpx2.Client, log: Pat
 
 
 def test_an_effect_is_not_repeated_by_a_reference(asking: httpx2.Client, log: Path) -> None:
-    """The arguments are known when the step is claimed, and then the step is refused."""
+    """The arguments are known only when the step is claimed; then the step is refused."""
     write = {"id": "a", "tool": "sim.write", "args": {"value": 1}, "needs": []}
     again = {**write, "id": "b", "args": {"value": {"$from": "a.value"}}}
 
@@ -114,7 +114,7 @@ def test_an_effect_is_not_repeated_by_a_reference(asking: httpx2.Client, log: Pa
 
 
 def test_a_model_that_plans_an_effect_twice_is_asked_again(asking: httpx2.Client, log: Path) -> None:
-    """The repair names the second one."""
+    """The repair call names the second write."""
     write = {"tool": "sim.write", "args": {"value": 1}, "needs": []}
     twice = written({**write, "id": "a"}, {**write, "id": "b", "args": {"value": 1.0}})
 
@@ -123,8 +123,8 @@ def test_a_model_that_plans_an_effect_twice_is_asked_again(asking: httpx2.Client
     assert sim_lines(log, turn["turn_id"]) == [("S", "c"), ("E", "c")]
 
 
-def test_the_answer_to_a_question_goes_on_from_there(asking: httpx2.Client, model: Speaker) -> None:
-    """A tool that lacks something asks one question with choices. The next turn learns which call asked."""
+def test_the_answer_to_a_question_continues_from_it(asking: httpx2.Client, model: Speaker) -> None:
+    """A tool that lacks a field asks one question with choices. The next turn learns which call asked."""
     unclear = {"id": "d", "tool": "dates.resolve_hint", "args": {"hint": "some time", "timezone": None}, "needs": []}
     clear = {**unclear, "args": {"hint": "tomorrow", "timezone": None}}
 

@@ -1,4 +1,4 @@
-"""On real workers, whole turns call foreign MCP tools, and foreign MCP clients call ours."""
+"""On real workers, turns call foreign MCP tools, and foreign MCP clients call our tools."""
 
 import socket
 import sys
@@ -25,8 +25,8 @@ def step(name: str, tool: str, **args: Any) -> dict[str, Any]:
     return {"id": name, "tool": tool, "args": args}
 
 
-def test_a_plan_refers_to_what_a_foreign_tool_found(asking: httpx2.Client, mcp: Program) -> None:
-    """Its arguments may come from our tools, its result may go to them."""
+def test_a_plan_refers_to_a_foreign_tools_result(asking: httpx2.Client, mcp: Program) -> None:
+    """A foreign tool's arguments may come from our tools, and its result may go to them."""
     turn = run(
         asking,
         [
@@ -40,7 +40,7 @@ def test_a_plan_refers_to_what_a_foreign_tool_found(asking: httpx2.Client, mcp: 
 
 
 def test_a_foreign_write_waits_for_a_person_and_happens_once(asking: httpx2.Client, mcp: Program) -> None:
-    """What an untrusted server says about itself changes nothing."""
+    """Claims of an untrusted server about its own tools change nothing."""
     turn_id = post(asking, plan={"steps": [step("w", "mcp.bad.note", text="once")]}, agent="generic")["turn_id"]
     wait_for(lambda: asking.get(f"/v1/turns/{turn_id}").json()["status"] == "waiting_approval")
     before = [name for name, _, _ in mcp.calls() if name == "note"]
@@ -53,7 +53,7 @@ def test_a_foreign_write_waits_for_a_person_and_happens_once(asking: httpx2.Clie
 
 
 def test_a_foreign_write_whose_server_dies_ends_unknown(asking: httpx2.Client, mcp: Program) -> None:
-    """It is made once, and a person decides."""
+    """The call is made once, and a person decides."""
     turn_id = post(asking, plan={"steps": [step("w", "mcp.bad.die")]}, agent="generic")["turn_id"]
     wait_for(lambda: asking.get(f"/v1/turns/{turn_id}").json()["status"] == "waiting_approval")
 
@@ -66,7 +66,7 @@ def test_a_foreign_write_whose_server_dies_ends_unknown(asking: httpx2.Client, m
 
 
 def test_the_imported_tools_are_in_the_catalogue(asking: httpx2.Client) -> None:
-    """With their schemas and what they do."""
+    """The catalogue shows their effect, their need of approval and their input schema."""
     listed = {tool["name"]: tool for tool in asking.get("/v1/tools").json()["items"]}
 
     found = listed["mcp.bad.note"]
@@ -99,7 +99,7 @@ async def connected(address: str, headers: dict[str, str]) -> AsyncIterator[Clie
 
 
 def test_the_official_client_calls_our_tools_over_http(asking: httpx2.Client, mcp: Program, address: str) -> None:
-    """Each call is a turn: recorded, guarded, and approved by a person where that is needed."""
+    """Each call is a turn. It is recorded and guarded, and a person approves it where that is needed."""
     headers = {"Authorization": asking.headers["Authorization"]}
     calls = {
         "sim__echo": {"value": 7},
@@ -134,8 +134,8 @@ def test_the_official_client_calls_our_tools_over_http(asking: httpx2.Client, mc
 
 
 @pytest.mark.parametrize(("header", "words"), [(None, "send a key"), ("Bearer wrong", "401")])
-def test_who_sends_no_key_is_shown_nothing(address: str, header: str | None, words: str) -> None:
-    """Over HTTP each client has its own."""
+def test_a_client_without_a_key_sees_nothing(address: str, header: str | None, words: str) -> None:
+    """Over HTTP each client has a key of its own."""
 
     async def talk() -> None:
         async with connected(address, {"Authorization": header} if header else {}) as client:
@@ -152,7 +152,7 @@ def test_who_sends_no_key_is_shown_nothing(address: str, header: str | None, wor
 
 
 def test_the_official_client_starts_our_server_as_a_program(asking: httpx2.Client) -> None:
-    """`turnloom mcp` speaks over its standard output and says nothing else there."""
+    """`turnloom mcp` speaks the protocol over its standard output and writes nothing else there."""
     key = asking.headers["Authorization"].removeprefix("Bearer ")
     args = ["-m", "turnloom.workers.cli", "mcp", "--url", str(asking.base_url), "--key", key, "--agent", "generic"]
     program = StdioServerParameters(command=sys.executable, args=args)

@@ -1,4 +1,4 @@
-"""A conversation keeps settled slots and valid results from turn to turn, on the embedded stack."""
+"""A conversation keeps slots and valid results from turn to turn, on the embedded stack."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ def _cached(turn: dict[str, Any]) -> dict[str, str | None]:
     return {step["tool"]: step["cache"] for step in turn["steps"]}
 
 
-def test_what_is_remembered_is_not_fetched_again(api: httpx2.Client) -> None:
-    """A call that was made before in the conversation has its result at once; one that differs is made."""
+def test_a_remembered_result_is_not_fetched_again(api: httpx2.Client) -> None:
+    """A call that the conversation has made before gets its result at once; a different call is made."""
     first = _said(api, "remembering", KYOTO)
     second = _said(api, "remembering", "Make it 3 days")
     elsewhere = _said(api, "remembering-2", KYOTO)
@@ -44,7 +44,7 @@ def test_what_is_remembered_is_not_fetched_again(api: httpx2.Client) -> None:
 
 
 def test_a_message_changes_one_slot_and_keeps_the_rest(api: httpx2.Client) -> None:
-    """Settled slots stay until a message changes them, and dates that a tool resolved are settled too."""
+    """Slots keep their values until a message changes them. Dates that a tool resolved become slots as well."""
     _said(api, "settling", "Hotels in Rome next weekend for 2 nights")
     before = _memory(api, "settling")["slots"]
     _said(api, "settling", "make it 3 nights")
@@ -55,8 +55,8 @@ def test_a_message_changes_one_slot_and_keeps_the_rest(api: httpx2.Client) -> No
     assert after == {**before, "nights": 3}
 
 
-def test_erasure_takes_what_was_remembered(api: httpx2.Client) -> None:
-    """Nothing of an erased conversation's state, results or summary is left."""
+def test_erasure_removes_the_memory(api: httpx2.Client) -> None:
+    """An erased conversation keeps no slots, no results and no summary."""
     _said(api, "erasing", "Weather in Berlin for 2 days")
     remembered = _memory(api, "erasing")["results"]
     api.delete("/v1/conversations/erasing").raise_for_status()

@@ -14,8 +14,8 @@ def value(api: httpx2.Client, name: str, **labels: str) -> float:
     return sum(each.value for each in samples if each.name == name and labels.items() <= each.labels.items())
 
 
-def test_what_workers_do_can_be_read(api: httpx2.Client) -> None:
-    """Calls by their end, errors, retries and times, of all processes together; and what is there now."""
+def test_metrics_cover_all_workers(api: httpx2.Client) -> None:
+    """They count calls by status, errors, retries and durations of all processes, and show the present state."""
     calls, errors = "turnloom_tool_calls_total", "turnloom_tool_errors_total"
     before = {
         tool: value(api, calls, tool=tool) for tool in ("sim.wait", "sim.fail", "sim.flaky", "sim.burn", "sim.echo")

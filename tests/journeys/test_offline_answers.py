@@ -1,4 +1,4 @@
-"""The offline model answers a newcomer's first questions from results, or says what one can ask."""
+"""The offline model answers a newcomer's first questions from results, or says what it can be asked."""
 
 import httpx2
 import pytest
@@ -18,7 +18,7 @@ from tests.journeys.following import finished, post
 def test_a_question_is_answered_from_results(
     api: httpx2.Client, agent: str, message: str, mentioned: list[str]
 ) -> None:
-    """The reply mentions what the tools found, every figure has its source, and nothing of the machine shows."""
+    """The reply mentions what the tools found, every figure has its source, and no internal name shows."""
     turn = finished(api, post(api, message, agent=agent)["turn_id"])
 
     reply = turn["reply"]
@@ -29,7 +29,7 @@ def test_a_question_is_answered_from_results(
 
 
 @pytest.mark.parametrize(("agent", "example"), [("travel", "Kyoto"), ("hotel", "A room"), ("generic", "echo hello")])
-def test_something_else_is_told_what_can_be_asked(api: httpx2.Client, agent: str, example: str) -> None:
+def test_another_message_gets_examples(api: httpx2.Client, agent: str, example: str) -> None:
     """If the offline model does not understand a message, it says what it does understand, in one call."""
     turn = finished(api, post(api, "Write me a poem about love", agent=agent)["turn_id"])
 

@@ -12,7 +12,7 @@ KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels fo
 
 @pytest.mark.parametrize("mode", ["react", "adaptive"])
 def test_the_offline_model_works_in_rounds(api: httpx2.Client, mode: str) -> None:
-    """A trip planned step by step has the same steps as one planned at once."""
+    """A trip that is planned step by step has the same steps as one that is planned at once."""
     turn = finished(api, post(api, KYOTO, agent="travel", mode=mode)["turn_id"])
 
     assert turn["status"] == "succeeded"
@@ -23,7 +23,7 @@ def test_the_offline_model_works_in_rounds(api: httpx2.Client, mode: str) -> Non
 
 
 def test_the_offline_model_learns_about_a_trip(api: httpx2.Client) -> None:
-    """A trip in mode adaptive leaves sights, weather and hotels behind, each with its step, and no contradiction."""
+    """A trip in mode adaptive adds sights, weather and hotels, each with its step, and no contradiction."""
     turn = finished(api, post(api, KYOTO, agent="travel", mode="adaptive")["turn_id"])
 
     page = api.get(f"/v1/conversations/{turn['conversation_id']}/knowledge").json()

@@ -1,4 +1,4 @@
-"""Messages come out of order or in bursts, on the whole stack."""
+"""Messages that come out of order or in bursts are answered in order, on the whole stack."""
 
 from collections.abc import Iterator
 
@@ -15,20 +15,20 @@ SETTINGS = {"TURNLOOM_ORDER_WINDOW_MS": "30000", "TURNLOOM_BURST_WINDOW_MS": str
 
 @pytest.fixture(scope="module")
 def holding(clean_environment: None) -> Iterator[Stack]:
-    """A stack that awaits messages for so long that no machine is too slow to send them."""
+    """A stack that waits for missing messages so long that even a slow machine sends them in time."""
     with Stack(StackOptions(data_dir=None, port=0, settings=SETTINGS)) as stack:
         yield stack
 
 
 def test_conversations_are_answered_in_their_senders_order(holding: Stack) -> None:
-    """Posted out of order by sixteen clients at once; `tests/chaos/test_order_drill.py` does more of the same."""
+    """Sixteen clients post out of order, all at once. `tests/chaos/test_order_drill.py` does it with more turns."""
     post_shuffled(holding, range(10), turns=5, seed=1)
 
     assert_ran_in_order(holding, conversations=10, turns=5, within_s=20)
 
 
 def test_a_burst_is_answered_once(holding: Stack) -> None:
-    """Its messages become one turn, which is planned soon after its window; what comes later is a turn of its own."""
+    """Its messages become one turn, which is planned soon after the window. A later message opens its own turn."""
     headers = {"Authorization": f"Bearer {holding.dev_key}"}
     with httpx2.Client(base_url=holding.url, headers=headers, timeout=40) as api:
         accepted = [post(api, message, conversation_id="burst") for message in ("hi", "I need a room", "for two")]

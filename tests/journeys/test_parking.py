@@ -1,4 +1,4 @@
-"""On real workers, steps that wait for a person or for their time hold nothing, and nothing runs twice."""
+"""On real workers, steps that wait for a person or for a time hold nothing, and nothing runs twice."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,7 +28,7 @@ def decide(api: httpx2.Client, turn_id: str, decision: str = "approve", step: st
 
 
 def test_a_branch_of_a_chord_waits_for_approval(api: httpx2.Client, sim_log: Path) -> None:
-    """The other branches end, the join waits; after the approval everything runs once and in order."""
+    """The other branches end and the join waits. After the approval, each step runs once and in order."""
     turn_id = waiting(api)
     before = api.get(f"/v1/turns/{turn_id}").json()
 
@@ -50,7 +50,7 @@ def test_a_branch_of_a_chord_waits_for_approval(api: httpx2.Client, sim_log: Pat
 
 
 def test_a_rejected_call_is_not_made_and_the_reply_says_so(api: httpx2.Client, sim_log: Path) -> None:
-    """The steps that need it are skipped, and the reply says what had been done."""
+    """The turn continues without the rejected call, and the reply says that it was not approved."""
     turn_id = waiting(api)
 
     decide(api, turn_id, "reject")
@@ -61,10 +61,8 @@ def test_a_rejected_call_is_not_made_and_the_reply_says_so(api: httpx2.Client, s
     assert Counter(sim_lines(sim_log, turn_id))["S", "w"] == 0
 
 
-def test_workers_that_die_while_a_call_waits_take_nothing_with_them(
-    stack: Stack, api: httpx2.Client, sim_log: Path
-) -> None:
-    """No process holds it: after the approval it is made by those that came in their place."""
+def test_workers_that_die_while_a_call_waits_lose_nothing(stack: Stack, api: httpx2.Client, sim_log: Path) -> None:
+    """No process holds the waiting call. After the approval, the workers that replaced the dead ones make it."""
     turn_id = waiting(api)
     workers = [process for name, process in stack.processes.items() if name.startswith("worker-io")]
     pids = [process.pid for process in workers]
@@ -78,8 +76,8 @@ def test_workers_that_die_while_a_call_waits_take_nothing_with_them(
     assert_ran_once_in_order(sim_log, turn_id, NEEDS)
 
 
-def test_a_decision_while_redis_is_out_is_carried_out_when_it_is_back(stack: Stack, api: httpx2.Client) -> None:
-    """The ledger has it, and recovery sends the step."""
+def test_a_decision_while_redis_is_down_is_carried_out_later(stack: Stack, api: httpx2.Client) -> None:
+    """The ledger has the decision, and recovery sends the step."""
     turn_id = waiting(api, [wait_step("a"), APPROVED])
     stack.redis.stop()
     try:
@@ -92,7 +90,7 @@ def test_a_decision_while_redis_is_out_is_carried_out_when_it_is_back(stack: Sta
 
 
 def test_cancelling_a_turn_that_waits_for_approval(api: httpx2.Client, sim_log: Path) -> None:
-    """It ends at once; the decision comes too late."""
+    """The turn ends at once, and a later decision is refused."""
     turn_id = waiting(api)
 
     api.post(f"/v1/turns/{turn_id}/cancel")
@@ -104,8 +102,8 @@ def test_cancelling_a_turn_that_waits_for_approval(api: httpx2.Client, sim_log: 
 
 
 @pytest.mark.parametrize("policy", ["auto", "rollback"])
-def test_the_next_message_takes_the_place_of_a_turn_that_waits(api: httpx2.Client, policy: str) -> None:
-    """A call that waits has done nothing: the first turn is superseded, the second one runs."""
+def test_the_next_message_supersedes_a_turn_that_waits(api: httpx2.Client, policy: str) -> None:
+    """A waiting call has done nothing, so the first turn is superseded and the second one runs."""
     request = {"conversation_id": f"waiting-{policy}"}
     first = waiting(api, **request)
 
@@ -115,8 +113,8 @@ def test_the_next_message_takes_the_place_of_a_turn_that_waits(api: httpx2.Clien
     assert finished(api, second)["status"] == "succeeded"
 
 
-def test_a_call_that_may_be_made_later_is_made_later(api: httpx2.Client, sim_log: Path) -> None:
-    """No worker waits for it: the others go on, it is claimed again at its time, and then what needs it runs."""
+def test_a_call_that_names_a_time_is_made_at_that_time(api: httpx2.Client, sim_log: Path) -> None:
+    """No worker waits for it. The other steps run, the call is made at its time, and then the steps that need it."""
     flaky = {"id": "w", "tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 1.5}, "timeout_ms": 1_000}
     steps = [flaky if step["id"] == "w" else step for step in JOINED]
 

@@ -17,7 +17,7 @@ with_cases = pytest.mark.skipif(not CASES, reason="TURNLOOM_CASES names no folde
 
 
 def layers(*widths: int) -> dict[str, list[str]]:
-    """Layers of steps, each needing all of the layer before: groups one after another."""
+    """Return layers of steps; each step needs all of the layer before."""
     needs: dict[str, list[str]] = {}
     before: list[str] = []
     for number, width in enumerate(widths):
@@ -72,7 +72,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_each_step_runs_once_and_in_order(api: httpx2.Client, sim_log: Path, name: str) -> None:
-    """Whatever the shape, and with it the canvas, steps run exactly once and after their needs."""
+    """Steps run exactly once and after their needs, whatever the shape of the plan and thus of the canvas."""
     needs = SHAPES[name]
 
     turn = run(api, [wait_step(step, *before) for step, before in needs.items()])
@@ -93,7 +93,7 @@ def test_independent_steps_overlap_on_separate_processes(api: httpx2.Client) -> 
 
 
 def test_a_result_becomes_an_argument(api: httpx2.Client) -> None:
-    """References carry results along; they count as needs."""
+    """A reference carries a result along, and counts as a need."""
     steps = [
         {"id": "a", "tool": "sim.echo", "args": {"value": {"deep": [1, {"x": "found"}]}}},
         {"id": "b", "tool": "sim.echo", "args": {"value": [{"$from": "a.value.deep[1].x"}, {"$from": "a"}]}},
@@ -105,8 +105,8 @@ def test_a_result_becomes_an_argument(api: httpx2.Client) -> None:
     assert turn["steps"][1]["result"] == {"value": ["found", {"value": {"deep": [1, {"x": "found"}]}}]}
 
 
-def test_a_failure_is_told_and_the_rest_goes_on(api: httpx2.Client) -> None:
-    """With best_effort, steps that need the failed one are skipped, and the reply says what is missing."""
+def test_a_failure_is_reported_and_the_rest_continues(api: httpx2.Client) -> None:
+    """With `best_effort`, steps that need the failed one are skipped, and the reply says what is missing."""
     steps = [
         {"id": "bad", "tool": "sim.fail", "args": {"code": "NOT_FOUND"}},
         wait_step("after", "bad"),
@@ -140,7 +140,7 @@ def test_fail_fast_stops_at_the_first_failure(api: httpx2.Client) -> None:
 
 
 def test_short_failures_are_retried_inside_the_claim(api: httpx2.Client, sim_log: Path) -> None:
-    """Two transient failures cost retries, which are events, and no further claim."""
+    """Two transient failures cost two retries, which are events, and no further claim."""
     turn = run(api, [{"id": "a", "tool": "sim.flaky", "args": {"fail_times": 2}}])
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("succeeded", 1)
@@ -148,8 +148,8 @@ def test_short_failures_are_retried_inside_the_claim(api: httpx2.Client, sim_log
     assert events.count("event: step.retry") == 2
 
 
-def test_a_tool_that_overruns_its_time_is_given_up(api: httpx2.Client) -> None:
-    """The step ends as TOOL_TIMEOUT soon after its own timeout."""
+def test_a_tool_that_exceeds_its_timeout_is_given_up(api: httpx2.Client) -> None:
+    """The step ends with TOOL_TIMEOUT soon after its own time-out."""
     turn = run(api, [wait_step("slow", ms=60_000, timeout_ms=100), wait_step("fast")])
 
     assert turn["steps"][0]["error"]["code"] == "TOOL_TIMEOUT"
@@ -157,8 +157,8 @@ def test_a_tool_that_overruns_its_time_is_given_up(api: httpx2.Client) -> None:
     assert turn["steps"][1]["status"] == "succeeded"
 
 
-def test_steps_that_burn_cpu_run_on_the_process_pool(api: httpx2.Client) -> None:
-    """A lane crosses from one queue to the other and back."""
+def test_steps_that_need_cpu_run_on_the_process_pool(api: httpx2.Client) -> None:
+    """A lane moves from one queue to another and back."""
     turn = run(
         api, [wait_step("a"), {"id": "b", "tool": "sim.burn", "args": {"ms": 20}, "needs": ["a"]}, wait_step("c", "b")]
     )
@@ -170,7 +170,7 @@ def test_steps_that_burn_cpu_run_on_the_process_pool(api: httpx2.Client) -> None
 
 
 def test_a_plan_that_ends_on_the_process_pool_is_answered(api: httpx2.Client) -> None:
-    """The reply is then made by another worker."""
+    """Another worker makes the reply."""
     turn = run(api, [{"id": "b", "tool": "sim.burn", "args": {"ms": 1}}])
 
     assert (turn["status"], bool(turn["reply"]["text"])) == ("succeeded", True)
@@ -185,7 +185,7 @@ def test_a_turn_past_its_deadline_says_so(api: httpx2.Client) -> None:
 
 
 def test_inline_steps_need_no_worker_of_their_own(api: httpx2.Client) -> None:
-    """At the start the planner runs them; later, the process that made them ready does."""
+    """The planner runs those that are ready at once. Later, the process that made them ready runs them."""
     echo = {"tool": "sim.echo", "args": {"value": 1}}
     steps = [
         {"id": "start", **echo},
@@ -215,7 +215,7 @@ def test_an_empty_plan_is_answered(api: httpx2.Client) -> None:
 @with_cases
 @pytest.mark.timeout(300)
 def test_real_plans_run_each_step_once_and_in_order(api: httpx2.Client, sim_log: Path) -> None:
-    """Every plan of the public sets, mapped onto `sim.wait`."""
+    """Every plan of the public sets, mapped onto `sim.wait`, runs each step once and in order."""
     plans = [json.loads(line) for line in (Path(CASES or "") / "plans.jsonl").read_text().splitlines()]
     posted = {}
     for plan in plans:
@@ -228,7 +228,7 @@ def test_real_plans_run_each_step_once_and_in_order(api: httpx2.Client, sim_log:
 
 @with_cases
 def test_real_bad_plans_are_refused_with_their_faults(api: httpx2.Client) -> None:
-    """Every plan that a public set calls broken is refused, naming each fault that our format can express."""
+    """Every plan that a public set calls broken is refused with each of its faults that our format can express."""
     names = {
         "cycle": "cycle",
         "self_dependency": "self_dependency",
@@ -251,7 +251,7 @@ def test_real_bad_plans_are_refused_with_their_faults(api: httpx2.Client) -> Non
 
 
 def test_a_fallback_takes_the_place_of_a_failed_call(api: httpx2.Client) -> None:
-    """It runs under the same claim, its result is the step's, and the change is an event."""
+    """The fallback runs under the same claim, its result is the step's, and the change is an event."""
     flaky = {"id": "a", "tool": "sim.flaky", "args": {"fail_times": 9}}
     steps = [
         {**flaky, "fallbacks": [{"tool": "sim.flaky", "args": {"fail_times": 0}}]},
@@ -266,7 +266,7 @@ def test_a_fallback_takes_the_place_of_a_failed_call(api: httpx2.Client) -> None
 
 
 def test_a_condition_decides_whether_a_step_runs(api: httpx2.Client, sim_log: Path) -> None:
-    """A step whose condition does not hold is skipped, and so are steps that need it; a condition is a need."""
+    """A step whose condition does not hold is skipped, and so are the steps that need it. A condition is a need."""
     steps = [
         {"id": "a", "tool": "sim.echo", "args": {"value": {"found": [], "count": 2}}},
         wait_step("empty", run_if={"$from": "a.value.found"}),

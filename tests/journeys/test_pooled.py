@@ -1,4 +1,4 @@
-"""The whole service works behind PgBouncer in transaction mode, with four connections to the server in all."""
+"""The whole service works behind PgBouncer in transaction mode, with four connections to Postgres in all."""
 
 import json
 from collections.abc import Iterator
@@ -43,8 +43,8 @@ def client(behind: Stack) -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.parametrize("placement", ["spread", "dense"])
-def test_turns_run_as_ever(behind: Stack, client: httpx2.Client, servers: EmbeddedServers, placement: str) -> None:
-    """Plans of several steps and answers of the language model, many at once, and no process has an error to tell."""
+def test_turns_run_as_usual(behind: Stack, client: httpx2.Client, servers: EmbeddedServers, placement: str) -> None:
+    """Plans of several steps and answers of the language model run at the same time, and no process logs an error."""
     requests = [{"message": "What day is it today?"}, {"plan": {"steps": PLAN}}] * (TURNS // 2)
 
     with ThreadPoolExecutor(8) as pool:
@@ -59,7 +59,7 @@ def test_turns_run_as_ever(behind: Stack, client: httpx2.Client, servers: Embedd
 
 
 def _server_connections(stack: Stack, servers: EmbeddedServers) -> int:
-    """Count what the application's role holds of this database."""
+    """Count the connections to this database that the application's role has."""
     assert servers.postgres
     with psycopg.connect(servers.postgres.url) as db:
         query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'turnloom' AND datname = %s"
@@ -69,9 +69,9 @@ def _server_connections(stack: Stack, servers: EmbeddedServers) -> int:
 
 
 def _errors(stack: Stack) -> list[str]:
-    """Return what any process has logged as an error, or as a failure of the database."""
+    """Return everything that a process has logged as an error or as a failure of the database."""
     lines = [line for path in stack.servers.home.logs.glob("*.log") for line in path.read_text("utf-8").splitlines()]
     records = [json.loads(line) for line in lines if line.startswith("{")]
     found = [record for record in records if record["level"] == "error" or "database_" in str(record)]
-    # While the processes start the stack asks the API whether they are there.
+    # While the processes start, the stack polls these routes.
     return [str(record) for record in found if record.get("route") not in ("/healthz", "/readyz")]

@@ -1,4 +1,4 @@
-"""Research on real workers answers from our own documentation, refuses forbidden addresses and takes notes."""
+"""The research agent answers from our own documentation, does not fetch forbidden addresses, and takes notes."""
 
 import httpx2
 import psycopg
@@ -20,8 +20,8 @@ def test_a_question_over_our_own_documentation_is_answered(api: httpx2.Client) -
     }
 
 
-def test_a_plan_cannot_reach_what_only_we_can_reach(api: httpx2.Client, stack: Stack) -> None:
-    """Neither our own API nor the metadata service of a cloud, from the worker that fetches pages."""
+def test_a_plan_cannot_reach_internal_addresses(api: httpx2.Client, stack: Stack) -> None:
+    """The worker that fetches pages reaches neither our own API nor the metadata service of a cloud."""
     urls = {"api": f"{stack.url}/healthz", "cloud": "http://169.254.169.254/latest/meta-data/"}
     steps = [{"id": name, "tool": "research.fetch", "args": {"url": url}} for name, url in urls.items()]
 
@@ -31,8 +31,8 @@ def test_a_plan_cannot_reach_what_only_we_can_reach(api: httpx2.Client, stack: S
     assert failed == dict.fromkeys(urls, ("failed", "VALIDATION_ERROR"))
 
 
-def test_notes_go_with_their_conversation(api: httpx2.Client, stack: Stack) -> None:
-    """Erasing the conversation leaves no notes."""
+def test_erasure_removes_notes(api: httpx2.Client, stack: Stack) -> None:
+    """Erasing a conversation removes its notes."""
     plan = {"steps": [{"id": "n", "tool": "research.note", "args": {"text": "It is old.", "about": "guide"}}]}
     turn = finished(api, post(api, "note it", agent="research", plan=plan)["turn_id"])
     count = "SELECT count(*) FROM research_notes WHERE conversation_id = %s"

@@ -1,4 +1,4 @@
-"""Playbooks, the critic and hooks step in, on real workers, when the language model fails, is unsure or is vetoed."""
+"""On real workers, playbooks, the critic and hooks step in when the language model fails, is unsure or is vetoed."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def _speak(body: dict[str, Any]) -> Any:
 
 @pytest.fixture(autouse=True)
 def _answering(script: Script) -> None:
-    """A language model that does as the message says."""
+    """Make the language model answer as the message says."""
     script.otherwise = _speak
 
 
@@ -60,7 +60,7 @@ def _trace(api: httpx2.Client, turn: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("message", "code"), [("out", "llm_rejected"), ("nonsense", "invalid_plan")])
 def test_a_playbook_stands_in_for_a_plan(api: httpx2.Client, script: Script, message: str, code: str) -> None:
-    """The conversation's settled slots fill a playbook; the reply says that the message itself was not worked on."""
+    """The conversation's slots fill a playbook. The reply says that the message itself was not worked on."""
     _turn(api, "settle", f"trip-{message}")
     before = len(script.requests)
 
@@ -84,8 +84,8 @@ def test_a_playbook_stands_in_for_a_plan(api: httpx2.Client, script: Script, mes
     assert plan["trace"].get("text") == ("Let me think about that." if message == "nonsense" else None)
 
 
-def test_where_nothing_is_known_the_failure_is_explained(api: httpx2.Client) -> None:
-    """Without slots no playbook fits: the turn fails cleanly, and what the model wrote is in the trace."""
+def test_without_slots_the_failure_is_explained(api: httpx2.Client) -> None:
+    """Without slots no playbook fits. The turn fails with a reply, and the model's text is in the trace."""
     turn = _turn(api, "nonsense", "nothing-settled")
 
     assert (turn["status"], turn["error"]["code"]) == ("failed", "invalid_plan")
@@ -95,8 +95,8 @@ def test_where_nothing_is_known_the_failure_is_explained(api: httpx2.Client) -> 
     assert [fault["code"] for fault in reply["faults"]] == ["not_json"]
 
 
-def test_an_unsure_plan_has_its_reply_looked_over(api: httpx2.Client) -> None:
-    """The critic is a separate call in the account. Its verdict and cost are in the trace, and it is asked once."""
+def test_the_reply_to_an_unsure_plan_is_checked(api: httpx2.Client) -> None:
+    """The critic is a separate call and is asked once. Its verdict and cost are in the trace."""
     turn = _turn(api, "unsure", "doubt", agent="generic")
 
     assert turn["reply"]["text"] == "I have waited for you."
@@ -107,7 +107,7 @@ def test_an_unsure_plan_has_its_reply_looked_over(api: httpx2.Client) -> None:
 
 
 def test_a_hook_stops_a_tool(api: httpx2.Client) -> None:
-    """The vetoed step fails with REJECTED, the rest goes on, and the turn's events say who vetoed it."""
+    """The vetoed step fails with REJECTED, the other steps run, and an event says who vetoed it."""
     steps = [{"id": word, "tool": "sim.echo", "args": {"value": word}} for word in ("forbidden", "broken", "secret")]
 
     turn = run(api, steps)
@@ -125,7 +125,7 @@ def test_a_hook_stops_a_tool(api: httpx2.Client) -> None:
 
 
 def test_a_hook_stops_a_call_of_the_language_model(api: httpx2.Client, script: Script) -> None:
-    """A vetoed planning call is never made; its reason is the reply."""
+    """A vetoed planning call is never made. The reason of the veto is the reply."""
     before = len(script.requests)
 
     turn = _turn(api, "closed", "shut", agent="generic")
@@ -136,7 +136,7 @@ def test_a_hook_stops_a_call_of_the_language_model(api: httpx2.Client, script: S
 
 
 def test_a_trip_without_its_weather_says_so(api: httpx2.Client) -> None:
-    """With the provider down, `best_effort` still brings the itinerary and what is missing in it; `fail_fast` ends."""
+    """Without the weather, `best_effort` still delivers the itinerary and names the gap; `fail_fast` ends the turn."""
     best = finished(api, post(api, "trip", agent="travel")["turn_id"])
     fast = finished(api, post(api, "trip", agent="travel", on_error="fail_fast")["turn_id"])
 

@@ -24,13 +24,13 @@ JOURNEYS: dict[str, Callable[..., None]] = {
         journey.__name__: journey
         for journey in (
             test_plans.test_independent_steps_overlap_on_separate_processes,
-            test_plans.test_a_failure_is_told_and_the_rest_goes_on,
+            test_plans.test_a_failure_is_reported_and_the_rest_continues,
             test_plans.test_short_failures_are_retried_inside_the_claim,
-            test_plans.test_steps_that_burn_cpu_run_on_the_process_pool,
+            test_plans.test_steps_that_need_cpu_run_on_the_process_pool,
             test_parking.test_a_branch_of_a_chord_waits_for_approval,
-            test_parking.test_a_call_that_may_be_made_later_is_made_later,
+            test_parking.test_a_call_that_names_a_time_is_made_at_that_time,
             test_cancellation.test_cancelling_a_running_read,
-            test_cancellation.test_the_next_message_interrupts_what_only_reads,
+            test_cancellation.test_the_next_message_interrupts_a_turn_that_only_reads,
         )
     },
 }
@@ -38,7 +38,7 @@ JOURNEYS: dict[str, Callable[..., None]] = {
 
 @pytest.fixture(scope="module")
 def stock(sim_log: Path) -> Iterator[Stack]:
-    """A stack whose broker is Celery's alone."""
+    """A stack whose broker code is all Celery's."""
     settings = {"TURNLOOM_BROKER_FAST": "0", "TURNLOOM_SIM_LOG": str(sim_log)}
     with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
         yield stack
@@ -46,7 +46,7 @@ def stock(sim_log: Path) -> Iterator[Stack]:
 
 @pytest.fixture
 def api(stock: Stack) -> Iterator[httpx2.Client]:
-    """A client of that stack."""
+    """A client of the stack with Celery's own broker code."""
     with client_of(stock) as client:
         yield client
 
@@ -54,15 +54,15 @@ def api(stock: Stack) -> Iterator[httpx2.Client]:
 @pytest.mark.usefixtures("stock")
 @pytest.mark.parametrize("name", JOURNEYS)
 def test_a_journey_passes(request: pytest.FixtureRequest, name: str) -> None:
-    """It is the same journey that passes with the fast broker."""
+    """The same journey passes with the fast broker."""
     journey = JOURNEYS[name]
     wanted = inspect.signature(journey).parameters.keys() - {"name"}
 
     journey(**{each: request.getfixturevalue(each) for each in wanted})
 
 
-def test_nothing_of_ours_carries_a_canvas(stock: Stack, api: httpx2.Client) -> None:
-    """A chord is counted by Celery's backend, and messages go through exchanges that kombu has declared."""
+def test_celery_alone_carries_a_canvas(stock: Stack, api: httpx2.Client) -> None:
+    """Celery's backend counts the chord, and messages go through exchanges that kombu has declared."""
     turn = run(api, [wait_step("a"), wait_step("b"), wait_step("c", "a", "b"), wait_step("d", "a")])
 
     with Redis.from_url(stock.redis_url, decode_responses=True) as redis:

@@ -17,7 +17,7 @@ from tests.journeys.test_plans import random_dag
 
 @pytest.fixture
 def model(speaking: Speaker) -> Iterator[Speaker]:
-    """The language model, its gate closed."""
+    """The language model; its gate is closed."""
     speaking.gate.clear()
     yield speaking
     speaking.gate.set()
@@ -25,7 +25,7 @@ def model(speaking: Speaker) -> Iterator[Speaker]:
 
 @pytest.fixture(params=["asking", "asking_dense"])
 def api(request: pytest.FixtureRequest) -> httpx2.Client:
-    """The stacks that ask this language model."""
+    """A client of each stack that asks this language model."""
     client: httpx2.Client = request.getfixturevalue(request.param)
     return client
 
@@ -39,7 +39,7 @@ def ask(api: httpx2.Client, *answers: str) -> str:
 
 
 def events(api: httpx2.Client, turn_id: str) -> list[str]:
-    """Return the events of a final turn, those of a step with its id."""
+    """Return the events of a final turn; a step's event ends with the step's id."""
     return [f"{kind} {data.get('step', '')}".strip() for kind, data in events_of(api, turn_id)]
 
 
@@ -47,8 +47,8 @@ def statuses(api: httpx2.Client, turn_id: str) -> dict[str, str]:
     return {step["id"]: step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]}
 
 
-def test_what_only_reads_runs_while_the_plan_is_written(api: httpx2.Client, model: Speaker, log: Path) -> None:
-    """Reads end before the plan does, each after those that it refers to; nothing with an effect starts."""
+def test_reads_run_while_the_plan_is_written(api: httpx2.Client, model: Speaker, log: Path) -> None:
+    """Reads end before the plan is complete, each after the steps that it refers to. Nothing with an effect starts."""
     needs = {"a": [], "b": ["a"], "echo": ["b"], "w": ["a"], "c": ["w"], "last": ["b", "c"]}
     steps = [
         wait_step("a"),
@@ -73,7 +73,7 @@ def test_what_only_reads_runs_while_the_plan_is_written(api: httpx2.Client, mode
 
 
 def test_random_plans_run_each_step_once_and_in_order(api: httpx2.Client, model: Speaker, log: Path) -> None:
-    """However the end of the plan falls among its running steps, none of them runs twice or too soon."""
+    """No step runs twice or too soon, wherever the end of the plan falls among the running steps."""
     rng = random.Random(5)
     shapes = [random_dag(seed, 14) for seed in range(16)]
 
@@ -97,10 +97,8 @@ def test_random_plans_run_each_step_once_and_in_order(api: httpx2.Client, model:
     assert any(kind.startswith("step.started") for kinds in told for kind in kinds[: kinds.index("plan.ready")])
 
 
-def test_a_plan_that_turns_out_invalid_cancels_what_it_had_started(
-    api: httpx2.Client, model: Speaker, log: Path
-) -> None:
-    """The repaired plan may use the same ids for other calls; what ran for the first one leaves no trace in them."""
+def test_an_invalid_plan_cancels_its_early_steps(api: httpx2.Client, model: Speaker, log: Path) -> None:
+    """The repaired plan may use the same ids for other calls. Results of the first calls do not appear in them."""
     bad = written(wait_step("a", ms=2_000), wait_step("gone"), write("w"), PAUSE, {**write("b"), "tool": "sim.no"})
     good = written(wait_step("a", ms=3), wait_step("b", "a"))
     turn_id = ask(api, bad, good)
@@ -134,7 +132,7 @@ def test_a_turn_can_be_cancelled_while_its_plan_is_written(api: httpx2.Client, m
 
 
 def test_a_slow_read_is_seen_while_the_plan_is_written(api: httpx2.Client, model: Speaker) -> None:
-    """The model writes nothing more; the stream tells of the step, its start and its end, and the turn is planned."""
+    """While the model pauses, the stream shows the step's start and end, and the turn is still planning."""
     plan = written(wait_step("a", ms=500), PAUSE, wait_step("b", "a"))
     turn_id = ask(api, plan)
     seen: list[str] = []
@@ -155,7 +153,7 @@ def test_a_slow_read_is_seen_while_the_plan_is_written(api: httpx2.Client, model
 
 
 def test_a_deadline_ends_a_turn_while_its_plan_is_written(api: httpx2.Client, model: Speaker) -> None:
-    """The model hangs in the middle: the turn ends with a word, what has ended stays, and nothing runs on."""
+    """The model hangs in the middle. The turn ends with a reply, finished steps stay, and no step runs on."""
     plan = written(wait_step("a"), wait_step("b", ms=20_000), PAUSE, wait_step("c"))
     turn_id = post(api, says(plan), agent="generic", deadline_ms=3_000)["turn_id"]
 
@@ -166,11 +164,11 @@ def test_a_deadline_ends_a_turn_while_its_plan_is_written(api: httpx2.Client, mo
     assert bool(turn["reply"]["text"])
     assert ended["a"] == "succeeded"
     assert ended.keys() == {"a", "b"}
-    assert ended["b"] in ("failed", "cancelled")  # whoever of the call and the planner comes first
+    assert ended["b"] in ("failed", "cancelled")  # depends on whether the call or the planner is first
 
 
-def test_a_read_that_has_to_wait_is_made_again_at_its_time(api: httpx2.Client, model: Speaker, log: Path) -> None:
-    """Its failure names a time: it is parked, and what needs it comes after it."""
+def test_a_parked_read_is_made_again_at_its_time(api: httpx2.Client, model: Speaker, log: Path) -> None:
+    """The read's failure names a time, so the step is parked. The step that needs it comes after it."""
     later = {"id": "a", "tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 1.5}, "timeout_ms": 1_000}
     turn_id = ask(api, written({**later, "needs": []}, PAUSE, wait_step("b", "a")))
     wait_for(lambda: "a" in statuses(api, turn_id))

@@ -1,4 +1,4 @@
-"""A tenant's own prompts and agents count within seconds in a whole turn, and every trace names them."""
+"""A tenant's own prompts and agents take effect within seconds, and every trace names them."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ def cli(stack: Stack) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def guild(stack: Stack, cli: Cli) -> Iterator[httpx2.Client]:
-    """Make a client of a separate tenant."""
+    """A client of a separate tenant."""
     cli("tenant", "create", "guild")
     scopes = "turns:read,turns:write,plans:submit"
     key = json.loads(cli("key", "create", "--tenant", "guild", "--scopes", scopes, "--json"))["key"]
@@ -58,7 +58,7 @@ def digest(text: str) -> str:
 
 
 def test_own_template_writes_the_reply(guild: httpx2.Client, api: httpx2.Client, cli: Cli) -> None:
-    """From seconds after it was set until seconds after it was removed, and for no other tenant."""
+    """The template counts from seconds after it is set until seconds after it is removed, and for no other tenant."""
 
     def says(client: httpx2.Client) -> str:
         text: str = run(client, ECHO)["reply"]["text"]
@@ -79,7 +79,7 @@ def test_own_template_writes_the_reply(guild: httpx2.Client, api: httpx2.Client,
 
 
 def test_trace_names_every_version(guild: httpx2.Client, cli: Cli) -> None:
-    """Of the agent and of each prompt, in planning and in the reply; the catalogue shows the tenant's agent."""
+    """The trace names the version of the agent and of each prompt, and the catalogue shows the tenant's agent."""
     cli("agents", "set", "travel", "-", "--tenant", "guild", text=OWN_AGENT)
 
     own = f"agents/travel@3+{digest(OWN_AGENT)}"
@@ -95,7 +95,7 @@ def test_trace_names_every_version(guild: httpx2.Client, cli: Cli) -> None:
         return str(agents["travel"])
 
     wait_for(lambda: listed() == own)
-    # Each process sees a change within seconds, for itself.
+    # Each process notices a change by itself, within seconds.
     wait_for(lambda: all(trace_of(turn)["reply"]["agent"] == own for turn in (ask(), ask(), ask())))
     turn = ask()
     trace = trace_of(turn)

@@ -11,7 +11,7 @@ from turnloom.workers.embedded.stack import Stack
 KYOTO = "Plan a 2-day Kyoto trip: main attractions, check the weather, hotels for 2 nights"
 
 
-def test_a_trip_is_planned_side_by_side_and_changed_in_follow_ups(api: httpx2.Client) -> None:
+def test_a_trip_is_planned_in_parallel_and_changed_in_follow_ups(api: httpx2.Client) -> None:
     """The travel agent plans, runs independent lookups and formats, and understands what a follow-up changes."""
     first = finished(api, post(api, KYOTO, agent="travel", conversation_id="trip")["turn_id"])
     second = finished(api, post(api, "Make it 3 days", conversation_id="trip")["turn_id"])
@@ -29,7 +29,7 @@ def test_a_trip_is_planned_side_by_side_and_changed_in_follow_ups(api: httpx2.Cl
 
 
 def test_fifty_posts_of_one_message_make_one_turn(api: httpx2.Client) -> None:
-    """One is accepted, the others get the same answer."""
+    """One message is accepted; the others get the same answer."""
     body = {"message": "echo hello", "agent": "generic", "message_id": "fifty"}
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: api.post("/v1/turns", json=body), range(50)))
@@ -54,7 +54,7 @@ def test_a_conversation_is_answered_in_order(api: httpx2.Client) -> None:
 
 
 def test_a_turn_is_accepted_while_the_broker_is_down_and_runs_when_it_is_back(stack: Stack, api: httpx2.Client) -> None:
-    """The record is the outbox: the sweep sends what the broker never got."""
+    """The ledger keeps the turn, and the sweep sends it when the broker is back."""
     stack.redis.stop()
     try:
         accepted = post(api, plan={"steps": [wait_step("a")]})
@@ -66,7 +66,7 @@ def test_a_turn_is_accepted_while_the_broker_is_down_and_runs_when_it_is_back(st
 
 
 def test_waiting_answers_with_the_finished_turn(api: httpx2.Client) -> None:
-    """`?wait` holds the answer until the turn is final, or says that it is not."""
+    """`?wait` delays the answer until the turn is final, or the time is over."""
     body = {"message": "go", "plan": {"steps": [wait_step("a", ms=50)]}}
     done = api.post("/v1/turns?wait=10", json=body)
     body["plan"] = {"steps": [wait_step("a", ms=2_000)]}
@@ -77,7 +77,7 @@ def test_waiting_answers_with_the_finished_turn(api: httpx2.Client) -> None:
 
 
 def test_no_plan_from_the_model_ends_with_an_explained_reply(api: httpx2.Client) -> None:
-    """The reply says what the model cannot do, and invents nothing."""
+    """The reply says that the model cannot do this, and invents nothing."""
     turn = finished(api, post(api, "Please paint my house blue", agent="generic")["turn_id"])
 
     assert turn["status"] == "succeeded"
@@ -85,7 +85,7 @@ def test_no_plan_from_the_model_ends_with_an_explained_reply(api: httpx2.Client)
     assert turn["steps"] == []
 
 
-def test_events_tell_the_whole_turn_once(api: httpx2.Client) -> None:
+def test_events_show_the_whole_turn_once(api: httpx2.Client) -> None:
     """A late reader gets every event from the first to the last, numbered without gaps."""
     turn = finished(api, post(api, plan={"steps": [wait_step("a"), wait_step("b", "a")]})["turn_id"])
 

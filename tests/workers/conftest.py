@@ -1,4 +1,4 @@
-"""Provide tools for workers that run in the test's own process."""
+"""Tools and a planner for tests whose workers run in the test's own process."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from turnloom.tools.registry import Registry, Tool, load_registry
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch) -> dict[str, Tool]:
-    """The workers' tools: those of the sim pack, and what a test makes of them."""
+    """The tools that the workers know: those of the sim pack. A test may replace them."""
     known = dict(load_registry(["sim"]).tools)
     monkeypatch.setattr("turnloom.workers.running.step_call.registry", lambda: Registry(known))
     return known

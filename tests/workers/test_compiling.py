@@ -1,4 +1,4 @@
-"""A call that is twice in a plan is compiled to be made once."""
+"""A call that occurs twice in a plan is compiled so that it is made once."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def copies(*steps: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_copy_needs_the_step_that_makes_the_call() -> None:
-    """It has no message and reads only that step's result. What needs the copy comes after both."""
+    """A copy has no message and reads only the result of that step. Steps that need the copy need it alone."""
     rows = {row["id"]: row for row in compiled(echo("a"), echo("b", reason="again"), step("c", "b")).steps}
 
     assert {name: rows["b"][name] for name in ("copy_of", "needs", "inputs", "inline")} == {
@@ -44,8 +44,8 @@ def test_a_copy_needs_the_step_that_makes_the_call() -> None:
     assert (rows["a"]["copy_of"], rows["c"]["needs"]) == (None, ["b"])
 
 
-def test_every_further_step_is_a_copy_of_the_first() -> None:
-    """Not of each other, so that all of them follow in one commit."""
+def test_each_later_copy_is_a_copy_of_the_first_step() -> None:
+    """No step is a copy of a copy, so that all copies are recorded in one commit."""
     assert copies(WRITE, echo("a", "w"), echo("b", "w"), echo("c", "w")) == {"b": "a", "c": "a"}
 
 
@@ -62,13 +62,13 @@ def test_every_further_step_is_a_copy_of_the_first() -> None:
     ],
     ids=["needs", "run_if", "fallbacks", "on_need_error", "timeout_ms", "critical", "args"],
 )
-def test_another_call_is_made(other: dict[str, Any]) -> None:
-    """After a write, under a condition, in another way: that is not the same."""
+def test_a_different_call_is_made(other: dict[str, Any]) -> None:
+    """A call is no copy if it comes after a write, has a condition, or differs in its settings or arguments."""
     assert copies(WRITE, echo("a"), other) == {}
 
 
-def test_calls_that_are_made_for_their_own_sake_are_all_made() -> None:
-    """These are writes, calls that a person approves, and tools that say so."""
+def test_calls_that_are_not_shareable_are_all_made() -> None:
+    """Writes, calls that a person approves, and tools that are not shareable are called each time."""
     twice = [
         step(f"{tool}{n}", tool=f"sim.{tool}", args=args)
         for tool, args in [("write", {"value": 1}), ("approve", {"value": 1}), ("wait", {"ms": 1})]
@@ -79,7 +79,7 @@ def test_calls_that_are_made_for_their_own_sake_are_all_made() -> None:
 
 
 def test_a_copy_of_a_step_that_has_started_early_follows_from_it() -> None:
-    """The one that has started is a need, and in no fragment."""
+    """The copy needs the step that has started; that step is in no fragment."""
     (fragment,) = compiled(echo("a"), echo("b"), started=frozenset("a")).fragments
 
     assert (fragment.needs, fragment.steps, fragment.inline) == (("a",), ("b",), True)

@@ -1,4 +1,4 @@
-"""Messages whose dispatch is delayed for a moment are not forgotten."""
+"""Messages that wait to be sent together are not forgotten."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from turnloom.workers.dispatch import dispatch_soon, settle
 
 
 @pytest.mark.usefixtures("database", "redis_url")
-def test_a_process_that_ends_hands_on_first() -> None:
-    """Messages that wait for a moment are sent before it settles."""
+def test_a_process_sends_waiting_messages_before_it_ends() -> None:
+    """Messages that wait to be sent together are sent before the process ends."""
     for _ in range(50):
         dispatch_soon(new_id())
 

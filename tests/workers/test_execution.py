@@ -1,4 +1,4 @@
-"""If the executor is interrupted, the steps that it holds are neither forgotten nor kept alive."""
+"""If an executor is interrupted, the steps that it holds are neither forgotten nor kept for ever."""
 
 import threading
 from contextlib import suppress
@@ -36,15 +36,15 @@ def claimed(turn_id: UUID, *lanes: list[str], generation: int = 1) -> StepClaim:
 
 
 def run(turn_id: UUID, *lanes: list[str], generation: int = 1) -> None:
-    """Run lanes side by side, as a worker would; an end that does not count is one too."""
+    """Run lanes side by side, as a worker would. The executor may end by raising Ignore."""
     claim = claimed(turn_id, *lanes, generation=generation)
     assert claim.turn is not None
     with suppress(Ignore):
         Executor(turn_id, claim.turn, generation, "tools.io", HOLDER).run(claim.lanes, 4, claim.at)
 
 
-def test_reads_beside_a_parked_one_are_gone_on_with() -> None:
-    """They were to run ahead, and were given back; the ledger has them claimed by who ran them, not by recovery."""
+def test_reads_beside_a_parked_step_continue() -> None:
+    """Steps that the executor gives back because another step is parked are claimed again by the same executor."""
     turn = running_turn(LATER, wait_step("a", ms=200), wait_step("b", "a", ms=1), wait_step("c", "b", ms=1))
 
     run(turn.id, ["late"], ["a", "b", "c"])
@@ -52,8 +52,8 @@ def test_reads_beside_a_parked_one_are_gone_on_with() -> None:
     assert statuses(turn.id) == {"late": "pending", "a": "succeeded", "b": "succeeded", "c": "succeeded"}
 
 
-def test_reads_that_are_given_back_in_another_generation_are_sent_anew() -> None:
-    """While they were held the turn was compiled without them, so they must be sent."""
+def test_reads_given_back_in_another_generation_are_sent_again() -> None:
+    """The turn was compiled without them while they were held, so they must be sent."""
     failing = step("f", "y", tool="sim.fail", args={"code": "NOT_FOUND"})
     turn = running_turn(wait_step("a", ms=500), wait_step("b", "a", ms=1), wait_step("y", ms=100), failing)
     running = threading.Thread(target=run, args=(turn.id, ["a", "b"], ["y", "f"]))
@@ -68,7 +68,7 @@ def test_reads_that_are_given_back_in_another_generation_are_sent_anew() -> None
 
 
 def test_a_step_begins_before_others_are_sent(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an executor takes with a record does not wait for the broker, which may be slow."""
+    """When an executor claims steps together with a record, it begins them before it sends messages to the broker."""
     began, began_first = threading.Event(), []
 
     def call(query: Wait, _: object) -> Waited:
@@ -87,7 +87,7 @@ def test_a_step_begins_before_others_are_sent(tools: dict[str, Tool], monkeypatc
 
 @pytest.mark.parametrize(("tool", "ends"), [("sim.wait", "failed"), ("sim.write", "unknown")])
 def test_a_fault_around_a_call_ends_its_step(monkeypatch: pytest.MonkeyPatch, tool: str, ends: str) -> None:
-    """At once, and not when its time is over; whether a write took effect nobody knows."""
+    """A step ends at once and not at its time-out. A write ends as unknown, because it may have taken effect."""
 
     def broken(*_: Any) -> Any:
         raise TypeError("a fault of ours")
@@ -100,8 +100,8 @@ def test_a_fault_around_a_call_ends_its_step(monkeypatch: pytest.MonkeyPatch, to
     assert (row(turn.id, "s").status, (row(turn.id, "s").error or {}).get("code")) == (ends, "INTERNAL_ERROR")
 
 
-def test_a_ledger_that_is_out_is_waited_for_before_a_write(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The write is claimed when it is back, and made."""
+def test_a_write_waits_for_a_ledger_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The executor waits until the ledger is back; then it claims the write and makes it."""
     claim, failures = steps.claim, [Unavailable("Postgres does not answer")] * 2
 
     def out_for_a_while(db: psycopg.Connection, turn_id: UUID, lanes: Any, *rest: Any) -> StepClaim:

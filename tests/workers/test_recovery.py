@@ -1,4 +1,4 @@
-"""Recovery finds what nobody holds, takes it back and sets it going, and the old generation does not interfere."""
+"""Recovery finds work that no living process holds and lets it continue. The old generation does not interfere."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ def run(turn_id: UUID, *lane: str, generation: int = 1) -> None:
 
 
 def lose(turn_id: UUID) -> None:
-    """Let every lease of a turn run out, as when its worker died."""
+    """Let every lease of a turn run out, as if its worker had died."""
     with transaction() as db:
         for table in ("steps", "turns"):
             key = "turn_id" if table == "steps" else "id"
@@ -58,8 +58,8 @@ def view(turn_id: UUID) -> dict[str, Any]:
         return {row.id: (row.status, row.attempt) for row in steps.of_turn(db, turn_id)}
 
 
-def test_what_is_held_is_not_lost() -> None:
-    """Neither a running step under its lease nor a turn that is being planned is found."""
+def test_held_work_is_not_lost() -> None:
+    """Recovery finds neither a running step under its lease nor a turn that is being planned."""
     turn = running_turn(step("a"))
     claim(turn.id, "a")
     claim_turn(open_turn(make_tenant(), conversation_id="c2").turn_id)
@@ -68,7 +68,7 @@ def test_what_is_held_is_not_lost() -> None:
 
 
 def test_a_dead_workers_step_runs_again_in_a_new_generation() -> None:
-    """Its lease runs out; the copy of the old generation can start nothing, the new one can."""
+    """When the lease runs out, only a message of the new generation can start the step."""
     turn = running_turn(step("a"), step("b", "a"))
     claim(turn.id, "a", "b")
     lose(turn.id)
@@ -84,8 +84,8 @@ def test_a_dead_workers_step_runs_again_in_a_new_generation() -> None:
     assert view(turn.id) == {"a": ("succeeded", 2), "b": ("succeeded", 2)}
 
 
-def test_a_running_step_is_pinned_while_the_rest_is_compiled_anew() -> None:
-    """It counts as a need, is in no new fragment, and what it finishes is published in the new generation."""
+def test_a_running_step_is_pinned_while_the_rest_is_compiled_again() -> None:
+    """The running step counts as a need and is in no new fragment. Its end counts in the new generation."""
     turn = running_turn(step("a"), step("b"), step("c", "a", "b"))
     held = claim(turn.id, "a")
     claim(turn.id, "b")
@@ -102,8 +102,8 @@ def test_a_running_step_is_pinned_while_the_rest_is_compiled_anew() -> None:
     assert view(turn.id)["c"] == ("succeeded", 1)
 
 
-def test_a_ready_step_that_nobody_was_told_of_is_found_after_the_grace() -> None:
-    """A canvas that the broker lost shows as a step that is ready and stays so; each time the grace doubles."""
+def test_a_ready_step_without_a_message_is_found_after_the_grace() -> None:
+    """If the broker loses a canvas, a step is ready and stays so. The grace doubles each time."""
     turn = running_turn(step("a"))
     with transaction() as db:
         db.execute(text("UPDATE turns SET compiled_at = compiled_at - interval '3 s'"))
@@ -118,7 +118,7 @@ def test_a_ready_step_that_nobody_was_told_of_is_found_after_the_grace() -> None
 
 
 def test_a_step_that_kills_its_workers_fails() -> None:
-    """After its attempts are used up it is failed with a clear code, and the turn goes on to its reply."""
+    """When its attempts are used up, the step fails with INTERNAL_ERROR, and the turn gets its reply."""
     turn = running_turn(step("a"), step("b", "a"))
     for generation in range(1, MAX_ATTEMPTS + 1):
         claim(turn.id, "a", generation=generation)
@@ -136,7 +136,7 @@ def test_a_step_that_kills_its_workers_fails() -> None:
 
 
 def test_a_lost_write_that_took_effect_is_not_made_again() -> None:
-    """The backend is asked by the idempotency key, and its answer is the step's result."""
+    """The backend finds the write by its idempotency key, and its answer is the step's result."""
     turn = running_turn(WRITE)
     claimed = claim(turn.id, "w")
     assert claimed.turn is not None
@@ -154,7 +154,7 @@ def test_a_lost_write_that_took_effect_is_not_made_again() -> None:
 
 
 def test_a_lost_write_without_effect_is_made() -> None:
-    """When the backend knows nothing of the key, the call is made, once."""
+    """If the backend does not know the key, the write is made once."""
     turn = running_turn(WRITE)
     claim(turn.id, "w")
     lose(turn.id)
@@ -167,8 +167,8 @@ def test_a_lost_write_without_effect_is_made() -> None:
     assert view(turn.id)["w"] == ("succeeded", 2)
 
 
-def test_a_lost_writes_fallback_is_simply_called() -> None:
-    """Only what has an effect is asked back: the fallback of a write reads, and takes its place as ever."""
+def test_the_fallback_of_a_lost_write_is_called() -> None:
+    """Only a write asks its backend first. A fallback that reads is called as usual."""
     slow = step("w", tool="sim.write", args={"value": 7, "ms": 5_000}, timeout_ms=400)
     turn = running_turn({**slow, "fallbacks": [{"tool": "sim.echo", "args": {"value": 8}}]})
     claim(turn.id, "w")
@@ -182,8 +182,8 @@ def test_a_lost_writes_fallback_is_simply_called() -> None:
     assert (row.status, row.result) == ("succeeded", {"value": 8})
 
 
-def test_a_lost_planner_gives_the_turn_back() -> None:
-    """Its lease runs out, the turn is queued again, and the planner that comes late has lost its fence."""
+def test_the_turn_of_a_lost_planner_is_queued_again() -> None:
+    """When the planner's lease runs out, the turn is queued again. The late planner has lost its fence."""
     opened = open_turn(make_tenant())
     first = claim_turn(opened.turn_id)
     assert first is not None
@@ -201,7 +201,7 @@ def test_a_lost_planner_gives_the_turn_back() -> None:
 
 
 def test_a_lost_responder_is_replaced() -> None:
-    """The reply is taken over under a higher fence."""
+    """Another responder takes the reply over under a higher fence."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     with transaction() as db:
@@ -216,8 +216,8 @@ def test_a_lost_responder_is_replaced() -> None:
     assert (found, taken, again) == ([(turn.id, "respond")], turn.attempt + 1, None)
 
 
-def test_heartbeats_keep_what_is_held() -> None:
-    """A renewed lease does not run out; a stale holder renews nothing."""
+def test_heartbeats_keep_leases() -> None:
+    """A renewed lease does not run out. A stale holder renews nothing."""
     turn = running_turn(step("a"), step("b"))
     for name in "ab":
         claim(turn.id, name)
@@ -232,8 +232,8 @@ def test_heartbeats_keep_what_is_held() -> None:
     assert view(turn.id) == {"a": ("running", 1), "b": ("pending", 1)}
 
 
-def test_a_heartbeat_waits_for_nobody() -> None:
-    """A turn that somebody has locked is left for the next beat: they may want a step that this beat has locked."""
+def test_a_heartbeat_waits_for_no_lock() -> None:
+    """A heartbeat skips a turn that another transaction has locked, as waiting for it could deadlock."""
     busy = claim_turn(open_turn(make_tenant(), conversation_id="c2").turn_id)
     other = running_turn(step("a"))
     assert busy is not None
@@ -251,7 +251,7 @@ def test_a_heartbeat_waits_for_nobody() -> None:
 
 
 def test_only_one_process_recovers_at_a_time() -> None:
-    """The leader may renew its lease; another process leads when the lease has run out, and not before."""
+    """The leader may renew its lease. Another process leads only when that lease has run out."""
     with statement() as db:
         led = [recovery.lead(db, holder) for holder in ("a", "b", "a")]
         db.execute("UPDATE leaders SET lease_until = clock_timestamp() - interval '1 ms'")
@@ -260,8 +260,8 @@ def test_only_one_process_recovers_at_a_time() -> None:
     assert led == [True, False, True, True, False]
 
 
-def test_the_sweep_sends_what_was_never_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A turn that was recorded and not dispatched is on its queue after it."""
+def test_the_sweep_sends_an_undispatched_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweep puts a turn on its queue that was recorded but not dispatched."""
     monkeypatch.setenv("TURNLOOM_SWEEP_GRACE_S", "0")
     settings.cache_clear()
     open_turn(make_tenant(), conversation_id="c2")
@@ -271,8 +271,8 @@ def test_the_sweep_sends_what_was_never_sent(monkeypatch: pytest.MonkeyPatch) ->
     assert queue_length("plan") == 1
 
 
-def test_what_goes_wrong_with_one_turn_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are set going in the same sweep."""
+def test_an_error_in_one_turn_delays_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other turns continue in the same sweep."""
     turns_lost = [running_turn(step("a"), conversation_id=name).id for name in ("c1", "c2", "c3")]
     for turn_id in turns_lost:
         claim(turn_id, "a")

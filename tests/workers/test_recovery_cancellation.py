@@ -1,4 +1,4 @@
-"""The sweep ends late turns, and drops what a closed turn left behind."""
+"""The sweep ends late turns, and gives up the lost writes of closed turns."""
 
 import pytest
 from sqlalchemy import text
@@ -11,8 +11,8 @@ from turnloom.workers.recovery import sweep
 pytestmark = pytest.mark.usefixtures("database")
 
 
-def test_the_sweep_closes_what_is_late() -> None:
-    """A turn past its deadline is closed and sent to be answered, once; its planner has lost it."""
+def test_the_sweep_closes_a_late_turn() -> None:
+    """A turn past its deadline is closed and its reply is queued, once. Its planner has lost its fence."""
     turn = claim_turn(open_turn(make_tenant()).turn_id)
     assert turn is not None
     with transaction() as db:
@@ -27,7 +27,7 @@ def test_the_sweep_closes_what_is_late() -> None:
 
 
 def test_the_sweep_gives_up_the_lost_write_of_a_cancelled_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is compiled again and nothing is sent: the step is unknown until somebody decides."""
+    """The step is not compiled or sent again. It is unknown until somebody decides."""
     monkeypatch.setattr("turnloom.workers.recovery.recovery.could_renew", lambda *_: True)
     turn = running_turn(WRITE)
     claim(turn.id, "w")

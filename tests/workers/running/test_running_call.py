@@ -1,4 +1,4 @@
-"""Running calls decide whether one that has ended waits for the others, to be recorded together."""
+"""Running calls decide whether a call that has ended waits for the others, so that they are recorded together."""
 
 import math
 
@@ -22,6 +22,6 @@ def begun(seconds_ago: float) -> RunningCall:
         pytest.param([1.0, 0.001], True, id="one has just begun"),
     ],
 )
-def test_a_record_waits_only_for_what_may_end_at_once(others: list[float], may_join: bool) -> None:
-    """A call that has run for longer than a quick one is none of them, so its end is not waited for."""
+def test_a_record_waits_only_for_quick_calls(others: list[float], may_join: bool) -> None:
+    """A call that has run for longer than a quick call takes is not waited for."""
     assert (may_join_until(map(begun, others)) > NOW) is may_join
