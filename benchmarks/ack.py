@@ -22,7 +22,7 @@ _BODY = orjson.dumps({"message": "Which rooms are free next weekend?", "user": {
 
 
 @dataclass(frozen=True)
-class _Door:
+class _Route:
     url: str
     key: str
     web: Process
@@ -43,16 +43,16 @@ def run(ours: Stack, short: bool) -> Table:
     seconds, rounds = (1.0, 2) if short else (4.0, 5)
     with bare_route(ours) as (bare_url, bare_web):
         stop(process for name, process in ours.processes.items() if name != "web")
-        doors = [
-            _Door(bare_url, "", bare_web),
-            _Door(f"{ours.url}/v1/turns", ours.dev_key, ours.processes["web"]),
+        routes = [
+            _Route(bare_url, "", bare_web),
+            _Route(f"{ours.url}/v1/turns", ours.dev_key, ours.processes["web"]),
         ]
-        for door in doors:
-            _measure(ours, door, 0.5)
+        for route in routes:
+            _measure(ours, route, 0.5)
         measured: list[list[_Round]] = [[], []]
         for number in range(rounds):
-            for door, into in zip(doors, measured, strict=True):
-                into.append(_measure(ours, door, seconds))
+            for route, into in zip(routes, measured, strict=True):
+                into.append(_measure(ours, route, seconds))
             rates = " and ".join(f"{each[-1].load.per_s:,.0f}/s" for each in measured)
             progress(f"round {number + 1} of {rounds}: bare and ours {rates}")
     bare, own = measured
@@ -67,10 +67,10 @@ def run(ours: Stack, short: bool) -> Table:
     )
 
 
-def _measure(of: Stack, door: _Door, seconds: float) -> _Round:
+def _measure(of: Stack, route: _Route, seconds: float) -> _Round:
     groups = stack_groups(of)
-    meter = CpuMeter({"web": [door.web], "Postgres": groups["Postgres"], "Valkey": groups["Valkey"]})
-    load = drive(door.url, during(seconds, _BODY), connections=_CONNECTIONS, expected=202, key=door.key)
+    meter = CpuMeter({"web": [route.web], "Postgres": groups["Postgres"], "Valkey": groups["Valkey"]})
+    load = drive(route.url, during(seconds, _BODY), connections=_CONNECTIONS, expected=202, key=route.key)
     load.refuse_refusals()
     return _Round(load, meter.used_s())
 
@@ -80,7 +80,7 @@ def _row(name: str, rounds: Sequence[_Round], ratio: Spread | str) -> Row:
         return Spread.of([each.cpu_s[group] * 1000 / len(each.load.latencies_s) for each in rounds])
 
     return {
-        "door": name,
+        "route": name,
         "ratio": ratio,
         "requests/s": Spread.of([each.load.per_s for each in rounds]),
         "p50 ms": Spread.of([percentile(each.ms, 0.5) for each in rounds]),

@@ -30,7 +30,7 @@ class Client:
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n"
         self.told_to_come_again = 0
-        """Refused requests, for benchmarks that count them."""
+        """The number of requests that the API refused for a time, for benchmarks that count them."""
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, path: str, body: object) -> Answer:

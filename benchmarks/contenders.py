@@ -38,7 +38,7 @@ class Contender:
     """A running system."""
 
     urls: Sequence[str]
-    """URLs of its API. A client keeps to one of them."""
+    """The URLs of its API. A client uses only one of them."""
     key: str
     groups: Mapping[str, Sequence[HasPid]]
     """The system's processes by kind, without the servers."""

@@ -36,7 +36,7 @@ _PROMPTS = (
     " WHERE c.purpose = 'plan' AND t.conversation_id = ANY(%s) AND t.seq BETWEEN %s AND %s"
 )
 _FLAT = 1.15
-"""The ratio that counts as flat: repeated measurements differ by as much."""
+"""The ratio that counts as flat. Repeated measurements differ by as much."""
 
 
 @dataclass(frozen=True)

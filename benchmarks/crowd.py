@@ -12,7 +12,7 @@ from benchmarks.ways import Refused, Way
 from turnloom.models.runtime.ids import new_id
 
 _LEAST_RAMP = 64
-"""The measurement begins after two turns per client, at least this many: at first all clients do the same at a time."""
+"""The measurement begins after two turns per client, at least this many, because at first all clients are in step."""
 _LONGEST_RAMP_S = 30.0
 _LONGEST_WINDOW_S = 60.0
 """The longest wait for enough turns to end, at least one per client."""
@@ -23,12 +23,12 @@ _LOOK_S = 0.01
 _WORD_LETTERS = 12
 
 Meter = Callable[[], Mapping[str, float]]
-"""A function that returns figures which only grow."""
+"""A function that returns figures that only grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A plan to ask for, and the way to learn of its turn's end."""
+    """A plan to ask for, and the way in which the client learns of its turn's end."""
 
     plan: str
     steps: int

@@ -159,7 +159,7 @@ async def _turns_of_one(of: Stack, way: Way, number: int, turns: int, into: _Rou
 
 
 def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float], list[float]]:
-    """Return how long messages took to be accepted, alone and beside a crowd that waits and one that polls."""
+    """Return the times until messages were accepted, alone and beside two crowds, one that waits and one that polls."""
     connect = partial(Client, of.url, of.dev_key)
     asyncio.run(_posts(connect, 1.0))
     alone = asyncio.run(_posts(connect, seconds))
@@ -171,13 +171,13 @@ def _beside_a_crowd(of: Stack, crowd: int, seconds: float) -> tuple[list[float],
         left = apart.submit(_crowd, connect, crowd, coming_s + seconds)
         time.sleep(coming_s)
         beside = asyncio.run(_posts(connect, seconds))
-        # Each message that was refused and each connection that broke made the crowd smaller than planned.
+        # A refused message or a broken connection makes the crowd smaller than planned.
         progress(f"door: {left.result()} of the crowd had left")
     return alone, beside
 
 
 def _crowd(connect: Callable[[], Client], crowd: int, seconds: float) -> int:
-    """Let a crowd wait and another one poll for `seconds`, and return how many clients left early."""
+    """Let one crowd wait and another poll for `seconds`. Return how many clients left early."""
     return asyncio.run(_stay(connect, [_WAYS["wait"], _WAYS["poll"]] * crowd, seconds))
 
 
@@ -197,7 +197,7 @@ async def _one_of_the_crowd(connect: Callable[[], Client], way: Way, number: int
 
 
 async def _posts(connect: Callable[[], Client], seconds: float) -> list[float]:
-    """Post a message now and then, and return how long each took to be accepted."""
+    """Post a message now and then, and return the times until each was accepted."""
     took_s = []
     end = time.perf_counter() + seconds
     with closing(connect()) as client:

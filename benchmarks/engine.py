@@ -66,7 +66,7 @@ def run(ours: Stack, short: bool) -> Table:
                         progress(f"{number + 1} of {rounds}: {name}, {case}: {each.cost_ms:.1f} ms, {each.per_s:.0f}/s")
     cases = dict.fromkeys(case for case, _ in measured)
     rows = [_row(case, name, measured[case, name]) for case in cases for name in _SETTINGS]
-    return Table("engine: turns without door and model", rows)
+    return Table("engine: turns without the API and a language model", rows)
 
 
 def _measure(of: Stack, system: System, sizes: Mapping[int, int]) -> dict[Case, _Measured]:

@@ -41,7 +41,7 @@ _WANTED = 0.5
 
 @dataclass(frozen=True)
 class _Round:
-    """The seconds that the quiet tenant's turns took."""
+    """The seconds that each of the quiet tenant's turns took."""
 
     alone: list[float]
     beside: list[float]
@@ -90,7 +90,7 @@ def _measure(of: Stack, quiet_key: str, turns: int) -> _Round:
 
 
 def _post_steadily(of: Stack, key: str, is_enough: Callable[[int], bool]) -> list[float]:
-    """Post a turn at a steady pace, whether the last one is answered or not, and return how long each took."""
+    """Post turns at a steady pace, without waiting for answers, and return the time that each took."""
     headers = {"Authorization": f"Bearer {key}"}
     with httpx2.Client(base_url=of.url, headers=headers, timeout=60) as api, ThreadPoolExecutor(64) as pool:
         sent = [pool.submit(_seconds, api)]

@@ -27,13 +27,13 @@ _AT_ONCE = 4
 _FAN = fan_out(4, [0])
 _TURNS_IN_A_ROUND = 12
 _STEPS = (10, 1, 100, 200)
-"""The others are compared with the first size. It is not one step, which costs mostly the turn itself."""
+"""The sizes; the others are compared with the first. That is not one step, whose cost is mostly the turn itself."""
 _STORED = (10**2, 10**4, 10**6)
 _STORED_SHORT = (10**2, 10**4)
 _LENGTHS = (10, 200)
 _LENGTHS_SHORT = (10, 40)
 _FLAT = 1.15
-"""The ratio that counts as flat: repeated measurements differ by as much."""
+"""The ratio that counts as flat. Repeated measurements differ by as much."""
 _NOTE = (
     f"A conversation has the length that is named when it is first measured; each round adds {_TURNS_IN_A_ROUND} turns."
 )
@@ -99,7 +99,7 @@ def _turns_of(of: Stack, names: Sequence[str]) -> tuple[float, float]:
 
 
 def _by_stored_turns(sizes: Sequence[int], rounds: int) -> list[_Figure]:
-    """Use one stack whose ledger stays small and one that is filled: a ledger cannot be emptied between rounds."""
+    """Use one stack with a small ledger and one that is filled, as a ledger cannot be emptied between rounds."""
     first, *grown = sizes
     with stack() as small, stack() as filled:
         _fill(small, first)

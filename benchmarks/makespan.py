@@ -33,14 +33,14 @@ from turnloom.planner.plan.graph import critical_path
 from turnloom.workers.embedded.stack import Stack
 
 CASES = "TURNLOOM_CASES"
-"""Variable that names a folder of outside cases. Its `workflows.jsonl` holds recorded workflows with task times."""
+"""The variable that names a folder of outside cases. Its `workflows.jsonl` holds recorded workflows with task times."""
 
 _PLACEMENTS: Sequence[Placement] = ("spread", "dense")
 _SEEDS = range(1, 6)
 _SCALED_MS = 4_000
-"""Milliseconds that a recorded workflow's critical path is scaled to; its tasks took minutes."""
+"""The milliseconds that a recorded workflow's critical path is scaled to. Its tasks took minutes."""
 _WIDEST = 32
-"""Most steps that a plan may have ready at a time: the stack has no more threads for tools."""
+"""The largest number of steps that may be ready at a time: the stack has no more threads for tools."""
 _WARM_UP_SCALE = 0.05
 _WARM_UP_ROUNDS, _WARM_UP_AT_ONCE = 2, 4
 _COMMITS = 30
@@ -175,7 +175,7 @@ def _finished(api: httpx2.Client, **request: Any) -> Mapping[str, Any]:
 
 
 def _commit_ms(of: Stack) -> float:
-    """Return the median time of one durable INSERT: the record of a step cannot be faster."""
+    """Return the median time of one durable INSERT. The record of a step cannot be faster."""
     took = []
     with psycopg.connect(of.servers.owner_url, autocommit=True) as db:
         db.execute(TABLE)

@@ -21,7 +21,7 @@ _WANTED = 0.4
 
 
 def run(ours: Stack, short: bool) -> Table:
-    """Measure both alternately."""
+    """Measure both settings alternately."""
     count, rounds = (300, 2) if short else (2000, 5)
     measured: dict[str, list[dict[str, float]]] = {"defaults": [], "ours": []}
     with ExitStack() as running:

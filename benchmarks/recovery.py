@@ -21,7 +21,7 @@ _TURNS = 100
 # The steps take long enough to be claimed; no worker holds shorter reads.
 _BODY = orjson.dumps({"message": "go", "agent": "generic", "plan": fan_out(4, [600]).plan})
 _HELD_AT_LEAST = 8
-"""Steps that the worker runs when it is killed; it has threads for twice as many."""
+"""The number of steps that the worker must run when it is killed. It has threads for twice as many."""
 _WANTED_S = 10
 _PATIENCE_S = 60.0
 _POLL_S = 0.05
@@ -54,7 +54,7 @@ def _measure(of: Stack) -> tuple[float, float, float]:
         _wait(lambda: ledger.execute(_HELD, (victim,)).rowcount >= _HELD_AT_LEAST)
         of.processes[_VICTIM].kill()
         killed = time.monotonic()
-        # This comes after the kill, when the process that held them records nothing any more.
+        # Read after the kill, when the process that held these steps can record no more.
         lost = [list(column) for column in zip(*ledger.execute(_HELD, (victim,)), strict=True)]
         _wait(lambda: ledger.execute(_STILL_LOST, lost).fetchone() is None)
         restarted_s = time.monotonic() - killed
@@ -68,5 +68,5 @@ def _wait(fact: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PATIENCE_S
     while not fact():
         if time.monotonic() > deadline:
-            raise RuntimeError(f"that did not happen within {_PATIENCE_S:.0f} s")
+            raise RuntimeError(f"the expected state was not reached within {_PATIENCE_S:.0f} s")
         time.sleep(_POLL_S)

@@ -1,7 +1,7 @@
 """Measure cost and throughput of whole turns over HTTP, beside systems that one could use instead.
 
 A message comes by HTTP, a language-model endpoint answers without latency, tools take no time, and the client gets the
-reply by the event stream; ours also by `?wait` and by polling. Every system is durable on the same Postgres.
+reply by the event stream, with ours also by `?wait` and by polling. Every system is durable on the same Postgres.
 """
 
 import os
@@ -26,7 +26,7 @@ from turnloom.workers.embedded.stack import Stack
 DENSE, SPREAD = "dense", "spread"
 FUNCTIONAL, SEND, DBOS, CELERY = "LangGraph functional", "LangGraph send", "DBOS", "hand-written Celery"
 PEERS_PYTHON = "TURNLOOM_BENCH_PEERS"
-"""Variable that names the interpreter of the peers' environment; without it the peers are left out."""
+"""The variable that names the interpreter of the peers' environment. Without it the peers are left out."""
 
 _PLANS = {"chat": [], "fan 4 + join": fan_out(4, [0]).plan["steps"], "mixed 12": mixed().plan["steps"]}
 _OURS = (DENSE, SPREAD)

@@ -1,6 +1,6 @@
-"""Read what Postgres and Valkey count by themselves: measures of a turn's cost that do not depend on the load.
+"""Read the counters of Postgres and Valkey: measures of a turn's cost that do not depend on the load.
 
-Sessions of Postgres report once a second. So read the counters while the same load goes on before and after.
+Sessions of Postgres report once a second, so read the counters while the same load goes on before and after.
 """
 
 from types import TracebackType
@@ -27,7 +27,7 @@ _PUBLISHED = ("publish", "spublish")
 
 
 class ServerCounters:
-    """The counters of both servers. Those of Postgres are of one database where Postgres counts by database."""
+    """The counters of both servers. Those of Postgres cover one database where Postgres counts by database."""
 
     def __init__(self, of: Stack, database: str) -> None:
         self._database = database

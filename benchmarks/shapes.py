@@ -1,4 +1,4 @@
-"""Make the plans that are measured: which steps each step needs, and how long it takes."""
+"""Plans to measure: the needs of each step, and how long it takes."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def chain(length: int, ms: int) -> Shape:
 
 
 def n_shape(scale: float = 1) -> Shape:
-    """Return the smallest plan that no chord can express: a long step beside a short one that feeds a long one."""
+    """Return the smallest plan that no chord can express: a long step beside a short one that a long one needs."""
     needs = {"a": [], "b": [], "c": ["a"], "d": ["a", "b"]}
     return scaled(Shape(needs, {"a": 200, "b": 600, "c": 600, "d": 200}), scale)
 
@@ -94,7 +94,7 @@ def mixed() -> Shape:
 
 
 def random_plan(seed: int, steps: int, slowest_ms: int) -> Shape:
-    """Return a plan such as language models write: most steps need a recent one, and the answer needs all open ends."""
+    """Return a plan as language models write it: most steps need a recent one, and the answer needs all open ends."""
     rng = random.Random(seed)
     roots = rng.choice([1, 2, 3, 4])
     needs: dict[str, list[str]] = {}

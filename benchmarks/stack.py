@@ -1,4 +1,4 @@
-"""The stack that is measured, and what is done to it."""
+"""The stack that is measured, and helpers that run, check and pause it."""
 
 import os
 import signal

@@ -1,6 +1,6 @@
 """Measure the cost of a stack without work: of its start, and at rest.
 
-In every round another stack starts on its own directory, beside the first one, which rests. Then it rests, too.
+In every round another stack starts on its own directory, while the first one rests. Then it rests as well.
 """
 
 import resource
@@ -17,7 +17,7 @@ _READY_S = 6
 _CPU_S = 11
 _AT_REST_PERCENT = 2
 _SETTLING_S = 5.0
-"""Seconds for what follows a process's start: its first looks, and what it loads in the background."""
+"""The seconds after a process's start in which it makes its first queries and loads modules in the background."""
 _OURSELVES = "up"
 _ENDED = "initdb, migrate"
 

@@ -63,7 +63,7 @@ class _SlowModel:
 
     @property
     def writing_s(self) -> float:
-        """The seconds that the last writing took."""
+        """The seconds that it took to write the last plan."""
         return self._written[-1] - self._written[0]
 
     def written_at(self, moment: datetime) -> float:

@@ -1,6 +1,6 @@
 """Split a plan into levels, as systems with a barrier after each level run it.
 
-This uses only the standard library, because the peers use it, too.
+This uses only the standard library, because the peers use it as well.
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,7 +17,7 @@ Message = Mapping[str, object]
 
 
 class Refused(Exception):
-    """The API did not answer with what was asked for."""
+    """The API did not give the answer that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Ended:
 
     status: str
     text: str
-    """The reply; from a stream, everything that came."""
+    """The reply, or everything that came if the client read the stream."""
     steps: int
 
 

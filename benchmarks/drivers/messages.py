@@ -1,7 +1,7 @@
 """Publish and consume one message per step, with the settings that MESSAGES names: `ours`, or `defaults` for Celery's.
 
 `celery -A benchmarks.drivers.messages worker` consumes. This module as a program publishes; with `ours`, as the engine
-does. An order's turns are its messages. The last one tells that all of them have been consumed.
+does. An order's turns are its messages. The last one reports that all of them were consumed.
 """
 
 import asyncio

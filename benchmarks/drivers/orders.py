@@ -15,7 +15,7 @@ READY = "ready"
 
 @dataclass(frozen=True)
 class Order:
-    """The work that a driver shall do."""
+    """The work that a driver is to do."""
 
     needs: Needs
     turns: int
@@ -41,7 +41,7 @@ async def serve(drive: Callable[[Order], Awaitable[Sequence[float]]]) -> None:
 
 
 def one_by_one(order: Order, begin: Callable[[], str], ended: Iterator[str]) -> list[float]:
-    """Begin turns so that the wanted number is always under way. `ended` yields the turns that have ended."""
+    """Begin turns so that the wanted number is always running. `ended` yields the turns that have ended."""
     began_at: dict[str, float] = {}
     latencies_s: list[float] = []
     to_begin = order.turns

@@ -72,7 +72,7 @@ class _Api:
         try:
             tell("reply.done", {"text": await self._engine.run(turn_id, message, tell)})
             tell("turn.succeeded", {})
-        except Exception as error:  # noqa: BLE001 - the client hears of it, whatever it was
+        except Exception as error:  # noqa: BLE001 - the client gets every error
             tell("turn.failed", {"error": repr(error)})
         events.put_nowait(None)
 

@@ -113,7 +113,7 @@ _APIS: dict[str, tuple[Callable[[AsyncPostgresSaver], Any], str]] = {
     "send": (_send_graph, _TOOL),
     "functional": (_functional_graph, "_tool_task"),
 }
-"""The function that makes a graph, and the name under which the graph reports a tool."""
+"""A function that makes a graph, and the name under which the graph reports a tool."""
 
 
 class _Turns:

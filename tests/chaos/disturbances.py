@@ -24,14 +24,14 @@ from turnloom.workers.broker.queues import QUEUES
 from turnloom.workers.embedded.servers import EmbeddedServer
 
 AWAY_S = 10.0 if LONG else 2.0
-"""How long what is taken away stays away."""
+"""The time for which a stopped server stays down."""
 
 Action = Callable[[Ground, random.Random], object]
-"""Breaks something, and returns when it has been mended or mends itself."""
+"""A function that breaks something, and returns when that is repaired or repairs itself."""
 
 
 def once(action: Action, after_s: float = 0.5) -> Disturbance:
-    """Do one thing after a while."""
+    """Return a disturbance that does one thing after a while."""
 
     def disturb(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
         stopping.wait(after_s)
@@ -41,7 +41,7 @@ def once(action: Action, after_s: float = 0.5) -> Disturbance:
 
 
 def again(every_s: tuple[float, float], *actions: Action) -> Disturbance:
-    """Do one of these things, at random, every so often: at random between these bounds."""
+    """Return a disturbance that does one of these things at random, at random intervals between the two bounds."""
 
     def disturb(ground: Ground, rng: random.Random, stopping: threading.Event) -> None:
         while not stopping.wait(rng.uniform(*every_s)):
@@ -56,45 +56,45 @@ def kill_worker(ground: Ground, rng: random.Random) -> None:
 
 
 def stop_worker(ground: Ground, rng: random.Random) -> None:
-    """Ask a worker to finish what it does and end, as a deployment does."""
+    """Ask a worker to finish its work and end, as a deployment does."""
     if pid := ground.stack.processes[rng.choice(_workers(ground))].pid:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
 
 
 def kill_web(ground: Ground, rng: random.Random) -> None:
-    """Kill the API, whatever it does, when it has worked for a while."""
+    """Kill the API after it has worked for a while, whatever it is doing."""
     _let_web_work(ground, rng)
     ground.stack.processes["web"].kill()
 
 
 def kill_web_before_it_sends(ground: Ground, rng: random.Random) -> None:
-    """Then let it die at the next message that it accepts, between the commit and the queue."""
+    """Let the API work for a while, then die at the next message between its commit and the queue."""
     _let_web_work(ground, rng)
     ground.crash_at.write_text("turn.opened\n")
 
 
 def flush(ground: Ground, _: random.Random) -> None:
-    """Take all that Redis keeps: queues and chord counters."""
+    """Remove everything from Redis: queues and chord counters."""
     with Redis.from_url(ground.stack.redis_url) as client:
         client.flushall()
 
 
 def stop_redis(ground: Ground, _: random.Random) -> None:
-    """Let the broker be away for a while."""
+    """Stop the broker for a while."""
     _take_away(ground.stack.redis)
 
 
 def stop_postgres(ground: Ground, _: random.Random) -> None:
-    """Let the ledger be away for a while."""
+    """Stop Postgres for a while."""
     _take_away(ground.stack.postgres)
 
 
 def crash_postgres(ground: Ground, _: random.Random) -> None:
-    """Kill all processes of Postgres at the same moment: the part of its log that was not yet written is lost."""
+    """Kill all processes of Postgres at the same moment. The part of its log that was not yet written is lost."""
     postmaster = ground.stack.postgres.process.pid
     assert postmaster
-    os.kill(postmaster, signal.SIGSTOP)  # it starts no child any more, and mourns none
+    os.kill(postmaster, signal.SIGSTOP)  # it neither starts children nor notices their deaths
     children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
     for pid in [*map(int, children), postmaster]:
         with suppress(ProcessLookupError):
@@ -115,9 +115,9 @@ def refuse_connections(ground: Ground, _: random.Random) -> None:
 
 @contextmanager
 def small_disk(ground: Ground, folder: Path) -> Iterator[Action]:
-    """Move the ledger to a disk of its own. Yields what fills that disk for a while.
+    """Move the ledger to a disk of its own. Yield an action that fills that disk for a while.
 
-    Skips the test where nothing may be mounted.
+    Skips the test if no file system may be mounted.
     """
     folder.mkdir()
     with ground.admin() as db:
@@ -126,7 +126,7 @@ def small_disk(ground: Ground, folder: Path) -> Iterator[Action]:
     size = f"size={used[0] + 24}m,mode=0755"
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True, check=False)
     if mounted.returncode != 0:
-        pytest.skip("a disk that can be filled is mounted, which only root may do")
+        pytest.skip("the test mounts a small disk, which only root may do")
     try:
         volume = folder / "tablespace"
         volume.mkdir()
@@ -149,7 +149,7 @@ def double_messages(ground: Ground, rng: random.Random, stopping: threading.Even
     with Redis.from_url(ground.stack.redis_url) as client:
         while not (stopping.wait(0.1) and known):
             with suppress(RedisError), client.monitor() as monitor:
-                # Workers ask for messages all the time, so that there is always something to hear.
+                # Workers poll for messages all the time, so MONITOR always shows something.
                 for heard in monitor.listen():
                     for queue, message in _sent(heard["command"]):
                         if message not in known:
@@ -167,7 +167,7 @@ def _sent(command: str) -> Iterator[tuple[str, bytes]]:
     name, _, rest = command.partition(" ")
     queue, _, messages = rest.partition(" ")
     while name.upper() == "LPUSH" and queue in QUEUES and messages:
-        _, end = json.JSONDecoder().raw_decode(messages)  # what MONITOR shows has been unescaped as it should
+        _, end = json.JSONDecoder().raw_decode(messages)  # redis-py has unescaped what MONITOR shows
         yield queue, messages[:end].encode()
         messages = messages[end:].lstrip()
 
@@ -213,7 +213,7 @@ def _answers(ground: Ground) -> bool:
 
 @retry(retry=retry_if_exception_type(psycopg.errors.DeadlockDetected), stop=stop_after_attempt(20), reraise=True)
 def _move(db: psycopg.Connection, source: str, target: str) -> None:
-    """Move all tables at once, which locks each of them while others use them in their own order."""
+    """Move all tables at once. This locks each of them, while others lock them in another order, so it may deadlock."""
     db.execute(f"ALTER TABLE ALL IN TABLESPACE {source} SET TABLESPACE {target}")
     db.execute(f"ALTER INDEX ALL IN TABLESPACE {source} SET TABLESPACE {target}")
 

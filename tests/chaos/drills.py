@@ -31,7 +31,7 @@ PLAN = [
     {"id": "e", "tool": "sim.write", "args": {"value": 1, "ms": 10}, "needs": ["c"]},
     {"id": "f", "tool": "sim.echo", "args": {"value": {"$from": "e.value"}}, "needs": ["d"]},
 ]
-"""An N, so that it needs ledger joins, with a write in it."""
+"""A plan in the shape of an N, which needs ledger joins, with one write."""
 
 NEEDS: dict[str, list[str]] = {"a": [], "b": [], "c": ["a"], "d": ["a", "b"], "e": ["c"], "f": ["d", "e"]}
 
@@ -43,23 +43,23 @@ PLACEMENT = cast("Placement", os.environ.get("TURNLOOM_DRILL_PLACEMENT", "spread
 """The placement of every stack whose drill does not choose one."""
 
 WITHIN_S = 60
-"""How long a turn of a drill may take until it is final."""
+"""The time within which a turn of a drill must be final."""
 UNCLAIMED = "0"
-"""The attempt of a read without a claim: it runs again where its worker is killed, or its message comes twice."""
+"""The attempt of a read without a claim. It runs again if its worker is killed or its message comes twice."""
 _BACK_S = 60
-"""How long a client tries to get a message accepted."""
+"""The time for which a client tries to get a message accepted."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """A stack of the drill's own, which it may break."""
+    """A stack of the drill's own, which the drill may break."""
 
     stack: Stack
     api: httpx2.Client
     log: Path
-    """What the sim pack really did."""
+    """The calls that the sim pack made."""
     crash_at: Path
-    """Names the crash points to die at."""
+    """The file that names the crash points at which processes die."""
 
     def admin(self) -> psycopg.Connection:
         """Connect to the stack's database as the superuser."""
@@ -67,7 +67,7 @@ class Ground:
 
 
 Disturbance = Callable[[Ground, random.Random, threading.Event], object]
-"""Breaks something, and mends it, once or again and again until the event is set."""
+"""A function that breaks and repairs something, once or until the event is set."""
 
 
 @dataclass
@@ -77,13 +77,13 @@ class Report:
     accepted: int = 0
     final: int = 0
     extra: int = 0
-    """Turns beyond one for each message."""
+    """Turns in excess of one for each message."""
     statuses: Counter[str] = field(default_factory=Counter)
     effects_expected: int = 0
     effects_seen: int = 0
     doubled: int = 0
     repeated: int = 0
-    """Reads made twice under one claim. Only a crash of Postgres, which may forget such a claim, brings any."""
+    """Reads made twice under one claim. Only a crash of Postgres, which may lose the claim, causes any."""
     disorders: int = 0
     attempts_wasted: int = 0
     leases: int = 0
@@ -107,7 +107,7 @@ class Report:
         )
 
     def assert_nothing_lost_or_doubled(self) -> None:
-        """Show the counts, and check what must hold whatever was broken."""
+        """Print the counts, and assert what must hold whatever was broken."""
         print(self)  # noqa: T201 - `make chaos` shows what was counted
         assert (self.lost, self.extra) == (0, 0)
         assert self.effects_seen == self.effects_expected
@@ -115,7 +115,7 @@ class Report:
 
 
 class Drill(NamedTuple):
-    """A stack whose processes die where the file `crash_at` says."""
+    """A stack whose processes die at the crash points that the file `crash_at` names."""
 
     api: httpx2.Client
     log: Path
@@ -151,7 +151,7 @@ def drilled_stack(folder: Path, *, tool_workers: int = 2, **environment: str) ->
             with httpx2.Client(base_url=stack.url, headers=headers, timeout=40) as api:
                 yield Ground(stack, api, log, crash_at)
     finally:
-        settings.cache_clear()  # a drill that names servers of its own ends them
+        settings.cache_clear()  # the settings may name servers that the drill has stopped
 
 
 def drill(
@@ -180,7 +180,7 @@ def drill(
 
 
 def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
-    """Post a turn, under its message id, until it is accepted: the API itself may be down for a moment."""
+    """Post a turn under its message id until it is accepted, because the API may be down for a moment."""
     body = {"message": "go", "agent": "generic", **request}
     accepted: dict[str, Any] = {}
 
@@ -197,7 +197,7 @@ def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
 
 
 def look(api: httpx2.Client, turn_id: str) -> dict[str, Any]:
-    """Return a turn as it stands; None while the API is down."""
+    """Return a turn as it stands, or an empty dictionary while the API is down."""
     try:
         answer = api.get(f"/v1/turns/{turn_id}")
     except httpx2.TransportError:
@@ -218,7 +218,7 @@ def disorders(steps: list[dict[str, Any]], needs: Mapping[str, list[str]] = NEED
 
 
 def _followed(api: httpx2.Client, posted: list[str], within_s: float) -> dict[str, dict[str, Any]]:
-    """Return the current turns when all are final, or when the time is over."""
+    """Return the turns as they stand when all are final, or when the time is over."""
     views: dict[str, dict[str, Any]] = {turn_id: {} for turn_id in posted}
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -240,7 +240,7 @@ def _count(ground: Ground, message: str, views: dict[str, dict[str, Any]]) -> Re
         leases = db.execute(
             "SELECT count(*) FROM steps WHERE turn_id = ANY(%s::uuid[]) AND status = 'running'", [list(views)]
         ).fetchone()
-        # A call whose process is killed after its commit, or which never hears of it, has written and has no line.
+        # If its process is killed after the commit, or does not learn of it, a call has written but has no line.
         query = "SELECT turn_id FROM sim_writes WHERE turn_id = ANY(%s::uuid[]) AND step_id = 'e'"
         rows = db.execute(query, [list(views)])
         written = {str(turn_id) for (turn_id,) in rows}

@@ -1,4 +1,4 @@
-"""A process dies exactly between two commits, or between a commit and a message, at each such place in turn."""
+"""A process dies exactly between two commits, or between a commit and a message, at each such point in turn."""
 
 import re
 import subprocess
@@ -62,24 +62,24 @@ CASES: list[tuple[str, list[dict[str, Any]]]] = [
     ("turn.finished", PLAN),
     ("turn.finished turns.taken", PLAN),
 ]
-"""The points to die at, one after the other, and the plan that leads there."""
+"""The crash points to die at, one after the other, and a plan that reaches them."""
 
 _POINT = re.compile(r'(?:reach\(|(?:committing|follow)\(.*, )f?"([^"]+)"\)')
 
 TELLING = {"turn.opened", "plan.recorded", "write.claimed", "write.returned", "reply.due", "turn.finished"}
-"""Those that the short form dies at: a case takes some eight seconds, because a lease lasts six."""
+"""The points of the short form. A case takes some eight seconds, because a lease lasts six."""
 
 CLOSING = ("turn.closed", "plan.recorded turn.closed", "write.claimed effect.given_up")
-"""Those of a turn that is cancelled, of one whose deadline passes, and of one that is cancelled over a lost write."""
+"""Points of a turn that is cancelled, of one past its deadline, and of one that is cancelled after a lost write."""
 
 ASKING = ("approval.asked", "approval.decided", "approval.asked approval.decided turn.reclaimed", "resume.sent")
-"""Those of a turn one of whose calls a person approves."""
+"""Points of a turn with a call that a person approves."""
 
 DELAYING = ("step.delayed", "step.delayed turn.reclaimed")
-"""Those of a turn one of whose calls is made again later."""
+"""Points of a turn with a call that is made again later."""
 
 REVISING = ("turn.planned_again", "plan.recorded turn.planned_again plan.recorded", "context.learned")
-"""Those of a turn that is planned again after its first step, the last where it learns from its results."""
+"""Points of a turn that is planned again after its first step. In the last it learns from its results."""
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,8 @@ def drill(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drill]:
             yield Drill(ground.api, ground.log, ground.crash_at, count())
 
 
-def test_every_crash_point_is_died_at() -> None:
-    """Each point that the code names is in a table here, and each point here is named in the code."""
+def test_every_crash_point_has_a_drill() -> None:
+    """Each point that the code names is in a table of this module, and the code names each point of the tables."""
     modules = [path for package in ("models", "web", "workers") for path in (ROOT / package).rglob("*.py")]
     named = {name for path in modules for name in _POINT.findall(path.read_text())}
     patterns = {re.sub(r"\{[^}]+\}", "*", name) for name in named}
@@ -104,8 +104,8 @@ def test_every_crash_point_is_died_at() -> None:
     assert [point for point in points if not any(fnmatch(point, pattern) for pattern in patterns)] == []
 
 
-def test_a_process_dies_at_the_first_line_and_takes_it_out(tmp_path: Path) -> None:
-    """It ends by SIGKILL where its file says so, once; other points and other lines are left alone."""
+def test_a_process_dies_at_the_first_line_and_removes_it(tmp_path: Path) -> None:
+    """A process ends by SIGKILL, once, at the point in the first line of its file. Other lines have no effect."""
     crash_at = tmp_path / "crash_at"
     crash_at.write_text("b\nc\n")
     load = "from turnloom.models.runtime.crash_points import reach"
@@ -119,7 +119,7 @@ def test_a_process_dies_at_the_first_line_and_takes_it_out(tmp_path: Path) -> No
 
 
 def test_without_the_setting_a_point_does_nothing() -> None:
-    """Outside of drills nobody dies."""
+    """Outside of drills no process dies at a point."""
     settings.cache_clear()
 
     reach("turn.opened")
@@ -136,7 +136,7 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
     """Both turns of a conversation succeed, one after the other, each step in order, each effect once."""
     needs = {**NEEDS, "g": ["f"]} if plan is not DIAMOND else {"a": [], "b": ["a"], "c": ["a"], "e": ["b", "c"]}
     request = {"plan": {"steps": plan}, "conversation_id": f"c{next(drill.numbers)}", "on_busy": "enqueue"}
-    # The first one is held, because a message before it is missing.
+    # The first turn is held because an earlier message is missing.
     request |= {"metadata": {"sequence": 2}} if "turns.released" in points else {}
     drill.arm(points)
 
@@ -154,8 +154,8 @@ def test_a_process_dies_at(points: str, plan: list[dict[str, Any]], drill: Drill
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize("points", REVISING)
-def test_a_process_dies_over_a_revision(points: str, drill: Drill) -> None:
-    """Recorded work is kept, and the next revision comes all the same."""
+def test_a_process_dies_during_a_revision(points: str, drill: Drill) -> None:
+    """Recorded steps are kept, and the next revision is made."""
     write = {"id": "e", "tool": "sim.write", "args": {"value": 1}, "needs": []}
     drill.arm(points)
 
@@ -169,8 +169,8 @@ def test_a_process_dies_over_a_revision(points: str, drill: Drill) -> None:
 
 @pytest.mark.drill
 @pytest.mark.timeout(2 * WITHIN_S)
-def test_the_api_dies_between_closing_a_turn_and_having_it_answered(drill: Drill) -> None:
-    """A cancelled turn ends cancelled, with a word to the user."""
+def test_the_api_dies_between_closing_a_turn_and_its_reply(drill: Drill) -> None:
+    """A cancelled turn ends as cancelled, with a reply."""
     turn_id = drill.post(plan={"steps": [wait_step("a", ms=10_000)]})
     wait_for(lambda: sim_lines(drill.log, turn_id))
     drill.arm(CLOSING[0])
@@ -185,8 +185,8 @@ def test_the_api_dies_between_closing_a_turn_and_having_it_answered(drill: Drill
 
 @pytest.mark.drill
 @pytest.mark.timeout(2 * WITHIN_S)
-def test_the_api_dies_between_superseding_a_turn_and_having_it_answered(drill: Drill) -> None:
-    """The turn that was interrupted ends superseded, and the one that took its place succeeds."""
+def test_the_api_dies_between_superseding_a_turn_and_its_reply(drill: Drill) -> None:
+    """The interrupted turn ends as superseded, and the turn that replaced it succeeds."""
     conversation = f"c{next(drill.numbers)}"
     first = drill.post(plan={"steps": [wait_step("a", ms=10_000)]}, conversation_id=conversation)
     wait_for(lambda: sim_lines(drill.log, first))
@@ -201,8 +201,8 @@ def test_the_api_dies_between_superseding_a_turn_and_having_it_answered(drill: D
 
 @pytest.mark.drill
 @pytest.mark.timeout(2 * WITHIN_S)
-def test_the_sweep_dies_between_closing_a_late_turn_and_having_it_answered(drill: Drill) -> None:
-    """A turn that was not sent in time fails for its deadline, with a word to the user."""
+def test_the_sweep_dies_between_closing_a_late_turn_and_its_reply(drill: Drill) -> None:
+    """A turn whose message was not sent in time fails with the code `deadline`, and with a reply."""
     drill.arm(CLOSING[1])
     late = drill.ended(drill.post(plan={"steps": PLAN}, deadline_ms=1_000))
 
@@ -213,7 +213,7 @@ def test_the_sweep_dies_between_closing_a_late_turn_and_having_it_answered(drill
 @pytest.mark.drill
 @pytest.mark.timeout(2 * WITHIN_S)
 def test_the_sweep_dies_after_giving_up_the_lost_write_of_a_closed_turn(drill: Drill) -> None:
-    """The turn ends cancelled; the write is not made, and waits as unknown for an operator."""
+    """The turn ends as cancelled. The write is not made, and is unknown until an operator decides."""
     drill.arm(CLOSING[2])
     turn_id = drill.post(plan={"steps": [{**PLAN[4], "needs": []}]})
     wait_for(lambda: drill.crash_at.read_text() == "effect.given_up\n")
@@ -230,8 +230,8 @@ def test_the_sweep_dies_after_giving_up_the_lost_write_of_a_closed_turn(drill: D
 @pytest.mark.drill
 @pytest.mark.timeout(2 * WITHIN_S)
 @pytest.mark.parametrize("points", ASKING)
-def test_a_process_dies_over_an_approval(points: str, drill: Drill) -> None:
-    """Whichever process dies, the one that asks, decides or sends on: the call waits, is approved, and is made once."""
+def test_a_process_dies_during_an_approval(points: str, drill: Drill) -> None:
+    """The process that asks, decides or sends on dies. The call waits, is approved, and is made once."""
     drill.arm(points)
     turn_id = drill.post(plan={"steps": [wait_step("a"), {**PLAN[4], "tool": "sim.approve", "needs": ["a"]}]})
     wait_for(lambda: look(drill.api, turn_id).get("status") == "waiting_approval", WITHIN_S)
@@ -254,8 +254,8 @@ def _is_approved(api: httpx2.Client, turn_id: str) -> bool:
 @pytest.mark.drill
 @pytest.mark.timeout(2 * WITHIN_S)
 @pytest.mark.parametrize("points", DELAYING)
-def test_a_process_dies_over_a_delayed_retry(points: str, drill: Drill) -> None:
-    """The step is tried again at its time, and the steps that need it follow."""
+def test_a_process_dies_during_a_delayed_retry(points: str, drill: Drill) -> None:
+    """The step is made again at its time, and the steps that need it follow."""
     flaky = {"tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 1.5}, "timeout_ms": 1_000}
     drill.arm(points)
 

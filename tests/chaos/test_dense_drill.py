@@ -11,7 +11,7 @@ from tests.journeys.following import FINAL, sim_lines, wait_step
 
 WITHIN_S = 60
 AHEAD = [*PLAN, wait_step("g", "c", ms=10), wait_step("h", "g", "d", ms=10), wait_step("i", "h", ms=10)]
-"""Reads that wait at their worker for each other, beside a write."""
+"""Reads that wait for each other in one bundle, beside a write."""
 NEEDS = {
     "a": [],
     "b": [],
@@ -44,7 +44,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 @pytest.mark.timeout(4 * WITHIN_S)
 @pytest.mark.parametrize("points", POINTS)
 def test_a_process_that_holds_a_bundle_dies_at(points: str, ground: Ground) -> None:
-    """The turn succeeds in order and acts once; no step is claimed more than once per dead process and once more."""
+    """The turn succeeds in order and writes once. The number of claims of a step is at most one more than of deaths."""
     ground.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
 
     turn_id = post_until_accepted(ground.api, message_id=points.replace(" ", "+"), plan={"steps": AHEAD})

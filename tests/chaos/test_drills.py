@@ -25,7 +25,7 @@ from tests.chaos.disturbances import (
 from tests.chaos.drills import LONG, PLAN, TURNS, Disturbance, Ground, Report, drill, drilled_stack
 
 MIXED_S = float(os.environ.get("TURNLOOM_DRILL_MIXED_S", "400"))
-"""How long the mixed drill would post if nothing were ever away; with what is, it takes half as long again."""
+"""The time for which the mixed drill would post without faults. With them it takes half as long again."""
 WITHIN_S = 60 + TURNS
 LOAD = [{"plan": {"steps": PLAN}}] * TURNS
 
@@ -37,7 +37,7 @@ class Case(NamedTuple):
 
     disturbances: tuple[Disturbance, ...]
     backend_out: bool = False
-    """Whether `sim.write`, which keeps its keys in Postgres, may fail for good: then no effect of it is expected."""
+    """Whether `sim.write`, which keeps its keys in Postgres, may fail for good. Then no effect of it is expected."""
 
 
 CASES = {
@@ -54,7 +54,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
-    """Run one stack for all drills. Each leaves it in working order."""
+    """One stack for all drills. Each drill leaves it in working order."""
     with drilled_stack(tmp_path_factory.mktemp("drills")) as whole:
         yield whole
 
@@ -66,20 +66,20 @@ def assert_all_well(report: Report, *, backend_out: bool = False) -> None:
 
 
 def test_a_few_turns_survive_an_emptied_broker_and_doubled_messages(ground: Ground) -> None:
-    """This is the drill of every `make test`, because no lease has to expire for it."""
+    """Every `make test` runs this drill, because it waits for no lease to run out."""
     assert_all_well(drill(ground, LOAD[:12], double_messages, once(flush), within_s=30, pause_s=0.05))
 
 
 @pytest.mark.drill
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_turn_ends_well_though(case: Case, ground: Ground) -> None:
+def test_every_turn_ends_well_despite(case: Case, ground: Ground) -> None:
     """Every turn ends well, and every effect happens once."""
     assert_all_well(drill(ground, LOAD, *case.disturbances, within_s=WITHIN_S), backend_out=case.backend_out)
 
 
 @pytest.mark.drill
-def test_workers_that_are_asked_to_stop_finish_what_they_do(ground: Ground) -> None:
-    """This is a deployment under load: no call is made a second time."""
+def test_workers_that_are_asked_to_stop_finish_their_work(ground: Ground) -> None:
+    """A deployment under load repeats no call."""
     report = drill(ground, LOAD, again((1, 2), stop_worker), within_s=WITHIN_S)
 
     assert_all_well(report)
@@ -87,8 +87,8 @@ def test_workers_that_are_asked_to_stop_finish_what_they_do(ground: Ground) -> N
 
 
 @pytest.mark.drill
-def test_every_turn_ends_well_though_the_disk_is_full(ground: Ground, tmp_path: Path) -> None:
-    """While nothing can be written nothing is accepted. What was accepted before ends well."""
+def test_every_turn_ends_well_despite_a_full_disk(ground: Ground, tmp_path: Path) -> None:
+    """While the disk is full, no message is accepted. The turns accepted before succeed."""
     with small_disk(ground, tmp_path / "disk") as fill:
         report = drill(ground, LOAD, once(fill), within_s=WITHIN_S)
 
@@ -100,7 +100,7 @@ def test_every_turn_ends_well_though_the_disk_is_full(ground: Ground, tmp_path: 
 @pytest.mark.skipif(not LONG, reason="the mixed drill takes minutes: `make chaos` without SHORT runs it")
 @pytest.mark.timeout(1_800)
 def test_everything_at_random(ground: Ground) -> None:
-    """Ten minutes, a thousand turns, and everything breaks at some time."""
+    """For ten minutes and with a thousand turns, each kind of fault occurs."""
     disturbances = (
         double_messages,
         again((1, 3), kill_worker, kill_worker, kill_worker, stop_worker),

@@ -1,4 +1,4 @@
-"""Redis fails over: a replica is promoted, and the address leads to it from then on."""
+"""Redis fails over: a replica is promoted, and the address leads to it after that."""
 
 import random
 import socket
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(180 + 3 * TURNS)]
 
 
 class Address:
-    """The address that clients find the primary at. Open connections stay where they are, as after a change of DNS."""
+    """The address at which clients find the primary. It can change for new connections; open ones stay, as with DNS."""
 
     def __init__(self, url: str) -> None:
         self._at = urlsplit(url).port
@@ -39,7 +39,7 @@ class Address:
         self._at = urlsplit(url).port
 
     def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listener.close()
@@ -68,7 +68,7 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
 
 @contextmanager
 def running(folder: Path) -> Iterator[EmbeddedServer]:
-    """Run a Valkey."""
+    """Run a Valkey server."""
     home = Home(folder)
     server = valkey(home)
     server.start()
@@ -80,10 +80,8 @@ def running(folder: Path) -> Iterator[EmbeddedServer]:
 
 
 @pytest.mark.parametrize("end", ["demoted", "gone"])
-def test_every_turn_ends_well_though_redis_fails_over(
-    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The old primary goes on as a read-only replica with its connections, or is gone. No worker ends because of it."""
+def test_every_turn_ends_well_despite_a_failover(end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old primary becomes a read-only replica and keeps its connections, or is killed. No worker ends."""
     with running(tmp_path / "old") as old, running(tmp_path / "new") as new:
         address = Address(old.url)
         monkeypatch.setenv("REDIS_URL", address.url)
@@ -91,7 +89,7 @@ def test_every_turn_ends_well_though_redis_fails_over(
             password = urlsplit(old.url).password
             for server in (promoted, primary):
                 server.config_set("masterauth", password)
-            promoted.config_set("requirepass", password)  # clients keep theirs
+            promoted.config_set("requirepass", password)  # the password that clients know
             promoted.replicaof("127.0.0.1", urlsplit(old.url).port)
             wait_for(lambda: promoted.info("replication")["master_link_status"] == "up", 30)
 

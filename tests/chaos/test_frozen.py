@@ -1,4 +1,4 @@
-"""Frozen processes, as after a pause of the machine, exist but do nothing."""
+"""Processes that exist but do nothing, as after a pause of the machine, stop nobody else."""
 
 import signal
 import time
@@ -20,7 +20,7 @@ from turnloom.workers.embedded.watch import SILENCE_S
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(180)]
 
 PROMISED_S = 10.0
-"""How soon the step of a dead worker runs again. On a busy machine it may take half as long again."""
+"""The time until the step of a dead worker runs again. It may be half as long again on a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def stack(clean_environment: None) -> Iterator[Stack]:
 
 @contextmanager
 def frozen(pid: int | None) -> Iterator[None]:
-    """Freeze a process with its children; the watchdog may end it meanwhile."""
+    """Freeze a process with its children. The watchdog may end it meanwhile."""
     assert pid is not None
     signal_group(pid, signal.SIGSTOP)
     try:
@@ -44,7 +44,7 @@ def frozen(pid: int | None) -> Iterator[None]:
 
 
 def leader(stack: Stack) -> int:
-    """Return the process that leads recovery, once there is one."""
+    """Wait until a process leads recovery, and return its id."""
     led: list[tuple[str]] = []
     with psycopg.connect(stack.database_url, autocommit=True) as db:
         query = "SELECT holder FROM leaders WHERE lease_until > clock_timestamp()"
@@ -53,7 +53,7 @@ def leader(stack: Stack) -> int:
 
 
 def test_a_frozen_leader_keeps_recovery_out_for_seconds_only(stack: Stack) -> None:
-    """The step of a killed worker runs again in time, though the process that leads recovery is frozen."""
+    """The step of a killed worker runs again in time, although the process that leads recovery is frozen."""
     with client_of(stack) as api:
         turn_id = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
         wait_for(lambda: [step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]] == ["running"])
@@ -69,8 +69,8 @@ def test_a_frozen_leader_keeps_recovery_out_for_seconds_only(stack: Stack) -> No
 
 
 @pytest.mark.parametrize("name", ["web", "worker-plan"])
-def test_one_of_two_that_freezes_stops_nothing(stack: Stack, name: str) -> None:
-    """New turns are accepted, planned and answered; the watchdog ends the frozen process, and it comes back."""
+def test_one_frozen_process_of_two_stops_nothing(stack: Stack, name: str) -> None:
+    """New turns are accepted, planned and answered. The watchdog ends the frozen process, and it is started again."""
     process = stack.processes[name]
     before = process.restarts
     with frozen(process.pid):
@@ -81,8 +81,8 @@ def test_one_of_two_that_freezes_stops_nothing(stack: Stack, name: str) -> None:
         wait_for(lambda: process.restarts > before, 3 * SILENCE_S)
 
 
-def test_who_connects_while_no_web_server_runs_is_answered(stack: Stack) -> None:
-    """The socket outlives the web servers: the request waits there, and is not refused."""
+def test_a_request_without_a_running_web_server_is_answered(stack: Stack) -> None:
+    """The socket outlives the web servers. A request waits there and is not refused."""
     for name in ("web", "web-2"):
         stack.processes[name].kill()
 

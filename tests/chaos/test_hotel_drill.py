@@ -1,4 +1,4 @@
-"""Fifty turns want the last room at once: one of them holds it, whichever process dies."""
+"""Fifty turns want the last room at once. One of them holds it, whichever process dies."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 def link_to_the_suite(day: date) -> dict[str, Any]:
-    """Return a turn that wants the only suite for a night."""
+    """Return a request for a link to the only suite on this night."""
     stay = {"check_in": str(day), "check_out": str(day + timedelta(days=1))}
     args = {**stay, "room_type_code": "SUI", "board_code": "BB", "rate_code": "ILS"}
     return {"agent": "hotel", "plan": {"steps": [{"id": "link", "tool": "pms.generate_booking_link", "args": args}]}}
 
 
 def endings(views: list[dict[str, Any]]) -> Counter[str]:
-    """Count how the links ended: with the status, or with the code of the error."""
+    """Count the links by status or by the code of their error."""
     steps = [step for view in views for step in view["steps"] if step["tool"] == "pms.generate_booking_link"]
     return Counter((step["error"] or {}).get("code", step["status"]) for step in steps)
 
@@ -50,8 +50,8 @@ def ended(ground: Ground, turn_id: str) -> dict[str, Any]:
 
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
-def test_fifty_turns_at_once_are_one_hold(ground: Ground) -> None:
-    """One gets the link. The others hear that the room is gone, and are offered another one."""
+def test_fifty_turns_at_once_make_one_hold(ground: Ground) -> None:
+    """One turn gets the link. The others learn that the room is gone, and are offered another one."""
     message = f"The link for room SUI, {MAY} to {MAY + timedelta(days=1)}, with breakfast please"
     with ThreadPoolExecutor(16) as pool:
         accepted = pool.map(lambda _: post_until_accepted(ground.api, agent="hotel", message=message), range(WANTED))
@@ -67,8 +67,8 @@ def test_fifty_turns_at_once_are_one_hold(ground: Ground) -> None:
 
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
-def test_fifty_turns_are_one_hold_while_workers_die(ground: Ground) -> None:
-    """Workers are killed all the time: no turn is lost, and the hold is neither lost nor given twice."""
+def test_fifty_turns_make_one_hold_while_workers_die(ground: Ground) -> None:
+    """While workers are killed again and again, no turn is lost, and the hold is neither lost nor given twice."""
     day = MAY + timedelta(days=7)
 
     report = drill(ground, [link_to_the_suite(day)] * WANTED, again((0.3, 1.0), kill_worker), within_s=WITHIN_S)
@@ -81,7 +81,7 @@ def test_fifty_turns_are_one_hold_while_workers_die(ground: Ground) -> None:
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 def test_a_worker_dies_between_the_hold_and_the_answer(ground: Ground) -> None:
-    """The next worker finds the hold by its key, and returns the link that was made, not another."""
+    """The next worker finds the hold by its key and returns the same link."""
     day = MAY + timedelta(days=14)
     ground.crash_at.write_text("write.returned\n")
     turn = ended(ground, post_until_accepted(ground.api, **link_to_the_suite(day)))

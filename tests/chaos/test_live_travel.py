@@ -1,4 +1,4 @@
-"""Trips use real providers: every process runs, and a local server speaks like Open-Meteo, Wikipedia and Overpass."""
+"""Trips use travel providers over HTTP: a local server speaks like Open-Meteo, Wikipedia and Overpass."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,14 +18,14 @@ pytestmark = [pytest.mark.drill, pytest.mark.timeout(240)]
 
 @pytest.fixture(scope="module")
 def providers() -> Iterator[Providers]:
-    """Serve the providers."""
+    """A server that speaks like the providers."""
     with LocalServer() as server:
         yield Providers(server)
 
 
 @pytest.fixture(scope="module")
 def api(providers: Providers) -> Iterator[httpx2.Client]:
-    """Start a stack whose travel tools ask the providers; yield a client."""
+    """A client of a stack whose travel tools ask the providers."""
     with client_of_stack(tool_workers=2, **environment(providers.url)) as client:
         yield client
 
@@ -35,8 +35,8 @@ def trip(api: httpx2.Client, days: int) -> dict[str, Any]:
     return finished(api, post(api, f"Plan a {days}-day trip to Kyoto", agent="travel")["turn_id"])
 
 
-def test_a_trip_is_made_of_what_the_providers_say(api: httpx2.Client, providers: Providers) -> None:
-    """Sights, forecast and hotels are theirs. The same trip in another conversation asks them nothing."""
+def test_a_trip_uses_the_providers_answers(api: httpx2.Client, providers: Providers) -> None:
+    """Sights, forecast and hotels come from the providers. The same trip in another conversation asks them nothing."""
     first = trip(api, 2)
     asked = len(providers.asked)
     second = trip(api, 2)
@@ -49,7 +49,7 @@ def test_a_trip_is_made_of_what_the_providers_say(api: httpx2.Client, providers:
 
 
 def test_a_dead_provider_is_left_alone(api: httpx2.Client, providers: Providers) -> None:
-    """Trips go on without their weather and say so; after five failures nobody asks the provider any more."""
+    """Trips continue without their weather and say so. After five failures the provider is no longer asked."""
     providers.answers[FORECAST] = says(503)
     providers.asked.clear()
 

@@ -1,4 +1,4 @@
-"""A language model shows every fault under load: each turn gets its reply, and each fault its decided calls at most."""
+"""A language model shows every fault under load. Each turn gets its reply, at no more than the expected calls."""
 
 import json
 from collections import Counter
@@ -13,13 +13,13 @@ from tests.journeys.speaking import MESSAGE, written
 from tests.planner.llm.scripted import Behaviour, Script, fails, hangs, raw, says, scripted_server
 
 EACH = 20 if LONG else 3
-"""Turns of each kind."""
+"""The number of turns of each kind."""
 
 GOOD, REPLY = says(written(*PLAN)), says("Done.")
 
 
 class Kind(NamedTuple):
-    """A kind of behaviour of the model: its answers for a plan and for a reply, and the end of the turn."""
+    """The model's answers for a plan and for a reply, and the end of the turn."""
 
     planning: tuple[Behaviour, ...] = (GOOD,)
     replying: tuple[Behaviour, ...] = (REPLY,)
@@ -50,7 +50,7 @@ def kinds(script: Script) -> dict[str, Kind]:
 
 
 class Days:
-    """A model that behaves as the kind in the message says, and counts how often it was asked."""
+    """A model that behaves as the kind in the message says, and counts how often it is asked."""
 
     def __init__(self, script: Script) -> None:
         self.kinds = kinds(script)
@@ -74,7 +74,7 @@ class Days:
 @pytest.mark.drill
 @pytest.mark.timeout(300)
 def test_a_language_model_with_every_fault(tmp_path: Path) -> None:
-    """Every turn ends with a reply; each fault costs the calls that were decided, and no more."""
+    """Every turn ends with a reply, and each fault costs at most the expected calls."""
     with scripted_server() as script:
         days = Days(script)
         messages = [f"{kind} {number}" for number in range(EACH) for kind in days.kinds]

@@ -9,13 +9,13 @@ from turnloom.workers.embedded.stack import Stack, StackOptions
 
 CONVERSATIONS, TURNS = (200, 20) if LONG else (40, 10)
 MIXED = 40
-"""Conversations whose turns are posted in among each other."""
+"""The number of conversations whose turns are posted at the same time."""
 
 
 @pytest.mark.drill
 @pytest.mark.timeout(900)
 def test_every_conversation_is_answered_in_order() -> None:
-    """Sixteen clients post 200 conversations of 20 turns. Each runs one at a time, in the order of its sequence."""
+    """Sixteen clients post 200 conversations of 20 turns. Each conversation runs one turn at a time, in sequence."""
     settings.cache_clear()
     own = {"TURNLOOM_ORDER_WINDOW_MS": "60000", "TURNLOOM_PLACEMENT": PLACEMENT}
     options = StackOptions(data_dir=None, port=0, tool_workers=4, settings=own)

@@ -1,4 +1,4 @@
-"""The language model is down for seconds, and turns that have minutes all succeed."""
+"""The language model is down for seconds, and turns with minutes to go all succeed."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ ANSWERS = says(written(wait_step("a")), written(wait_step("b", "a")), written(re
 
 
 class Endpoint:
-    """A language model that may be down, and counts how often it was asked."""
+    """A language model that may be down, and counts how often it is asked."""
 
     def __init__(self, script: Script) -> None:
         Speaker(script).gate.set()
@@ -42,8 +42,8 @@ def endpoint(clean_environment: None) -> Iterator[Endpoint]:
         yield Endpoint(script)
 
 
-def test_all_turns_succeed_though_the_model_is_out_for_a_while(endpoint: Endpoint) -> None:
-    """The model is down during planning or answering, in any mode. Each turn reports that once at most."""
+def test_all_turns_succeed_despite_an_outage_of_the_model(endpoint: Endpoint) -> None:
+    """The model is down during planning or answering, in any mode. Each turn reports that at most once."""
     with client_of_stack(OPENAI_BASE_URL=endpoint.url) as api:
         begun = [post(api, ANSWERS, agent="generic", mode=mode)["turn_id"] for mode in MODES]
         endpoint.is_out.set()

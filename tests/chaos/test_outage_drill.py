@@ -1,4 +1,4 @@
-"""The backend of a write is down for seconds: we ask it about the write until it answers. The write happens once."""
+"""The backend of a write is down for seconds. We ask it about the write until it answers. The write happens once."""
 
 import random
 from collections.abc import Iterator
@@ -31,14 +31,14 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """Run a shop that is closed."""
+    """The folder of a shop that is closed."""
     (tmp_path / "orders").touch()
     (tmp_path / "closed").touch()
     return tmp_path
 
 
 def order(ground: Ground, shop: Path, **request: Any) -> str:
-    """Order something in the middle of a plan, and return the turn once its call is parked."""
+    """Order something in the middle of a plan. Wait until the call is parked, and return the turn."""
     args = {"shop": str(shop), "is_heard": request.pop("is_heard", False)}
     steps = [wait_step("a"), {"id": "e", "tool": "shop.order", "args": args, "needs": ["a"]}, wait_step("b", "e")]
     turn_id = post_until_accepted(ground.api, message_id=str(shop), plan={"steps": steps}, **request)
@@ -47,7 +47,7 @@ def order(ground: Ground, shop: Path, **request: Any) -> str:
 
 
 def ordered(ground: Ground, turn_id: str) -> dict[str, Any]:
-    """Return the current state of the step that orders."""
+    """Return the step that orders, as it stands."""
     found: dict[str, Any] = next(
         (step for step in look(ground.api, turn_id).get("steps", ()) if step["id"] == "e"), {"status": None}
     )
@@ -59,13 +59,13 @@ def ended(ground: Ground, turn_id: str) -> dict[str, Any]:
     return look(ground.api, turn_id)
 
 
-def is_died_at(ground: Ground) -> bool:
+def has_died(ground: Ground) -> bool:
     return not ground.crash_at.read_text()
 
 
 @pytest.mark.parametrize("is_heard", [False, True])
 def test_a_write_waits_for_its_backend(is_heard: bool, ground: Ground, shop: Path) -> None:
-    """Whether the order was taken before or after the answer was lost, it is taken once, and the next steps follow."""
+    """The order is made once, whether or not the shop took it before the outage, and the next steps follow."""
     turn_id = order(ground, shop, is_heard=is_heard)
     wait_for(lambda: ordered(ground, turn_id)["attempt"] >= 2, 20)
     (shop / "closed").unlink()
@@ -80,11 +80,11 @@ def test_a_write_waits_for_its_backend(is_heard: bool, ground: Ground, shop: Pat
 @pytest.mark.parametrize(
     "points", ["step.delayed", "step.delayed turn.reclaimed", "write.returned step.delayed", "write.claimed"]
 )
-def test_a_process_dies_over_a_write_that_waits_for_its_backend(points: str, ground: Ground, shop: Path) -> None:
-    """The order was taken, and its backend is asked about it all the same."""
+def test_a_process_dies_while_a_write_waits_for_its_backend(points: str, ground: Ground, shop: Path) -> None:
+    """The shop took the order before the outage. It is asked about it all the same, and the order is not repeated."""
     ground.crash_at.write_text("".join(f"{point}\n" for point in points.split()))
     turn_id = order(ground, shop, is_heard=True)
-    wait_for(lambda: is_died_at(ground), WITHIN_S)
+    wait_for(lambda: has_died(ground), WITHIN_S)
     (shop / "closed").unlink()
 
     turn = ended(ground, turn_id)
@@ -93,8 +93,8 @@ def test_a_process_dies_over_a_write_that_waits_for_its_backend(points: str, gro
     assert len((shop / "orders").read_text().split()) == 1
 
 
-def test_workers_that_die_meanwhile_take_nothing_with_them(ground: Ground, shop: Path) -> None:
-    """No process holds a step that waits."""
+def test_workers_that_die_meanwhile_lose_nothing(ground: Ground, shop: Path) -> None:
+    """No process holds a parked step."""
     turn_id = order(ground, shop, is_heard=True)
     for seed in range(4):
         kill_worker(ground, random.Random(seed))
@@ -105,7 +105,7 @@ def test_workers_that_die_meanwhile_take_nothing_with_them(ground: Ground, shop:
 
 
 def test_a_backend_that_stays_away_leaves_the_write_unknown_at_the_deadline(ground: Ground, shop: Path) -> None:
-    """The turn ends and its reply says so."""
+    """The turn ends with a reply."""
     turn_id = order(ground, shop, deadline_ms=9_000)
 
     turn = ended(ground, turn_id)
@@ -116,7 +116,7 @@ def test_a_backend_that_stays_away_leaves_the_write_unknown_at_the_deadline(grou
 
 
 def test_a_turn_that_is_cancelled_meanwhile_leaves_the_write_unknown(ground: Ground, shop: Path) -> None:
-    """The write may have happened, so nobody says that it was cancelled."""
+    """The write may have happened, so it is not called cancelled."""
     turn_id = order(ground, shop, is_heard=True)
 
     ground.api.post(f"/v1/turns/{turn_id}/cancel")

@@ -1,4 +1,4 @@
-"""A planner dies while it plans: its turn is planned again, and nothing else differs."""
+"""A planner dies while it plans. Its turn is planned again, and nothing else differs."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.journeys.following import sim_lines
 from tests.journeys.speaking import PAUSE, Speaker, says, speaker, written
 
 STREAMING = ("step.started_early", "step.started_early plan.recorded", "early_steps.dropped")
-"""Those of a turn whose steps start while the language model writes the plan, the last where it is refused."""
+"""Points of a turn whose steps start while the language model writes the plan. In the last the plan is refused."""
 
 READING = (
     "read.begun_early",
@@ -25,13 +25,13 @@ READING = (
     "plan.drafted plan.recorded",
     "early_steps.dropped",
 )
-"""Those of a dense turn whose planner runs the reads itself while the plan is written, the last where it is refused."""
+"""Points of a dense turn whose planner runs reads while the plan is written. In the last the plan is refused."""
 
 AFTER_PLAN = ("plan.drafted", "plan.recorded", "early_steps.dropped")
-"""Those that a planner comes to when its plan is whole."""
+"""Points that a planner reaches when its plan is complete."""
 
 CHATTING = ("turn.claimed", "plan.drafted", "reply.composed", "turn.finished")
-"""Those of a turn whose plan is a reply: the last two are before and after its only commit after the claim."""
+"""Points of a turn whose plan is a reply. The last two are before and after its only commit after the claim."""
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ EARLY = [("spread", each) for each in STREAMING] + [("dense", each) for each in 
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize(("drill", "points"), EARLY if LONG else [EARLY[0], EARLY[6]], indirect=["drill"])
-def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: Drill, model: Speaker) -> None:
-    """The turn is planned again and succeeds: steps that the lost planner had begun run again; nothing acts twice."""
+def test_a_planner_dies_while_early_steps_run(points: str, drill: Drill, model: Speaker) -> None:
+    """The turn is planned again and succeeds. Steps that the lost planner had begun run again; the write runs once."""
     is_refused = points == "early_steps.dropped"
     last = [{**PLAN[0], "id": "x", "tool": "sim.no"}] if is_refused else []
     model.gate.clear()
@@ -79,8 +79,8 @@ def test_a_planner_dies_while_steps_run_that_started_early(points: str, drill: D
 @pytest.mark.drill
 @pytest.mark.timeout(3 * WITHIN_S)
 @pytest.mark.parametrize("points", CHATTING if LONG else CHATTING[2:3])
-def test_a_planner_dies_over_a_reply(points: str, drill: Drill) -> None:
-    """The turn is planned again unless it was answered, and ends once, with one plan and one reply."""
+def test_a_planner_dies_during_a_reply(points: str, drill: Drill) -> None:
+    """The turn is planned again if it was not answered. It ends once, with one plan and one reply."""
     drill.arm(points)
 
     turn = drill.ended(drill.post(message=says(written(reply="Hello."))))

@@ -1,4 +1,4 @@
-"""A worker's wrong clock does no harm, because the ledger takes the time from Postgres only."""
+"""A worker's wrong clock does no harm, because the ledger takes the time only from Postgres."""
 
 import time
 from collections.abc import Iterator
@@ -20,15 +20,15 @@ from datetime import UTC, datetime, timedelta
 import time_machine
 time_machine.travel(datetime.now(UTC) + timedelta(seconds={SKEW_S}), tick=True).start()
 """
-"""What Python runs first in the worker whose clock is ahead."""
+"""The code that Python runs first in the worker whose clock is ahead."""
 
 LATER = {"id": "r", "tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 1.5}, "timeout_ms": 1_000}
-"""Is tried again at a time that its failure names, in another claim."""
+"""A step that is made again, under another claim, at the time that its failure names."""
 
 
 @contextmanager
 def worker_ahead(ground: Ground, folder: Path) -> Iterator[None]:
-    """Run one more worker for all queues, whose clock is ahead."""
+    """Run a further worker for all queues; its clock is ahead."""
     (folder / "sitecustomize.py").write_text(AHEAD)
     home, name = ground.stack.servers.home, "worker-ahead"
     program = Program(
@@ -53,7 +53,7 @@ def _is_there(ground: Ground, name: str) -> bool:
 @pytest.mark.drill
 @pytest.mark.timeout(120 + 3 * TURNS)
 def test_a_worker_whose_clock_is_ahead_does_no_harm(tmp_path: Path) -> None:
-    """It plans, runs, waits for the time of a retry and answers like the others."""
+    """The worker plans, runs, waits for the time of a retry and answers like the others."""
     load = [{"plan": {"steps": [*PLAN, LATER]}}] * TURNS
     with drilled_stack(tmp_path) as ground, worker_ahead(ground, tmp_path):
         report = drill(ground, load, within_s=60 + TURNS)

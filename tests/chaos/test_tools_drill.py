@@ -1,4 +1,4 @@
-"""One load has tools that are slow, flaky, malformed, huge, that exit and that never return."""
+"""Tools under load are slow, flaky, malformed or huge, exit, or never return."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from tests.journeys.following import wait_step
 ROOT = Path(__file__).resolve().parents[2]
 PACKS = Path(__file__).with_name("packs")
 EACH = 60 if LONG else 15
-"""Turns of a wave."""
+"""The number of turns in a wave."""
 
 
 def hostile_steps(fifo: Path) -> Iterator[dict[str, Any]]:
@@ -40,19 +40,19 @@ ENDINGS = {
 
 
 def release(fifo: Path) -> None:
-    """Let every blocked call return, including those that have been given up."""
+    """Let every blocked call return, including calls that were given up."""
     while True:
         try:
             os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
-        except OSError:  # nobody waits any more
+        except OSError:  # no call waits any more
             return
 
 
 def threads(ground: Ground) -> int:
-    """Return how many threads the worker of the tools has, once as many are left for a second."""
+    """Return the number of threads in the tools' worker when it has not changed for a second."""
     tasks = Path(f"/proc/{ground.stack.processes['worker-io-1'].pid}/task")
     before, now = 0, len(list(tasks.iterdir()))
-    while now != before:  # calls that were given up are just returning
+    while now != before:  # calls that were given up are still returning
         time.sleep(1)
         before, now = now, len(list(tasks.iterdir()))
     return now
@@ -61,7 +61,7 @@ def threads(ground: Ground) -> int:
 @pytest.mark.drill
 @pytest.mark.timeout(400)
 def test_tools_of_every_bad_kind(tmp_path: Path) -> None:
-    """Each step ends as it should, the others are not harmed, and calls given up leave no thread behind."""
+    """Each step ends as expected, other steps are not harmed, and calls that were given up leave no thread behind."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     ship_packs(tmp_path, PACKS)

@@ -1,4 +1,4 @@
-"""A rolling upgrade runs workers of two versions, whose database functions differ, side by side under load."""
+"""During a rolling upgrade, workers of two versions with different database functions run side by side under load."""
 
 import os
 import random
@@ -24,11 +24,11 @@ _PACKAGES = ("models", "tools", "planner", "workers", "web", "migrations", "prom
 
 
 class NextVersion:
-    """A copy of the code in which every function of the ledger has another name, and what runs of it."""
+    """A copy of the code in which every function of the ledger has another name, and its running workers."""
 
     def __init__(self, folder: Path) -> None:
         self.moments: list[datetime] = []
-        """When the database was migrated, and when the old workers had ended."""
+        """The times at which the database was migrated and the old workers had ended."""
         self.is_alone = threading.Event()
         self._folder = folder
         self._processes: list[Process] = []
@@ -75,14 +75,14 @@ class NextVersion:
             wait_for(lambda: db.execute(query).fetchone() == (len(commands),), 60)
 
     def _environment(self, ground: Ground) -> dict[str, str]:
-        # The copy is found before the installed code, and the working directory is not looked at.
+        # Python finds the copy before the installed code, and does not search the working directory.
         return {**ground.stack.environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": str(self._folder)}
 
 
 @pytest.mark.drill
 @pytest.mark.timeout(240 + 3 * TURNS)
 def test_two_versions_work_side_by_side(tmp_path: Path) -> None:
-    """Old workers go on after the migration, beside new ones; then the new ones go on alone."""
+    """Old workers continue after the migration beside new ones; then the new ones continue alone."""
     version = NextVersion(tmp_path / "next")
 
     with drilled_stack(tmp_path) as ground:
@@ -101,7 +101,7 @@ def test_two_versions_work_side_by_side(tmp_path: Path) -> None:
 
 
 def _load(version: NextVersion) -> Iterator[dict[str, Any]]:
-    """Post turns until the upgrade is over, and some more."""
+    """Yield requests until the upgrade is over, and some more."""
     while not version.is_alone.is_set():
         yield {"plan": {"steps": PLAN}}
     yield from [{"plan": {"steps": PLAN}}] * TURNS
