@@ -36,7 +36,7 @@ def most_at_once(log: Path, turn_id: str) -> int:
 def test_a_turn_never_runs_more_steps_at_a_time_than_its_agent_may(
     api: httpx2.Client, log: Path, placement: str, told: str
 ) -> None:
-    """It uses the whole limit. Each step runs once and in order, also if it starts while the plan is written."""
+    """A turn uses the whole limit. Each step runs once and in order, also if it starts while the plan is written."""
     rng = random.Random(3)
     shapes: list[dict[str, list[str]]] = [{f"s{n}": [] for n in range(9)}, *(random_dag(seed, 12) for seed in range(4))]
 

@@ -42,7 +42,7 @@ def test_a_direct_reply_is_one_commit_after_its_claim(
 
 
 def test_a_plan_of_short_reads_is_three_commits(asking_dense: httpx2.Client, dense: Stack, model: Speaker) -> None:
-    """They are claim, record with results, and end. A busy machine may need more, so the best of several counts."""
+    """The commits are claim, record with results, and end. A busy machine may need more, so the best counts."""
     turns = [asked(asking_dense, *FAN) for _ in range(6)]
 
     assert {turn["status"] for turn in turns} == {"succeeded"}

@@ -52,7 +52,7 @@ def test_number_of_golden_conversations() -> None:
 
 
 def test_eval_shows_the_first_difference(stack: Stack, tmp_path: Path) -> None:
-    """It names the conversation, the message and the first difference, sends no further message, and exits with 1."""
+    """`eval` names the conversation, the message and the first difference, sends no more, and exits with 1."""
     file = tmp_path / "mine.yaml"
     file.write_text(WRONG)
 

@@ -76,7 +76,7 @@ def another(stack: Stack) -> Iterator[httpx2.Client]:
 def test_one_tenants_hanging_model_stops_nobody_else(
     api: httpx2.Client, another: httpx2.Client, model: Script, hung: list[str]
 ) -> None:
-    """Its turns with posted plans end well or at their deadline. Another tenant's turns are planned and answered."""
+    """Its own turns with posted plans end well or at their deadline. Another tenant's are planned and answered."""
     asked = len(model.requests)
 
     own = run(api, [wait_step("a")])

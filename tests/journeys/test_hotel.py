@@ -132,7 +132,7 @@ def test_without_dates_one_question_offers_two_weekends(api: httpx2.Client) -> N
 
 
 def test_two_options_are_compared(api: httpx2.Client) -> None:
-    """They are compared side by side, with data from the hotel's system and the wishes settled before."""
+    """The options stand side by side, with data from the hotel's system and the wishes settled before."""
     first, second = talk(
         api, "A room next weekend for 2 adults and a child of 5", "what is the difference between those two?"
     )

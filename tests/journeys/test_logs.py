@@ -19,7 +19,7 @@ WHO = {"name": NAME, "email": f"{EMAIL}@example.com"}
 
 
 def test_no_log_has_what_people_wrote(api: httpx2.Client, stack: Stack) -> None:
-    """This holds for successful requests, for refusals, and for errors of the database in any process."""
+    """Successful requests, refusals, and errors of the database in any process log none of the planted texts."""
     steps = [{"id": "e", "tool": "sim.echo", "args": {"value": ARGUMENT}}]
     turn = {"message": MESSAGE, "user": {"id": "planted", **WHO}, "agent": "generic"}
     assert finished(api, post(api, **turn, plan={"steps": steps})["turn_id"])["status"] == "succeeded"

@@ -15,7 +15,7 @@ def value(api: httpx2.Client, name: str, **labels: str) -> float:
 
 
 def test_metrics_cover_all_workers(api: httpx2.Client) -> None:
-    """They count calls by status, errors, retries and durations of all processes, and show the present state."""
+    """Metrics count calls by status, errors, retries and durations of all processes, and show the present state."""
     calls, errors = "turnloom_tool_calls_total", "turnloom_tool_errors_total"
     before = {
         tool: value(api, calls, tool=tool) for tool in ("sim.wait", "sim.fail", "sim.flaky", "sim.burn", "sim.echo")

@@ -28,7 +28,7 @@ def test_conversations_are_answered_in_their_senders_order(holding: Stack) -> No
 
 
 def test_a_burst_is_answered_once(holding: Stack) -> None:
-    """Its messages become one turn, which is planned soon after the window. A later message opens its own turn."""
+    """The messages of a burst become one turn, planned soon after the window. A later message opens its own turn."""
     headers = {"Authorization": f"Bearer {holding.dev_key}"}
     with httpx2.Client(base_url=holding.url, headers=headers, timeout=40) as api:
         accepted = [post(api, message, conversation_id="burst") for message in ("hi", "I need a room", "for two")]

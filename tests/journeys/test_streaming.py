@@ -118,7 +118,7 @@ def test_an_invalid_plan_cancels_its_early_steps(api: httpx2.Client, model: Spea
 
 
 def test_a_turn_can_be_cancelled_while_its_plan_is_written(api: httpx2.Client, model: Speaker, log: Path) -> None:
-    """Its reads stop with it, and a plan that comes late is ignored."""
+    """The reads stop with the turn, and a plan that comes late is ignored."""
     turn_id = ask(api, written(wait_step("a", ms=2_000), wait_step("b"), write("w"), PAUSE, write("v")))
     wait_for(lambda: statuses(api, turn_id) == {"a": "running", "b": "succeeded"})
 

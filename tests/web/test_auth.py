@@ -1,4 +1,4 @@
-"""Who may call the API, and what a key may do."""
+"""The API's keys: which requests need one, and what each may do."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

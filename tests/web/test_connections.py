@@ -149,7 +149,7 @@ def test_half_a_chunk_gets_408(connect: Connect) -> None:
 
 
 def test_a_connection_may_rest_between_requests(connect: Connect) -> None:
-    """It may rest longer than a header may take. Then the server closes it and sends nothing."""
+    """A connection may rest longer than a header may take. Then the server closes it and sends nothing."""
     client = connect()
     first = asked(client, LENGTH + b"0123456789")
     began = time.monotonic()

@@ -155,7 +155,7 @@ def test_a_commit_of_unknown_outcome_is_not_repeated(client: FlaskClient, monkey
 def test_a_message_that_would_wait_too_long_is_refused_at_once(
     elsewhere: psycopg.Connection, post: Callable[[str], Future[TestResponse]]
 ) -> None:
-    """Its sender learns when to come back. The messages accepted before it are recorded later."""
+    """The sender learns when to come back. The messages accepted before it are recorded later."""
     elsewhere.execute("LOCK TABLE conversations IN SHARE MODE")
     first = post("c1")
     wait_for(_waits())

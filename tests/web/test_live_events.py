@@ -143,7 +143,7 @@ def test_a_query_that_fails_is_repeated(
 
 
 def test_one_query_serves_all_readers(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It notifies readers that know less than the ledger, and a reader that waits for the end only of the end."""
+    """The query notifies readers that know less than the ledger, and a reader that waits for the end only of that."""
     turn_ids = [UUID(client.post("/v1/turns", json={"message": "hi"}).get_json()["turn_id"]) for _ in range(3)]
     behind, abreast, waiting = Reader(0), Reader(1), Reader(inf)
     hub, looked = Hub(), Mock(wraps=events.stands)

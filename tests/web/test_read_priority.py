@@ -23,7 +23,7 @@ def connect() -> Iterator[Connect]:
 
 
 def test_a_message_is_answered_before_simultaneous_reads(connect: Connect, tmp_path: Path) -> None:
-    """It does not matter whether the message comes before all readers or after them."""
+    """The message may come before all readers or after them."""
     holder, before, after, *readers = clients = [connect() for _ in range(3 + READERS)]
     for client in clients:
         asked(client, b"GET /wait?s=0 HTTP/1.1\r\nHost: x\r\n\r\n")  # the server has it

@@ -82,7 +82,7 @@ def test_a_gate_that_nobody_leaves_lets_nobody_in() -> None:
 
 
 def test_an_empty_gate_lets_anybody_in() -> None:
-    """It does not matter how long work took, or how long ago that was."""
+    """An empty gate refuses nobody, however long work took before."""
     gate = Gate(1, 1.0)
     for _ in range(100):
         gate.note(60.0)

@@ -63,7 +63,7 @@ def test_cancelling_needs_its_scope(app: APIFlask, client: FlaskClient, key: Key
 
 
 def test_a_merged_message_is_accepted(client: FlaskClient) -> None:
-    """It is answered with the turn that it became a part of, and that turn is sent once. A copy of it gets 200."""
+    """The answer has the turn that the message became a part of, and that turn is sent once. A copy gets 200."""
     first = _post(client)
 
     merged = _post(client, message="and this", message_id="m2")
@@ -75,7 +75,7 @@ def test_a_merged_message_is_accepted(client: FlaskClient) -> None:
 
 
 def test_an_interrupting_message_is_accepted(client: FlaskClient) -> None:
-    """It opens a new turn, and the reply to the previous turn is due."""
+    """The message opens a new turn, and the reply to the previous turn is due."""
     first = _post(client)
 
     second = _post(client, on_busy="interrupt")

@@ -41,7 +41,7 @@ def test_a_user_is_put_and_shown(client: FlaskClient) -> None:
 
 
 def test_no_answer_has_a_secret(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
-    """No answer shows it, neither to the PUT nor later nor in a refusal; nor does the log."""
+    """The secret is in no answer, in no refusal and in no line of the log."""
     put(client, "/v1/users/noa", {"name": "Noa"})
     answers = [
         client.put("/v1/users/noa/accounts/caldav", json=ACCOUNT),

@@ -1,11 +1,11 @@
-"""Beat's application only sends."""
+"""Beat's application only sends messages."""
 
 import subprocess
 import sys
 
 
-def test_beat_changes_nothing_of_the_workers_application() -> None:
-    """A process that loads both keeps the tasks, their results, and the application that signatures belong to."""
+def test_beat_does_not_change_the_workers_application() -> None:
+    """A process that loads both applications keeps the workers' tasks, results and current application."""
     load = "from celery import current_app; from turnloom.workers.broker import app as own, beat; app = own.app"
     shown = "print(type(app.backend).__module__, len(app.conf.include) > 0, current_app._get_current_object() is app)"
 

@@ -20,7 +20,7 @@ def canvas_of(turn_id: UUID, generation: int, expression: Expression) -> Signatu
 
 
 def parts_of(canvas: Signature) -> list[Signature]:
-    """List what a canvas runs one after another; Celery has already made chords of groups that something follows."""
+    """List the parts that a canvas runs in sequence. Celery has already made a chord of each group with a successor."""
     if isinstance(canvas, _chain):
         return [part for task in canvas.tasks for part in parts_of(task)]
     if isinstance(canvas, chord):
@@ -56,7 +56,7 @@ def plain_tasks(canvas: Signature) -> list[Signature]:
 @given(dags())
 @settings(max_examples=200)
 def test_no_unsound_construct_is_built(needs: dict[str, tuple[str, ...]]) -> None:
-    """Whatever the plan, adjacent groups are joined and no chain in a header ends in a group."""
+    """For any plan, adjacent groups are joined and no chain in a header ends in a group."""
     for fragment in fragments(nodes(needs, QUEUES), 16):
         assert faults(canvas_of(uuid4(), 1, fragment.expression)) == []
 
@@ -64,7 +64,7 @@ def test_no_unsound_construct_is_built(needs: dict[str, tuple[str, ...]]) -> Non
 @given(dags())
 @settings(max_examples=50)
 def test_messages_carry_ids_only(needs: dict[str, tuple[str, ...]]) -> None:
-    """No argument of a tool and no result travels. Each step is in exactly one message, of its own queue."""
+    """Messages carry no arguments of tools and no results. Each step is in exactly one message, on its own queue."""
     turn_id = uuid4()
     tasks = [
         task
@@ -77,8 +77,8 @@ def test_messages_carry_ids_only(needs: dict[str, tuple[str, ...]]) -> None:
     assert all(task.args[0] == str(turn_id) and task.args[2] == 3 and task.immutable for task in tasks)
 
 
-def test_a_task_bears_its_tools_name() -> None:
-    """Operators see the tool, and how many more steps ride along."""
+def test_a_task_has_its_tools_name() -> None:
+    """Operators see the tool's name and the number of further steps."""
     expression: dict[str, Any] = {"lane": ["a", "b"], "queue": "tools.io", "label": "pms.get_availability +1"}
 
     task = canvas_of(uuid4(), 1, load_expression(expression))

@@ -1,4 +1,4 @@
-"""Celery's own machinery carries out any canvas with our counting of chords."""
+"""With our counting of chords, Celery's own code runs any canvas."""
 
 import json
 import random
@@ -33,7 +33,7 @@ Ran = list[str]
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """The steps that have run, in this order; a step `x` of the generation 9 is refused."""
+    """The steps that have run, in order. A step `x` of generation 9 is refused."""
     steps: Ran = []
 
     def run_steps(turn_id: str, lanes: list[list[str]], generation: int, slots: int) -> None:
@@ -60,7 +60,7 @@ def take(queue: str) -> dict[str, Any] | None:
 
 
 def carry_out(message: dict[str, Any]) -> None:
-    """Run a message as a worker does, by Celery's tracer."""
+    """Run a message through Celery's tracer, as a worker does."""
     headers = message["headers"]
     args, kwargs, embed = json.loads(b64decode(message["body"]))
     request = {**headers, **embed, "args": args, "kwargs": kwargs, "delivery_info": {}, "is_eager": False}
@@ -68,7 +68,7 @@ def carry_out(message: dict[str, Any]) -> None:
 
 
 def carry_out_all(choice: random.Random) -> None:
-    """Run what waits in the queues, and what that sends, now from the one, now from the other."""
+    """Run all waiting messages and those that they send, taking the queues in random order."""
     while waiting := [queue for queue in QUEUES if redis().llen(queue)]:
         message = take(choice.choice(waiting))
         assert message
@@ -84,7 +84,7 @@ def begin(canvas: Any) -> list[TaskMessage]:
 @given(dags(), st.integers(0, 2**32))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_canvas_is_carried_out(ran: Ran, needs: dict[str, tuple[str, ...]], seed: int) -> None:
-    """Whichever message is taken next, each step of a fragment runs once, and after those that it needs."""
+    """In any order of messages, each step of a fragment runs once, and after the steps that it needs."""
     before = transitive_closure(needs)
     for fragment in fragments(nodes(needs, QUEUES), 16):
         redis().flushall()
@@ -99,8 +99,8 @@ def test_every_canvas_is_carried_out(ran: Ran, needs: dict[str, tuple[str, ...]]
             assert before[step] & set(fragment.steps) <= set(ran[:place])
 
 
-def test_what_begins_together_is_one_command(ran: Ran) -> None:
-    """A header of five goes to the broker in one command."""
+def test_a_header_is_sent_in_one_command(ran: Ran) -> None:
+    """The five tasks of a header go to the broker in one command."""
     redis().config_resetstat()
 
     begin(Fork([lane(str(number)) for number in range(5)], lane("end")))
@@ -110,7 +110,7 @@ def test_what_begins_together_is_one_command(ran: Ran) -> None:
 
 
 def test_a_copy_counts_once(ran: Ran) -> None:
-    """Neither does a header's copy stand for another task of it, nor does a late one send the body again."""
+    """A copy of a header's task does not count for another task, and a late copy does not send the body again."""
     begin(Fork([lane("a"), lane("b")], lane("end")))
     first, second = take("tools.io"), take("tools.io")
     assert first
@@ -127,13 +127,13 @@ def test_a_copy_counts_once(ran: Ran) -> None:
 
 @pytest.mark.parametrize("generation", [9, 1])
 def test_a_refused_task_does_not_count(ran: Ran, generation: int) -> None:
-    """If a task of the header is refused or fails, the body is not sent; the ledger knows how to go on."""
+    """If a task of the header is refused or fails, the body is not sent. The ledger knows how to continue."""
     begin(Fork([lane("a"), lane("x", generation=generation)], lane("end")))
     first, second = take("tools.io"), take("tools.io")
     assert first
     assert second
     if generation == 1:
-        second["headers"]["task"] = "join"  # it takes one argument, not four
+        second["headers"]["task"] = "join"  # `join` takes one argument, not four
 
     carry_out(first)
     carry_out(second)
@@ -142,10 +142,10 @@ def test_a_refused_task_does_not_count(ran: Ran, generation: int) -> None:
     assert ran == ["a"]
 
 
-def test_a_broken_chord_ends_no_task_badly(
+def test_an_uncounted_chord_does_not_fail_its_task(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With Redis down a task is done but not counted. That is logged, and recovery goes on."""
+    """While Redis is down, a task ends but is not counted. This is logged, and recovery continues."""
     begin(Fork([lane("a")], lane("end")))
     message = take("tools.io")
     assert message
@@ -160,10 +160,10 @@ def test_a_broken_chord_ends_no_task_badly(
     redis.cache_clear()
 
 
-def test_what_cannot_be_sent_ends_no_task_badly(
+def test_an_unsent_canvas_does_not_fail_its_task(
     ran: Ran, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the broker out a chain's next group or a chord's body stays with the ledger, and its task is done."""
+    """While the broker is down, the next group or body stays in the ledger, and the task that sends it ends."""
 
     def refuse(*_: object) -> None:
         raise OSError("connection refused")
@@ -181,8 +181,8 @@ def test_what_cannot_be_sent_ends_no_task_badly(
     assert "".join(capsys.readouterr()).count("canvas.unsent") == 2
 
 
-def test_nothing_of_a_chord_stays_for_long(ran: Ran) -> None:
-    """While it runs its count lives for a day, and afterwards for as long as copies may come."""
+def test_the_count_of_a_chord_expires(ran: Ran) -> None:
+    """The count of a running chord expires after a day, that of a complete one after some minutes."""
     begin(Fork([lane("a"), lane("b")], lane("end")))
     left = []
     while message := take("tools.io"):
@@ -194,7 +194,7 @@ def test_nothing_of_a_chord_stays_for_long(ran: Ran) -> None:
 
 
 def test_a_chord_is_counted_as_soon_as_redis_is_back(ran: Ran) -> None:
-    """Other scripts leave alone for a while what did not answer; a count that is not made costs a generation."""
+    """Other scripts skip a server that did not answer for a while. A missing count would cost a generation."""
     begin(Fork([lane("a"), lane("b")], lane("end")))
     while message := take("tools.io"):
         _outage.begin(redis())
@@ -203,8 +203,8 @@ def test_a_chord_is_counted_as_soon_as_redis_is_back(ran: Ran) -> None:
     assert ran == ["a", "b", "end"]
 
 
-def test_a_failure_is_no_end(ran: Ran) -> None:
-    """The backend counts only what has ended well."""
+def test_a_failed_task_does_not_count(ran: Ran) -> None:
+    """The backend counts only tasks that have succeeded."""
     begin(Fork([lane("a")], lane("end")))
     message = take("tools.io")
     assert message

@@ -25,13 +25,13 @@ FOLLOWS: list[dict[str, Any]] = [
 
 
 def taken(queue: str) -> dict[str, Any]:
-    """Take a message out of a queue and open its body, without what is new in every message and what Celery repeats."""
+    """Take a message from a queue and open its body, without values that are unique or that Celery repeats."""
     raw = redis().rpop(queue)
     assert isinstance(raw, bytes)
     message = json.loads(raw)
     message["body"] = json.loads(b64decode(message["body"]))
-    for made_anew in ("id", "root_id"):
-        assert message["headers"].pop(made_anew)
+    for unique in ("id", "root_id"):
+        assert message["headers"].pop(unique)
     for unimportant in ("correlation_id", "delivery_tag", "reply_to", "argsrepr", "kwargsrepr"):
         message["properties"].pop(unimportant, None)
     return message  # type: ignore[no-any-return]
@@ -39,7 +39,7 @@ def taken(queue: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("follows", FOLLOWS, ids=["nothing", "a chain", "a chord"])
 def test_a_message_is_what_celery_would_send(follows: dict[str, Any]) -> None:
-    """In the queue nothing tells them apart."""
+    """In the queue, our message and Celery's are equal."""
     args = ("turn", [["a", "ü"]], 1, 4)
     shown = {"argsrepr": "turn a", "kwargsrepr": "{}", "shadow": "sim.wait", "time_limit": 7}
 
@@ -49,16 +49,16 @@ def test_a_message_is_what_celery_would_send(follows: dict[str, Any]) -> None:
     assert taken("tools.io") == taken("tools.io")
 
 
-def test_messages_come_out_in_the_order_in_which_they_went_in() -> None:
-    """Each queue is served first come, first served."""
+def test_messages_keep_their_order() -> None:
+    """Each queue is first in, first out."""
     dispatch.publish([TaskMessage("join", (number,), "plan" if number % 2 else "tools.io", "") for number in range(6)])
 
     assert [taken("plan")["body"][0] for _ in range(3)] == [[1], [3], [5]]
     assert [taken("tools.io")["body"][0] for _ in range(3)] == [[0], [2], [4]]
 
 
-def test_what_is_no_message_ends_no_worker(redis_url: str) -> None:
-    """It is logged and skipped, or passed to what decides about it, and takes no place."""
+def test_a_malformed_message_ends_no_worker(redis_url: str) -> None:
+    """A malformed message is logged and skipped, or passed to the decode error handler, and takes no place."""
     heard: list[Any] = []
     refused: list[Any] = []
     way = {"exchange": "", "routing_key": "plan"}

@@ -31,7 +31,7 @@ def out_of_memory(admin: Redis, _: Path) -> None:
 
 
 def out_of_disk(admin: Redis, data: Path) -> None:
-    """Let a snapshot fail, after which writes are refused."""
+    """Let a snapshot fail; after that the server refuses writes."""
     admin.config_set("appendonly", "no")
     admin.config_set("save", "3600 1")
     shutil.rmtree(data)
@@ -64,7 +64,7 @@ REFUSALS = {
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[EmbeddedServer, Path]]:
-    """A Valkey of the test's own, with where its data are; the settings name it."""
+    """A Valkey of the test's own and its data directory. The settings name it."""
     home = Home(tmp_path / "home")
     made = valkey(home)
     made.start()
@@ -82,7 +82,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Em
 
 @pytest.fixture
 def broker(server: tuple[EmbeddedServer, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
-    """A connection of a worker's kind."""
+    """A connection as a worker has it."""
     monkeypatch.setitem(TRANSPORT_ALIASES, "redis", "turnloom.workers.broker.transport:Transport")
     options = {"ack_emulation": False, "priority_steps": [0], "socket_timeout": 5}
     with Connection(server[0].url, transport_options=options) as connection:
@@ -93,7 +93,7 @@ def broker(server: tuple[EmbeddedServer, Path], monkeypatch: pytest.MonkeyPatch)
 def test_a_server_that_refuses_is_a_broker_that_is_out(
     code: str, server: tuple[EmbeddedServer, Path], broker: Connection
 ) -> None:
-    """A worker that waits for messages sees a lost connection, and goes on when the server serves again."""
+    """A worker that waits for messages sees a lost connection, and continues when the server serves again."""
     queue = broker.SimpleQueue("q")
     queue.put("before")
     queue.get(timeout=5).ack()
@@ -103,7 +103,7 @@ def test_a_server_that_refuses_is_a_broker_that_is_out(
             admin.lpush("q", "x")
 
     def wait_for_message() -> None:
-        for _ in range(3):  # to a command that waited before, the server says nothing
+        for _ in range(3):  # the server does not answer a command that waited before
             with suppress(Empty):
                 queue.get(timeout=1)
 
@@ -115,8 +115,8 @@ def test_a_server_that_refuses_is_a_broker_that_is_out(
 
 
 @pytest.mark.parametrize("code", REFUSALS)
-def test_what_a_server_refuses_is_unavailable(code: str, server: tuple[EmbeddedServer, Path]) -> None:
-    """Each of our commands raises what its callers expect of a server that is down."""
+def test_a_refused_command_is_unavailable(code: str, server: tuple[EmbeddedServer, Path]) -> None:
+    """Each of our commands raises the error that its callers expect of a server that is down."""
     run_script("chord", ["group"], [0, 2, 60, 60], spare=False)
     counted = Counts()
     counted.add("turnloom_tool_retries_total", "t", "c")
@@ -142,7 +142,7 @@ def test_what_a_server_refuses_is_unavailable(code: str, server: tuple[EmbeddedS
 
 
 def test_a_demoted_server_is_left(server: tuple[EmbeddedServer, Path]) -> None:
-    """A connection that hears READONLY is given up: the next one goes wherever the address leads by then."""
+    """A connection that gets READONLY is closed. The next one goes to the server that the address leads to by then."""
     push("plan", [b"message"])
     with Redis.from_url(server[0].url) as admin:
         before = {client["id"] for client in admin.client_list()} - {str(admin.client_id())}
@@ -159,8 +159,8 @@ def test_a_demoted_server_is_left(server: tuple[EmbeddedServer, Path]) -> None:
 
 
 @pytest.mark.usefixtures("redis_url")
-def test_a_command_that_is_wrong_is_no_outage() -> None:
-    """An error about the command itself is raised as it is, and the connection stays."""
+def test_a_wrong_command_is_no_outage() -> None:
+    """An error about the command itself is raised unchanged, and the connection stays."""
     redis().set("text", "x")
     [before] = _ours()
 

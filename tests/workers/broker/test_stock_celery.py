@@ -25,7 +25,7 @@ MESSAGE = TaskMessage("run_steps", ("turn", [["a"]], 1, 4), "tools.io", "turn a"
 
 
 def parts(canvas: Signature) -> Iterator[Signature]:
-    """Yield a canvas and all that it consists of."""
+    """Yield a canvas and all its parts."""
     yield canvas
     for task in canvas.get("kwargs", {}).get("tasks", ()) or canvas.get("kwargs", {}).get("header", ()):
         yield from parts(task)
@@ -33,8 +33,8 @@ def parts(canvas: Signature) -> Iterator[Signature]:
 
 @given(dags())
 @examples(max_examples=50)
-def test_no_part_of_ours_is_left_in_a_canvas(needs: dict[str, tuple[str, ...]]) -> None:
-    """Chains, groups and chords are those that Celery's own operators make."""
+def test_a_stock_canvas_has_only_celerys_parts(needs: dict[str, tuple[str, ...]]) -> None:
+    """All chains, groups and chords are those that Celery's own operators make."""
     for fragment in fragments(nodes(needs, QUEUES), 16):
         for canvas in build(uuid4(), 1, [fragment.expression], 1):
             own = stock_canvas(canvas)
@@ -45,7 +45,7 @@ def test_no_part_of_ours_is_left_in_a_canvas(needs: dict[str, tuple[str, ...]]) 
 
 @pytest.mark.usefixtures("redis_url")
 def test_messages_are_sent_by_celery(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They say the same as ours, and are counted."""
+    """Celery's messages have the same content as ours, and the queue lengths include them."""
     dispatch.publish([MESSAGE])
     monkeypatch.setenv("TURNLOOM_BROKER_FAST", "0")
     settings.cache_clear()
@@ -59,7 +59,7 @@ def test_messages_are_sent_by_celery(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_broker_that_is_out_delays_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is an error of publishing, which the sweep makes good, and nothing is known of the queues."""
+    """Publishing fails with an error that callers expect, and the lengths of queues are unknown."""
     monkeypatch.setenv("TURNLOOM_BROKER_URL", "redis://127.0.0.1:1/0")
     settings.cache_clear()
     monkeypatch.setattr(stock_celery, "app", make_app("disabled", set_as_current=False))

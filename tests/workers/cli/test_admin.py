@@ -15,7 +15,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def test_key_opens_what_its_tenant_has(database):
+def test_a_key_has_its_scopes_until_it_is_revoked(database):
     """A created key gives its scopes in its tenant until it is revoked."""
     tenant = json.loads(run("tenant", "create", "acme", "--json").stdout)
     key = json.loads(run("key", "create", "--tenant", "acme", "--scopes", "turns:read,turns:write", "--json").stdout)
@@ -31,7 +31,7 @@ def test_key_opens_what_its_tenant_has(database):
 
 
 def test_list_of_keys_does_not_contain_keys(database):
-    """A key is shown once, when it is made."""
+    """A key is shown once, when it is created."""
     run("tenant", "create", "acme")
     made = json.loads(run("key", "create", "--tenant", "acme", "--scopes", "admin", "--json").stdout)
 
@@ -41,7 +41,7 @@ def test_list_of_keys_does_not_contain_keys(database):
     assert made["key"] not in listed.output
 
 
-def test_a_name_is_given_once(database):
+def test_a_tenants_name_is_unique(database):
     """A second tenant of the same name is refused, with exit code 1."""
     run("tenant", "create", "acme")
 
@@ -64,14 +64,14 @@ def test_a_name_is_given_once(database):
     ],
 )
 def test_wrong_usage_is_exit_code_2(arguments):
-    """A command that cannot be meant is refused before anything happens."""
+    """A command with wrong usage is refused before anything happens."""
     refused = run(*arguments)
 
     assert refused.exit_code == 2
 
 
 def test_unknown_tenant_is_exit_code_1(database):
-    """Work that fails says why in one sentence, without a trace."""
+    """A failed command says why in one sentence, without a traceback."""
     failed = run("key", "list", "--tenant", "nobody")
 
     assert failed.exit_code == 1

@@ -36,7 +36,7 @@ def tamper(statement: str) -> None:
 
 
 def test_an_untouched_log_verifies(tenants: list[UUID]) -> None:
-    """Of everybody, of one tenant, of one conversation."""
+    """Verification covers every tenant, one tenant, or one conversation."""
     everything, whose, one = verify(), verify("--tenant", "theirs"), verify("--conversation", "c2", "--json")
 
     assert (everything.exit_code, "3 conversations" in everything.stdout) == (0, True)
@@ -44,8 +44,8 @@ def test_an_untouched_log_verifies(tenants: list[UUID]) -> None:
     assert json.loads(one.stdout) == {"conversations": 1, "faults": []}
 
 
-def test_a_touched_record_is_told(tenants: list[UUID]) -> None:
-    """It shows the tenant, the conversation, the number and what is wrong. The exit code is 1."""
+def test_a_changed_record_is_reported(tenants: list[UUID]) -> None:
+    """The output has the tenant, the conversation, the record's number and the fault. The exit code is 1."""
     tamper(f"UPDATE audit SET content = '{{}}' WHERE seq = 1 AND tenant_id = '{tenants[1]}' AND conversation_id = 'c1'")
 
     shown, told = verify(), verify("--conversation", "c1", "--json")
@@ -68,8 +68,8 @@ def test_a_touched_record_is_told(tenants: list[UUID]) -> None:
     ],
     ids=["records", "conversation"],
 )
-def test_what_is_gone_is_missed(tenants: list[UUID], statement: str, found: str) -> None:
-    """Neither a conversation without records nor records without a conversation pass."""
+def test_missing_records_are_reported(tenants: list[UUID], statement: str, found: str) -> None:
+    """A conversation without records and records without a conversation are faults."""
     tamper(statement)
 
     told = json.loads(verify("--json").stdout)
@@ -79,7 +79,7 @@ def test_what_is_gone_is_missed(tenants: list[UUID], statement: str, found: str)
 
 @pytest.fixture
 def sealed(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> str:
-    """A key, and a head of each tenant; returns what to keep elsewhere."""
+    """A key and a signed head for each tenant. Returns the anchor to keep elsewhere."""
     monkeypatch.setenv("TURNLOOM_AUDIT_KEY", "a key that the database has not got")
     settings.cache_clear()
     done = CliRunner().invoke(main, ["audit", "anchor"])
@@ -88,7 +88,7 @@ def sealed(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_an_anchor_is_a_line_for_each_tenant(sealed: str, tenants: list[UUID]) -> None:
-    """It covers everything there is. Made again, it is the same if nothing is new."""
+    """An anchor covers all records. A repeated anchor is the same if there are no new records."""
     heads = [json.loads(line) for line in sealed.splitlines()]
 
     assert {head["tenant_id"] for head in heads} == set(map(str, tenants))
@@ -99,8 +99,8 @@ def test_an_anchor_is_a_line_for_each_tenant(sealed: str, tenants: list[UUID]) -
     ]
 
 
-def test_a_conversation_that_is_gone_is_missed(sealed: str, tenants: list[UUID]) -> None:
-    """All its records are missing. This is found in a whole check, and also if it is asked for by name."""
+def test_a_missing_conversation_is_reported(sealed: str, tenants: list[UUID]) -> None:
+    """All its records are missing. A check of everything finds this, and so does a check of the conversation."""
     tamper("DELETE FROM audit WHERE conversation_id = 'c2'; DELETE FROM conversations WHERE id = 'c2'")
 
     everything, one = verify(), verify("--conversation", "c2", "--json")
@@ -111,7 +111,7 @@ def test_a_conversation_that_is_gone_is_missed(sealed: str, tenants: list[UUID])
 
 
 def test_anchors_come_from_files_and_logs(sealed: str, tenants: list[UUID], tmp_path: Path) -> None:
-    """Lines that are not heads are skipped, and a broken one is an error."""
+    """Lines that are not heads are skipped, and a malformed head is an error."""
     log, broken = tmp_path / "worker.log", tmp_path / "broken"
     log.write_text('no JSON\n{"event": "x"}\n' + sealed.replace("{", '{"event": "audit.sealed", ', 1))
     broken.write_text('{"signature": "x"}\n')
@@ -124,7 +124,7 @@ def test_anchors_come_from_files_and_logs(sealed: str, tenants: list[UUID], tmp_
 
 
 def test_without_the_key_it_says_so(sealed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The records are verified, the signatures are not; and nothing can be signed."""
+    """The records are verified without the signatures, and nothing can be signed."""
     monkeypatch.delenv("TURNLOOM_AUDIT_KEY")
     settings.cache_clear()
 
@@ -136,7 +136,7 @@ def test_without_the_key_it_says_so(sealed: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_all_pages_are_verified(tenants: list[UUID], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of conversations and of records, each once."""
+    """Every page of conversations and of records is verified once."""
     monkeypatch.setattr("turnloom.workers.cli.audit._AT_ONCE", 1)
     monkeypatch.setattr("turnloom.models.ledger.audit._AT_ONCE", 1)
     tamper("UPDATE audit SET kind = 'x' WHERE seq = 2")
@@ -148,7 +148,7 @@ def test_all_pages_are_verified(tenants: list[UUID], monkeypatch: pytest.MonkeyP
 
 
 def test_there_must_be_something_to_verify(database: str) -> None:
-    """A name that is not there is an error, not a success."""
+    """An unknown name is an error, not a success."""
     assert verify("--conversation", "nobody").exit_code == 1
     assert verify("--tenant", "nobody").exit_code == 1
     assert verify().exit_code == 0

@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong, and names the remedy."""
+"""The doctor finds faults and names the remedy."""
 
 import json
 import traceback
@@ -44,14 +44,14 @@ def examine() -> tuple[int, dict[str, dict[str, str | None]]]:
 
 
 def test_healthy_servers_are_found_healthy(database):
-    """A migrated database, entered as the role that owns nothing, and a Valkey that evicts nothing pass."""
+    """A migrated database under a role that owns nothing and a Valkey that evicts nothing pass."""
     _, findings = examine()
 
     assert {findings[name]["status"] for name in ABOUT_SERVERS} == {"ok"}
 
 
 def test_absent_database_is_found(database, monkeypatch):
-    """Without Postgres the doctor fails, says how to mend it, and skips what depends on it."""
+    """Without Postgres the doctor fails, names the remedy, and skips the checks that need Postgres."""
     monkeypatch.setenv("DATABASE_URL", "postgresql://turnloom@127.0.0.1:1/turnloom")
     settings.cache_clear()
 
@@ -72,7 +72,7 @@ def test_absent_database_is_found(database, monkeypatch):
     ],
 )
 def test_unknown_prices_are_found(monkeypatch, variables, status, told):
-    """If prices cannot be read, or the language model has none, budgets in dollars have no effect: a warning."""
+    """The doctor warns if prices cannot be read or the model has none, because budgets in dollars then do nothing."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     settings.cache_clear()
@@ -97,7 +97,7 @@ def test_superuser_is_found(database, servers, monkeypatch):
 
 
 def test_empty_database_is_found(database, servers, monkeypatch):
-    """A database without our tables wants `turnloom migrate`."""
+    """A database without our tables needs `turnloom migrate`."""
     monkeypatch.setenv("DATABASE_URL", servers.postgres.url)
     settings.cache_clear()
 
@@ -116,7 +116,7 @@ def test_empty_database_is_found(database, servers, monkeypatch):
     ids=["refuses", "ignores", "declared"],
 )
 def test_a_pooler_is_found(database, tmp_path, monkeypatch, more, variables, told):
-    """Whether it refuses or ignores what a session says at its start; declared, it lacks what `migrate` sets."""
+    """The pooler may refuse or ignore a session's settings. A declared one still needs what `turnloom migrate` sets."""
     with pooled(database, tmp_path / "pooler", more=more) as through:
         for name, value in ({"DATABASE_URL": through} | variables).items():
             monkeypatch.setenv(name, value)
@@ -131,7 +131,7 @@ def test_a_pooler_is_found(database, tmp_path, monkeypatch, more, variables, tol
 
 
 def test_missing_functions_are_found(database):
-    """A process whose functions a later migration has dropped wants `turnloom migrate`; a worker does not start."""
+    """If a later migration has dropped a version's functions, it needs `turnloom migrate`, and no worker starts."""
     with psycopg.connect(settings().owner_database_url) as owner:
         functions.drop(owner, functions.installed(owner))
 
@@ -145,7 +145,7 @@ def test_missing_functions_are_found(database):
 
 
 def test_evicting_redis_is_found(database, redis_url):
-    """A server that may throw queued tasks away is refused."""
+    """A server that may evict queued tasks fails the check."""
     with Redis.from_url(redis_url) as client:
         client.config_set("maxmemory-policy", "allkeys-lru")
         try:
@@ -172,7 +172,7 @@ def test_evicting_redis_is_found(database, redis_url):
     ],
 )
 def test_wrong_setting_is_found(database, monkeypatch, variable, value, check):
-    """A setting that leads nowhere is found before the first turn needs it."""
+    """A wrong setting is found before the first turn needs it."""
     monkeypatch.setenv(variable, value)
     settings.cache_clear()
 
@@ -184,7 +184,7 @@ def test_wrong_setting_is_found(database, monkeypatch, variable, value, check):
 
 
 def test_a_missing_pack_leaves_the_other_checks(database, monkeypatch):
-    """It is found under its own name, and the database is looked at nevertheless."""
+    """The missing pack is reported under its own name, and the database is checked all the same."""
     monkeypatch.setenv("TURNLOOM_PACKS", '["datez"]')
     settings.cache_clear()
 
@@ -197,8 +197,8 @@ def test_a_missing_pack_leaves_the_other_checks(database, monkeypatch):
     }
 
 
-def test_a_hook_that_is_none_is_found(monkeypatch):
-    """A hook that cannot be loaded fails, by its name: it may be what guards the tools."""
+def test_a_missing_hook_is_found(monkeypatch):
+    """A hook that cannot be loaded fails the check by its name, because it may be a guard of the tools."""
     monkeypatch.setenv("TURNLOOM_HOOKS", '["no.such.guard"]')
     settings.cache_clear()
     hooks.cache_clear()
@@ -212,7 +212,7 @@ def test_a_hook_that_is_none_is_found(monkeypatch):
 
 
 def test_refused_override_is_found(database, tmp_path, monkeypatch):
-    """A tenant's text that cannot be used hurts no turn; the doctor says whose it is, and why it is not used."""
+    """A tenant's text that cannot be used harms no turn. The doctor names the tenant and the reason."""
     (tmp_path / "acme" / "styles").mkdir(parents=True)
     (tmp_path / "acme" / "styles" / "brief.j2").write_text("no front matter", "utf-8")
     monkeypatch.setenv("TURNLOOM_TENANT_PROMPTS_DIR", str(tmp_path))
@@ -225,8 +225,8 @@ def test_refused_override_is_found(database, tmp_path, monkeypatch):
     assert "of tenant acme: styles/brief" in findings["overrides"]["detail"]
 
 
-def test_what_secrets_need_is_found(database, monkeypatch):
-    """Without a key, or without the one that an account's secret needs, tools cannot sign in: worth a word."""
+def test_a_missing_secret_key_is_found(database, monkeypatch):
+    """The doctor warns if there is no key, or not the one that an account's secret needs."""
     tenant, told = make_tenant(), []
     kept, another = new_key(), new_key()
     for keys in ([], [kept], [another], ["no key"]):
@@ -259,7 +259,7 @@ def test_what_secrets_need_is_found(database, monkeypatch):
 )
 @pytest.mark.parametrize("command", [["doctor"], ["doctor", "--json"], ["migrate"], ["audit", "verify"]])
 def test_no_command_shows_the_password_of_a_url(database, monkeypatch, name, url, command):
-    """This holds if it is malformed and if nobody answers, and for tracebacks."""
+    """The password stays hidden if the URL is malformed or the server does not answer, also in tracebacks."""
     monkeypatch.setenv(name, url)
     close_connections()
     settings.cache_clear()
@@ -280,14 +280,14 @@ def test_no_command_shows_the_password_of_a_url(database, monkeypatch, name, url
     ],
 )
 def test_the_parts_that_carry_messages_are_named(changed, variables, told):
-    """The doctor says whether they are ours or Celery's, and which broker they use."""
+    """The doctor says whether the parts are ours or Celery's, and names the broker."""
     changed(variables)
 
     assert server_checks.broker() == told
 
 
 def test_a_broker_that_does_not_answer_is_found(changed):
-    """It is named without its password."""
+    """The broker's URL is shown without its password."""
     changed({"TURNLOOM_BROKER_URL": "amqp://me:password@127.0.0.1:1"})
 
     with pytest.raises(Unavailable, match=r"^amqp://127\.0\.0\.1:1 does not answer: OperationalError$"):

@@ -1,4 +1,4 @@
-"""The doctor finds what is wrong with the parts of a process, and which processes are missing."""
+"""The doctor finds faults in the parts of a process, and missing processes."""
 
 import json
 import shutil
@@ -22,8 +22,8 @@ from turnloom.workers.cli.doctor import CHECKS
         ("TURNLOOM_PACKS", '["dates"]', "tools of agents"),
     ],
 )
-def test_what_may_be_meant_is_worth_a_word(monkeypatch, variable, value, check):
-    """A variable that no setting has, a missing secret, an agent whose tools are not there: warnings, with a mend."""
+def test_possible_mistakes_are_warnings(monkeypatch, variable, value, check):
+    """An unknown variable, a missing secret and an agent with missing tools are warnings that name a remedy."""
     monkeypatch.setenv(variable, value)
     settings.cache_clear()
 
@@ -36,7 +36,7 @@ def test_what_may_be_meant_is_worth_a_word(monkeypatch, variable, value, check):
 
 
 def test_a_broken_agent_is_found_and_survived(database, tmp_path, monkeypatch):
-    """The file and the line are named, and every other check is made."""
+    """The file and the line are named, and all other checks run."""
     shutil.copytree(settings().prompts_dir, tmp_path / "prompts")
     file = tmp_path / "prompts" / "agents" / "travel.yaml"
     file.write_text(file.read_text("utf-8").replace("mode: auto\n", "mode: automatic\n", 1), "utf-8")
@@ -52,7 +52,7 @@ def test_a_broken_agent_is_found_and_survived(database, tmp_path, monkeypatch):
 
 
 def test_missing_processes_are_found(database):
-    """Each queue without a living worker, and beat; with all of them alive both checks pass."""
+    """Queues without a living worker are named, and so is beat. With all processes alive, both checks pass."""
     _, before = examine()
     beat(*QUEUES)
     note_beat(60)
@@ -65,7 +65,7 @@ def test_missing_processes_are_found(database):
 
 @pytest.mark.parametrize("status", [401, 404])
 def test_a_model_that_refuses_is_found(monkeypatch, status):
-    """An endpoint that is there and refuses the key or the model at a call: only a call shows it."""
+    """An endpoint that refuses the key or the model does so only at a call."""
     with scripted_server() as script:
         script.behaviours = [fails(status, "no: geheim-9f3a"), says("ok")]
         monkeypatch.setenv("OPENAI_BASE_URL", script.url)

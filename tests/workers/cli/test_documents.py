@@ -26,8 +26,8 @@ def acme(database: str) -> str:
     return "acme"
 
 
-def test_migrate_brings_documents_to_those_who_have_none(acme: str, tmp_path: Path) -> None:
-    """It brings samples and our own documentation. A tenant that loads its own sees only those."""
+def test_migrate_loads_documents_for_tenants_without_any(acme: str, tmp_path: Path) -> None:
+    """A tenant without documents gets samples and our documentation. A tenant that loads its own sees only those."""
     (tmp_path / "a.md").write_text("# A\nText.")
     (tmp_path / "empty.txt").touch()
     assert run("migrate").exit_code == 0
@@ -43,7 +43,7 @@ def test_migrate_brings_documents_to_those_who_have_none(acme: str, tmp_path: Pa
 
 
 def test_without_a_tenant_they_are_everyones(acme: str, tmp_path: Path) -> None:
-    """The collection is called like its folder, unless it is given another name."""
+    """The collection has its folder's name, unless another one is given."""
     folder = tmp_path / "handbook"
     folder.mkdir()
     (folder / "a.md").write_text("# A\nText.")
@@ -54,8 +54,8 @@ def test_without_a_tenant_they_are_everyones(acme: str, tmp_path: Path) -> None:
     assert documents(acme) == ["handbook/a.md"]
 
 
-def test_migrate_loads_none_where_the_pack_is_off(acme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment without the pack has nothing of it in its tables."""
+def test_migrate_loads_none_if_the_pack_is_off(acme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables of a deployment without the pack stay empty."""
     monkeypatch.setenv("TURNLOOM_PACKS", '["dates"]')
     settings.cache_clear()
 
@@ -67,7 +67,7 @@ def test_migrate_loads_none_where_the_pack_is_off(acme: str, monkeypatch: pytest
     ("options", "word"), [(["--tenant", "nobody"], "nobody"), (["--language", "klingon"], "klingon")]
 )
 def test_a_wrong_tenant_or_language_changes_nothing(acme: str, tmp_path: Path, options: list[str], word: str) -> None:
-    """Exit code 1, and a message that names the fault."""
+    """The exit code is 1, and the message names the fault."""
     (tmp_path / "a.md").write_text("Text.")
 
     refused = run("documents", "load", str(tmp_path), *options)

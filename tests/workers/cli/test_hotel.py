@@ -27,8 +27,8 @@ def acme(database: str) -> str:
     return "acme"
 
 
-def test_migrate_brings_the_demo_hotel_to_those_who_have_none(acme: str, tmp_path: Path) -> None:
-    """So every tenant has something to try. A tenant that loads a hotel has that one only."""
+def test_migrate_adds_the_demo_hotel_for_tenants_without_one(acme: str, tmp_path: Path) -> None:
+    """Every tenant has a demo hotel to try. A tenant that loads a hotel has only that one."""
     before = hotels(acme)
     assert run("migrate").exit_code == 0
     demo = hotels(acme)
@@ -42,8 +42,8 @@ def test_migrate_brings_the_demo_hotel_to_those_who_have_none(acme: str, tmp_pat
     assert again.stdout == "nothing new in hotel own of tenant acme\n"
 
 
-def test_migrate_leaves_hotels_alone_where_the_pack_is_off(acme: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A deployment without the pack has nothing of it in its tables."""
+def test_migrate_adds_no_hotel_if_the_pack_is_off(acme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables of a deployment without the pack stay empty."""
     monkeypatch.setenv("TURNLOOM_PACKS", '["dates"]')
     settings.cache_clear()
 
@@ -53,7 +53,7 @@ def test_migrate_leaves_hotels_alone_where_the_pack_is_off(acme: str, monkeypatc
 
 @pytest.mark.parametrize("tenant", ["acme", "nobody"])
 def test_a_wrong_file_or_tenant_changes_nothing(acme: str, tenant: str, tmp_path: Path) -> None:
-    """Exit code 1, and a message that names the fault."""
+    """The exit code is 1, and the message names the fault."""
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(
         DEMO.read_text("utf-8").replace("id: demo", "id: demo\nstars: 5" if tenant == acme else "id: demo")

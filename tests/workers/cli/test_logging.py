@@ -13,14 +13,14 @@ from turnloom.workers.cli import COMMANDS, main
 
 @click.command
 def noisy() -> None:
-    """Warn, and answer."""
+    """Log a warning, and print an answer."""
     log.warning("thing.noticed", thing="x")
     click.echo('{"answer": 1}')
 
 
 @pytest.mark.parametrize("time", ["once", "again"])
-def test_warnings_go_beside_the_answer(time: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are on standard error as it is then, so that a program can read what comes from standard output."""
+def test_warnings_go_to_standard_error(time: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warnings go to the present standard error, so that a program can read the answer from standard output."""
     monkeypatch.setitem(COMMANDS, "noisy", f"{__name__}:noisy")
 
     done = CliRunner().invoke(main, ["noisy"])
@@ -29,8 +29,8 @@ def test_warnings_go_beside_the_answer(time: str, monkeypatch: pytest.MonkeyPatc
     assert "thing.noticed" in done.stderr
 
 
-def test_wrong_settings_do_not_keep_the_doctor_from_telling(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Logging depends on settings too, and the doctor reports what is wrong with them."""
+def test_the_doctor_runs_with_wrong_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logging depends on settings as well, and the doctor reports what is wrong with them."""
     monkeypatch.setitem(COMMANDS, "noisy", f"{__name__}:noisy")
     monkeypatch.setenv("TURNLOOM_LOG_LEVEL", "LOUD")
     settings.cache_clear()

@@ -20,7 +20,7 @@ LOOK = {"name": "look", "description": "Look.", "inputSchema": OPEN}
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A server that can be asked."""
+    """A server that answers."""
     return Program(tmp_path, "look", "a b")
 
 
@@ -45,8 +45,8 @@ def rows(*args: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_an_import_is_shown_and_written_down(file: Path) -> None:
-    """From then on the tools are there, whether the server is or not."""
+def test_an_import_is_shown_and_saved(file: Path) -> None:
+    """After the import the tools are available, whether the server is or not."""
     found = rows("import")
 
     assert [(row["tool"], row["effect"], row["approval"]) for row in found] == [
@@ -65,7 +65,7 @@ def test_nothing_is_offered_before_it_is_imported(file: Path) -> None:
 
 
 def test_an_import_says_what_has_changed(file: Path, program: Program) -> None:
-    """And leaves what has not."""
+    """Each tool is marked as changed or as before."""
     program.offer([LOOK, {"name": "old", "inputSchema": OPEN}])
     run("import")
     program.offer([LOOK | {"description": "Look closer."}, {"name": "old", "inputSchema": OPEN}])
@@ -75,8 +75,8 @@ def test_an_import_says_what_has_changed(file: Path, program: Program) -> None:
     assert {row["tool"]: row["verdict"] for row in found} == {"look": "changed", "old": "as before"}
 
 
-def test_the_list_shows_what_is_not_seen(file: Path, program: Program) -> None:
-    """Whoever reads it before it is used sees what a server hides in a description."""
+def test_the_list_shows_hidden_characters(file: Path, program: Program) -> None:
+    """The imported list shows characters that a server hides in a description."""
     program.offer([LOOK | {"description": "Look\u200b\u202e."}])
 
     run("import")
@@ -85,8 +85,8 @@ def test_the_list_shows_what_is_not_seen(file: Path, program: Program) -> None:
     assert enabled_tools().get("mcp.bad.look").description == "Look."
 
 
-def test_a_server_that_is_out_keeps_its_list(file: Path, program: Program) -> None:
-    """The command says so and fails."""
+def test_the_list_of_a_server_that_is_down_is_kept(file: Path, program: Program) -> None:
+    """The command says that the server does not answer, and fails."""
     run("import")
     before = load_pinned(file)
     program.offered.unlink()
@@ -110,7 +110,7 @@ def test_a_server_that_is_out_keeps_its_list(file: Path, program: Program) -> No
     ],
 )
 def test_a_file_that_is_wrong_stops_the_start_with_a_sentence(file: Path, text: str, words: str) -> None:
-    """It names the place."""
+    """The sentence names the place in the file."""
     file.write_text(text)
 
     with pytest.raises(Invalid, match=words):
@@ -118,7 +118,7 @@ def test_a_file_that_is_wrong_stops_the_start_with_a_sentence(file: Path, text: 
 
 
 def test_a_broken_list_stops_the_start_with_a_sentence(file: Path) -> None:
-    """A part of it might be what nobody has read."""
+    """A broken list might contain a tool that nobody has read."""
     path_of(file).write_text('{"format": 1, "servers": {"bad": [')
 
     with pytest.raises(Invalid, match="turnloom mcp import"):
@@ -126,7 +126,7 @@ def test_a_broken_list_stops_the_start_with_a_sentence(file: Path) -> None:
 
 
 def test_a_file_that_is_not_there_stops_the_start(file: Path) -> None:
-    """Rather than start without the tools that it names."""
+    """A process does not start without the tools that the file names."""
     file.unlink()
 
     with pytest.raises(NotFound, match=r"mcp\.yaml cannot be read"):
@@ -134,7 +134,7 @@ def test_a_file_that_is_not_there_stops_the_start(file: Path) -> None:
 
 
 def test_a_list_of_functions_is_checked(tmp_path: Path) -> None:
-    """In whatever dialect, without a server."""
+    """Functions of any dialect are checked without a server."""
     file = tmp_path / "functions.jsonl"
     lines = [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "float"}}}}, {"name": "g"}]
     file.write_text("\n".join(map(json.dumps, lines)))

@@ -30,7 +30,7 @@ def source(tenant: str) -> str:
 
 
 def test_set_show_and_remove(acme: str) -> None:
-    """A text that was set is shown and listed as the tenant's; after its removal the shipped one is."""
+    """A tenant's text is shown and listed as the tenant's. After its removal the shipped one is."""
     was = source(acme)
     made = json.loads(run("prompts", "set", "styles/brief", "-", "--tenant", acme, "--json", text=OWN).stdout)
     seen = [run("prompts", "show", "styles/brief", *tenant).stdout for tenant in ((), ("--tenant", acme))]
@@ -43,8 +43,8 @@ def test_set_show_and_remove(acme: str) -> None:
     assert (removed.exit_code, source(acme)) == (0, was)
 
 
-def test_diff_shows_what_is_otherwise(acme: str) -> None:
-    """The difference to the shipped text is shown line by line, and nothing if there is none."""
+def test_diff_shows_the_difference(acme: str) -> None:
+    """The difference from the shipped text is shown line by line. Without a difference nothing is shown."""
     before = run("prompts", "diff", "styles/brief", "--tenant", acme).stdout
     run("prompts", "set", "styles/brief", "-", "--tenant", acme, text=OWN)
 
@@ -54,8 +54,8 @@ def test_diff_shows_what_is_otherwise(acme: str) -> None:
     assert [line for line in after.splitlines() if line.startswith("+Be")] == [f"+{OWN.splitlines()[5]}"]
 
 
-def test_history_leads_back(acme: str) -> None:
-    """Every text that a tenant has had can be printed again, and set again."""
+def test_history_has_every_text(acme: str) -> None:
+    """Every earlier text of a tenant can be printed and set again."""
     for text in (OWN, SHIPPED.replace("Be as", "Be thrice as")):
         run("prompts", "set", "styles/brief", "-", "--tenant", acme, "--by", "ada", text=text)
 
@@ -69,7 +69,7 @@ def test_history_leads_back(acme: str) -> None:
 
 
 def test_agent_of_a_tenant(acme: str, tmp_path: Path) -> None:
-    """Some of an agent's fields can be the tenant's own; the agent's source says so."""
+    """A tenant may set some of an agent's fields, and the agent's source says so."""
     file = tmp_path / "travel.yaml"
     file.write_text("persona: You are a butler.\n", "utf-8")
 
@@ -93,8 +93,8 @@ def test_agent_of_a_tenant(acme: str, tmp_path: Path) -> None:
         (("prompts", "show", "styles/brief", "--version", "7"), None, "version 7"),
     ],
 )
-def test_what_cannot_be_is_refused(acme: str, arguments: tuple[str, ...], text: str | None, why: str) -> None:
-    """With exit code 1 and a sentence; nothing is changed."""
+def test_a_wrong_text_is_refused(acme: str, arguments: tuple[str, ...], text: str | None, why: str) -> None:
+    """The exit code is 1 with a one-sentence error, and nothing changes."""
     before = source(acme)
 
     refused = run(*arguments, "--tenant", acme, text=text)
@@ -108,8 +108,8 @@ def test_version_is_a_tenants(database: str) -> None:
     assert run("prompts", "show", "styles/brief", "--version", "1").exit_code == 2
 
 
-def test_list_names_what_is_refused(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that cannot be used is listed with the reason, beside what counts instead."""
+def test_list_names_refused_files(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be used is listed with the reason, beside the text that is used instead."""
     (tmp_path / "acme" / "agents").mkdir(parents=True)
     for name in ("travel", "new"):
         (tmp_path / "acme" / "agents" / f"{name}.yaml").write_text("surprise: 1", "utf-8")

@@ -32,7 +32,7 @@ def listed(*arguments: str) -> list[tuple[str, str | None, str]]:
 
 
 def undecided_turn(*, is_final: bool = True) -> UUID:
-    """Return a turn whose write nobody knows the outcome of."""
+    """Return a turn with a write of unknown outcome."""
     turn = running_turn(step("a"), {**WRITE, "args": {"value": {"$from": "a.ms"}}})
     claim(turn.id, "a")
     record(turn.id, "a")
@@ -54,8 +54,8 @@ def broken_turn() -> UUID:
     return turn.id
 
 
-def test_what_has_no_known_end_is_listed() -> None:
-    """Steps of unknown outcome and turns that a fault of ours has broken, the newest first, by tenant; nothing else."""
+def test_unknown_outcomes_are_listed() -> None:
+    """The list has steps of unknown outcome and turns that an internal error ended, newest first, by tenant."""
     undecided, broken = undecided_turn(), broken_turn()
     running_turn(step("a"), conversation_id="c3")
     make_tenant("other")
@@ -68,7 +68,7 @@ def test_what_has_no_known_end_is_listed() -> None:
 
 
 def test_a_step_is_shown_as_its_backend_was_called() -> None:
-    """References are filled in, and the idempotency key is there to ask the backend with; not after an erasure."""
+    """References are resolved, and the idempotency key is shown. After an erasure neither is there."""
     turn_id, tenant_id = undecided_turn(), make_tenant()
     shown = json.loads(run("show", turn_id, "w", "--json").stdout)
     plain = dict(line.split("\t") for line in run("show", turn_id, "w").stdout.splitlines())
@@ -92,7 +92,7 @@ def test_a_step_is_shown_as_its_backend_was_called() -> None:
     ],
 )
 def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: str, result: object) -> None:
-    """The step is final as it was decided, off the list; the turn and its events stay as they were."""
+    """The step gets the decided status and leaves the list. The turn and its events stay as they were."""
     turn_id, tenant_id = undecided_turn(), make_tenant()
     before, told = view(turn_id), recorded_events(turn_id)
 
@@ -117,7 +117,7 @@ def test_a_decision_is_recorded_and_audited(options: tuple[str, ...], status: st
 def test_the_audit_log_says_who_decided(
     options: tuple[str, ...], known: bool, by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It names the user who runs the command, also in a container without that user, or the one given."""
+    """The record names the user who ran the command or the name that was given; without a known user, the user id."""
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     if known:
@@ -132,8 +132,8 @@ def test_the_audit_log_says_who_decided(
     assert (record.content or {})["by"] == by
 
 
-def test_readers_of_a_turn_that_is_not_final_are_told() -> None:
-    """Its step is finished once more, with what was decided."""
+def test_readers_of_an_unfinished_turn_get_the_decision() -> None:
+    """Readers get another `step.finished` with the decided status."""
     turn_id = undecided_turn(is_final=False)
 
     run("decide", turn_id, "w", "--as", "succeeded")
@@ -143,7 +143,7 @@ def test_readers_of_a_turn_that_is_not_final_are_told() -> None:
 
 
 def test_only_an_unknown_outcome_is_decided() -> None:
-    """A second decision, a step that is known, one that does not exist: exit code 1, and nothing changes."""
+    """A second decision, a step with a known outcome and an unknown step give exit code 1, and nothing changes."""
     turn_id = undecided_turn()
     run("decide", turn_id, "w", "--as", "failed")
 
@@ -166,8 +166,8 @@ def test_only_an_unknown_outcome_is_decided() -> None:
         ("list", "--limit", "0"),
     ],
 )
-def test_what_cannot_be_meant_is_exit_code_2(arguments: tuple[object, ...]) -> None:
-    """Nothing is looked up for it."""
+def test_wrong_arguments_are_exit_code_2(arguments: tuple[object, ...]) -> None:
+    """Wrong arguments are refused before any query."""
     refused = run(*arguments)
 
     assert refused.exit_code == 2

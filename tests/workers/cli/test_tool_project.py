@@ -28,7 +28,7 @@ def new(name: str, folder: Path) -> Result:
 
 
 def run(*command: str, site: Path, packs: list[str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """Run Python as if this project and what is in `site` were installed."""
+    """Run Python as if this project and the packages in `site` were installed."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])}
     if packs:
         environment["TURNLOOM_PACKS"] = json.dumps(packs)
@@ -38,7 +38,7 @@ def run(*command: str, site: Path, packs: list[str] | None = None) -> "subproces
 
 
 def test_a_new_pack_is_installed_and_passes_its_test(tmp_path: Path) -> None:
-    """Nothing needs to be filled in before the first tool can be called. Its test finds it as Turnloom does."""
+    """The first tool can be called without any change. The project's test finds it as Turnloom does."""
     made = new("word_play", tmp_path)
     project, site = tmp_path / "turnloom-word-play", tmp_path / "site"
     install(project, site)
@@ -51,7 +51,7 @@ def test_a_new_pack_is_installed_and_passes_its_test(tmp_path: Path) -> None:
 
 @needs_a_builder
 def test_pip_installs_a_new_pack(tmp_path: Path) -> None:
-    """The pyproject.toml in it builds."""
+    """The project's pyproject.toml builds."""
     new("words", tmp_path)
     site = tmp_path / "site"
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--target", str(site))
@@ -63,8 +63,8 @@ def test_pip_installs_a_new_pack(tmp_path: Path) -> None:
     assert [row["name"] for row in json.loads(listed.stdout)] == ["words.count_words"]
 
 
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    """A second project of the name is refused, and the first stays as it is."""
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """A second project of the same name is refused, and the first stays as it is."""
     new("words", tmp_path)
     (tmp_path / "turnloom-words" / "README.md").write_text("mine")
 
@@ -77,8 +77,8 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["", "Words", "9lives", "two words", "a.b", "../up", "hotel", "json", "class", "x" * 41]
 )
-def test_a_pack_cannot_have_every_name(name: str, tmp_path: Path) -> None:
-    """It becomes part of tools' names and of a package's, and must not hide what is there."""
+def test_a_wrong_name_of_a_pack_is_refused(name: str, tmp_path: Path) -> None:
+    """The name becomes part of tools' and of a package's names, and must not hide an existing one."""
     refused = new(name, tmp_path)
 
     assert refused.exit_code == 2
@@ -87,7 +87,7 @@ def test_a_pack_cannot_have_every_name(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture
 def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Install and enable a pack that cannot be imported. Yields where it is installed."""
+    """Install and enable a pack that cannot be imported. Yields the folder in which it is installed."""
     site = tmp_path / "site"
     (site / "acme_pack").mkdir(parents=True)
     (site / "acme_pack" / "__init__.py").write_text("1 / 0")
@@ -100,15 +100,15 @@ def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("command", [["doctor"], ["up", "--ephemeral"], ["tools", "list"]], ids=lambda each: each[0])
-def test_a_broken_pack_is_told_before_anything_starts(command: list[str], broken: Path) -> None:
-    """The message has its name, that of the package which brings it, and what is wrong."""
+def test_a_broken_pack_is_reported_before_anything_starts(command: list[str], broken: Path) -> None:
+    """The message names the pack, the package that brings it, and the error."""
     done = CliRunner().invoke(main, command)
 
     assert (done.exit_code, BROKEN in done.output) == (1, True), done.output
 
 
 def test_a_worker_does_not_start_without_its_tools(broken: Path) -> None:
-    """Celery goes on where what it calls at the start fails: every plan with such a tool would fail on this worker."""
+    """Celery ignores errors of its start hooks, and then every plan with such a tool would fail on this worker."""
     done = run("-m", "turnloom.workers.cli", "worker", "--queues", "tools.io", site=broken, packs=["acme"])
 
     assert (done.returncode, BROKEN in done.stderr) == (1, True), done.stderr

@@ -6,7 +6,7 @@ from turnloom.workers.cli.turn_display import show_events
 
 
 def test_a_call_that_waits_for_approval_is_shown() -> None:
-    """With its arguments, and how to decide about it."""
+    """The output has the call's arguments and says how to decide about it."""
     data = {"turn_id": "t1", "at": "2026-01-01T00:00:00Z", "step": "w", "tool": "sim.approve", "args": {"value": [7]}}
     console = Console(record=True, width=120)
 

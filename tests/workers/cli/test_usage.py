@@ -28,7 +28,7 @@ def spend(tenant: UUID, *calls: LlmCall) -> None:
 
 
 def test_usage_shows_lines_and_their_total() -> None:
-    """One line a language model, the one with the most tokens first, then all together; unknown prices are said."""
+    """Each language model has a line, the one with most tokens first. Then comes the total. Unknown prices show."""
     spend(
         make_tenant(),
         LlmCall("plan", "gpt-4o", 100, 0, 10, 0.5, 1, "stop"),
@@ -48,8 +48,8 @@ def test_usage_shows_lines_and_their_total() -> None:
     assert (told["total"]["cost"], len(told["items"])) == (0.5, 2)
 
 
-def test_a_budget_is_set_changed_and_taken_away() -> None:
-    """Each limit is set by itself. Limits that are not named stay as they are."""
+def test_a_budget_is_set_changed_and_removed() -> None:
+    """Each limit is set alone. Limits that are not given keep their values."""
     make_tenant()
 
     run("tenant", "budget", "acme", "--day-cost", "5", "--turn-tokens", "9000")
@@ -72,7 +72,7 @@ def test_a_budget_is_set_changed_and_taken_away() -> None:
     ],
 )
 def test_wrong_usage_changes_nothing(arguments: tuple[str, ...], code: int) -> None:
-    """Negative and broken amounts, unknown tenants, days in the wrong order: said, and the budget is as it was."""
+    """Negative or malformed amounts, unknown tenants and days in the wrong order are errors, and the budget stays."""
     make_tenant()
 
     refused = run(*arguments)

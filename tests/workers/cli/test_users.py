@@ -22,7 +22,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def done(*arguments: str, stdin: str | None = None) -> str:
-    """Run what must work; return what it printed."""
+    """Run a command that must succeed; return what it printed."""
     result = run(*arguments, "--tenant", "acme", stdin=stdin)
     assert result.exit_code == 0, result.output
     return result.stdout
@@ -44,8 +44,8 @@ def shown(user_id: str = "noa") -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("acme")
-def test_putting_again_changes_only_what_is_named() -> None:
-    """Fields that are not named stay as they are."""
+def test_putting_again_changes_only_given_fields() -> None:
+    """Fields that are not given keep their values."""
     done("user", "put", "noa", "--timezone", "Asia/Jerusalem", "--hours", "sun=10:00-16:00")
     noa = shown()
 
@@ -56,7 +56,7 @@ def test_putting_again_changes_only_what_is_named() -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_grants_and_connections() -> None:
-    """Granted, revoked, connected, disconnected: each is seen at once."""
+    """A grant, a revocation, a connection and its removal each show at once."""
     done("user", "grant", "noa", "c.write")
     done("user", "revoke", "noa", "a.read")
     done("user", "connect", "noa", "omer")
@@ -89,7 +89,7 @@ def test_an_account_is_shown_without_its_secret(source: str, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("acme")
 def test_an_inactive_account_is_kept() -> None:
-    """It is listed as inactive."""
+    """An inactive account is listed as inactive."""
     done("account", "put", "noa", "caldav", "--inactive")
 
     assert [row["status"] for row in json.loads(done("account", "list", "noa", "--json"))] == ["inactive"]
@@ -110,8 +110,8 @@ def test_an_inactive_account_is_kept() -> None:
         (("account", "put", "noa", "caldav", "--secret", "-"), "JSON object"),
     ],
 )
-def test_what_is_wrong_is_named(arguments: tuple[str, ...], told: str) -> None:
-    """Exit code 1, and a sentence without what may be a secret."""
+def test_a_wrong_argument_is_named(arguments: tuple[str, ...], told: str) -> None:
+    """The exit code is 1 with a one-sentence error that repeats nothing that may be a secret."""
     refused = run(*arguments, "--tenant", "acme", stdin=NEEDLE)
 
     assert refused.exit_code == 1
@@ -121,7 +121,7 @@ def test_what_is_wrong_is_named(arguments: tuple[str, ...], told: str) -> None:
 
 @pytest.mark.usefixtures("acme")
 def test_keys_are_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`new-key`, put it first, `rotate`, and the old key may go; without the old key it says what it cannot read."""
+    """With a new key first in the setting, `rotate` makes the old key superfluous. Without the old key it says so."""
     done("account", "put", "noa", "caldav", "--secret", "-", stdin=json.dumps({"password": NEEDLE}))
     old, made = settings().secret_keys, run("secrets", "new-key").stdout.strip()
 
@@ -141,8 +141,8 @@ def test_keys_are_rotated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("acme")
-def test_the_demo_users_leave_those_who_are_there() -> None:
-    """It comes with every start of the embedded stack: existing people stay as they are, the others are added."""
+def test_adding_the_demo_users_keeps_existing_users() -> None:
+    """Each start of the embedded stack adds the demo users that are missing. Existing users stay as they are."""
     seen = []
     for _ in range(2):
         with transaction() as db:

@@ -1,4 +1,4 @@
-"""A mistake in the settings ends in one sentence that names the variable or the file, without traceback or value."""
+"""A mistake in the settings ends in one sentence that names the variable or file, without traceback or value."""
 
 import os
 import shutil
@@ -46,7 +46,7 @@ def run(*arguments: str, **variables: str) -> tuple[int, list[str]]:
     ],
 )
 def test_a_mistake_is_one_sentence(arguments: list[str], variables: dict[str, str], exit_code: int, told: str) -> None:
-    """It names what is wrong; a password in it is not repeated."""
+    """The sentence names the mistake, and does not repeat a password."""
     code, lines = run(*arguments, **variables)
 
     assert (code, len(lines)) == (exit_code, 1), lines
@@ -65,7 +65,7 @@ def test_a_mistake_is_one_sentence(arguments: list[str], variables: dict[str, st
     ids=["value", "syntax", "field"],
 )
 def test_a_broken_agent_is_named_with_its_line(tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    """A process does not start, and says which file is wrong and where."""
+    """The process does not start, and the error names the file and the line."""
     shutil.copytree(ROOT / "prompts", tmp_path / "prompts")
     file = tmp_path / "prompts" / "agents" / "travel.yaml"
     text = file.read_text("utf-8")
@@ -79,8 +79,8 @@ def test_a_broken_agent_is_named_with_its_line(tmp_path: Path, change: tuple[str
     assert f"{file}, line " in lines[0] or "required" in told
 
 
-def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the nearest name that there is; every name of a setting is known, also of a pack that is switched off."""
+def test_a_misspelt_variable_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The warning names the nearest known variable. Settings of packs that are switched off are known as well."""
     code, lines = run("tools", "list", TURNLOOM_TENANT_WINDOWS="3")
     for name in ("TURNLOOM_TENANT_WINDOWS", "TURNLOOM_WHATEVER", "TURNLOOM_SIM_LOG"):
         monkeypatch.setenv(name, "x")
@@ -92,7 +92,7 @@ def test_a_misspelt_variable_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_value_is_never_shown() -> None:
-    """What cannot be read as a setting may be a secret in the wrong place."""
+    """A value that cannot be read as a setting may be a secret in the wrong place."""
     secret = dict.fromkeys(("TURNLOOM_SECRET_KEYS", "TURNLOOM_MINIHOTEL_CREDENTIALS"), PASSWORD)
 
     _, lines = run("tools", "list", **secret)

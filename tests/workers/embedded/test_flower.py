@@ -22,7 +22,7 @@ PLAN = {
 
 @pytest.fixture
 def flower(stack: Stack) -> Iterator[httpx2.Client]:
-    """Flower, which has begun to listen: it hears each worker's heart."""
+    """A client of Flower, when Flower has heard each worker's heartbeat."""
     assert stack.flower_url
     with httpx2.Client(base_url=stack.flower_url, timeout=5) as client:
         wait_for(lambda: client.get("/metrics").text.count("flower_worker_online{") >= 4)
@@ -30,12 +30,12 @@ def flower(stack: Stack) -> Iterator[httpx2.Client]:
 
 
 def tasks(flower: httpx2.Client) -> list[dict[str, str]]:
-    """Return what Flower knows of tasks, by its API."""
+    """Return the tasks that Flower knows, by its API."""
     return list(flower.get("/api/tasks").json().values())
 
 
 def test_flower_shows_tools_and_ids_only(stack: Stack, flower: httpx2.Client):
-    """A step's task bears its tool's name; no word of a message, no argument of a tool, no password is on any page."""
+    """A task has its tool's name. No page shows a message's words, a tool's arguments or a password."""
     headers = {"Authorization": f"Bearer {stack.dev_key}"}
     body = {"message": f"Greetings from {WORD}", "plan": PLAN}
     secrets = [urlsplit(url).password for url in (stack.redis_url, stack.database_url)]
@@ -62,7 +62,7 @@ def test_flower_counts_each_queue(flower: httpx2.Client):
     """Every queue that a worker takes from is listed with its length."""
 
     def listed() -> set[str]:
-        flower.get("/api/workers?refresh=1")  # a worker that was busy has not said yet what it takes from
+        flower.get("/api/workers?refresh=1")  # a worker that was busy has not reported its queues yet
         return {queue["name"] for queue in flower.get("/api/queues/length").json()["active_queues"]}
 
     wait_for(lambda: listed() >= {"plan", "respond", "deliver", "maintenance", "tools.io", "tools.cpu"})

@@ -1,4 +1,4 @@
-"""Workers and beat begin as forks of a process that has loaded what they need."""
+"""Workers and beat begin as forks of a process that has already loaded their modules."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ if sys.argv[2] == "beat":
     signal.pause()
 sys.exit(3)
 """
-"""An application of Celery's that ends its process when it is loaded, or waits if it is beat's."""
+"""A Celery application that ends its process when it is loaded, or waits if beat loads it."""
 PRELOADED = """
 from pathlib import Path
 from turnloom.workers.embedded import preloader
@@ -47,7 +47,7 @@ fork.wait()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the application `example`."""
+    """A folder with the application `example`."""
     folder = tmp_path_factory.mktemp("forks")
     (folder / "example.py").write_text(EXAMPLE)
     return folder
@@ -55,7 +55,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def waiting(folder: Path) -> Iterator[list[ForkedProcess]]:
-    """Make forks that find the application."""
+    """Two forks that find the application."""
     with forks(3, {"PYTHONPATH": str(folder), "WORK": "1"}, folder / "preloader.log") as made:
         yield made
 
@@ -65,8 +65,8 @@ def become(fork: ForkedProcess, folder: Path, program: str) -> None:
     fork.become("example-process", command, {"WORD": "hello"}, folder / f"{program}.log")
 
 
-def test_a_fork_is_the_program_as_if_it_had_been_started(waiting: list[ForkedProcess], folder: Path) -> None:
-    """It has its own arguments, environment, session and log, and its exit code is known."""
+def test_a_fork_becomes_the_program(waiting: list[ForkedProcess], folder: Path) -> None:
+    """A fork has its own arguments, environment, session and log, and its exit code is known."""
     fork = waiting.pop()
 
     become(fork, folder, "worker")
@@ -77,7 +77,7 @@ def test_a_fork_is_the_program_as_if_it_had_been_started(waiting: list[ForkedPro
 
 
 def test_the_signal_that_ends_a_fork_is_known(waiting: list[ForkedProcess], folder: Path) -> None:
-    """It is the exit code, below 0, as with `subprocess`. The other forks go on."""
+    """The exit code is the negative number of the signal, as with `subprocess`. The other forks continue."""
     ended, other = waiting.pop(), waiting.pop()
     for each in (ended, other):
         become(each, folder, "beat")
@@ -108,7 +108,7 @@ def test_a_process_starts_without_its_fork(tmp_path: Path) -> None:
     assert restarts == 0
 
 
-def test_a_fork_that_nobody_wants_ends(tmp_path: Path) -> None:
+def test_an_unused_fork_ends(tmp_path: Path) -> None:
     """A stack that does not come up leaves no fork behind."""
     with forks(1, {}, tmp_path / "preloader.log") as [fork]:
         pid = int(fork._connection.recv(16, 0x2))  # MSG_PEEK
@@ -117,7 +117,7 @@ def test_a_fork_that_nobody_wants_ends(tmp_path: Path) -> None:
 
 
 def test_forks_end_with_a_supervisor_that_is_killed(folder: Path) -> None:
-    """kill -9 of the supervisor ends them, although another process has made them."""
+    """kill -9 of the supervisor ends them, although another process forked them."""
     command = [sys.executable, "-c", SUPERVISOR, str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout
@@ -129,7 +129,7 @@ def test_forks_end_with_a_supervisor_that_is_killed(folder: Path) -> None:
 
 
 def test_a_fork_inherits_no_thread_and_no_connection() -> None:
-    """What the preloader loads starts no thread, not even one of a library in C, and opens nothing."""
+    """The modules that the preloader loads start no thread, not even in a C library, and open no file."""
     environment = {**os.environ, "TURNLOOM_OFFLINE_MODEL": "true"}
 
     done = subprocess.run(

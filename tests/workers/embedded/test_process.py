@@ -1,4 +1,4 @@
-"""A program is kept alive."""
+"""A program is kept running."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ print("silent", flush=True)
 time.sleep(60)
 """,
 ]
-"""Says that it lives after each of these pauses, and then no more."""
+"""A program that reports after each of these pauses, and then no more."""
 KEEPER = f"""
 import signal, sys
 from pathlib import Path
@@ -67,7 +67,7 @@ signal.pause()
 
 @pytest.fixture
 def keep(tmp_path: Path) -> Iterator[Callable[[list[str]], Process]]:
-    """Make processes that do not outlive the test."""
+    """A function that makes processes, which end with the test."""
     kept: list[Process] = []
 
     def make(command: list[str]) -> Process:
@@ -81,7 +81,7 @@ def keep(tmp_path: Path) -> Iterator[Callable[[list[str]], Process]]:
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Callable[..., Process]]:
-    """Make processes that are killed when they are silent for a second."""
+    """A function that makes processes that are killed when they are silent for a second."""
     kept: list[Process] = []
 
     def make(*pauses_s: float) -> Process:
@@ -97,7 +97,7 @@ def watched(tmp_path: Path) -> Iterator[Callable[..., Process]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets")
 def test_a_process_that_falls_silent_is_killed(watched: Callable[..., Process]) -> None:
-    """A process that has reported and then goes silent is started again."""
+    """A process that has reported and then falls silent is started again."""
     process = watched(0)
 
     wait_for(lambda: process.restarts == 1)
@@ -105,7 +105,7 @@ def test_a_process_that_falls_silent_is_killed(watched: Callable[..., Process]) 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets")
 def test_a_slow_start_is_no_silence(watched: Callable[..., Process]) -> None:
-    """The watch begins with the first word, and goes on as long as more come."""
+    """The watch begins with the first report, and ends nothing while reports come."""
     process = watched(1.5, *[0.1] * 20)
 
     wait_for(lambda: "silent" in process.log_path.read_text() if process.log_path.exists() else False)
@@ -126,7 +126,7 @@ def test_killed_process_comes_back(keep, tmp_path):
     assert (tmp_path / "p0.pid").read_text().startswith(f"{process.pid} ")
 
 
-def test_keeper_survives_what_it_cannot_start(keep):
+def test_keeper_survives_a_command_that_cannot_start(keep):
     """A command that does not exist ends neither its keeper nor a request to stop it."""
     process = keep([SLEEP])
     process.start()
@@ -158,7 +158,7 @@ def test_stopped_process_stays_away(keep, tmp_path):
 
 
 def test_process_that_ignores_the_request_is_killed(keep):
-    """The wait for a process that does not want to stop is bounded."""
+    """The wait for a process that ignores the request to stop is limited."""
     process = keep(STUBBORN)
     process.start()
     wait_for(lambda: process.log_path.exists() and "ready" in process.log_path.read_text())
@@ -170,7 +170,7 @@ def test_process_that_ignores_the_request_is_killed(keep):
 
 
 def test_children_of_a_killed_process_do_not_work_beside_its_successor(keep):
-    """What a killed process had started ends with it."""
+    """The children of a killed process end with it."""
     process = keep(PARENT)
     process.start()
     wait_for(lambda: process.log_path.exists() and process.log_path.read_text().strip())
@@ -182,7 +182,7 @@ def test_children_of_a_killed_process_do_not_work_beside_its_successor(keep):
 
 
 def test_process_that_cannot_start_says_why(keep):
-    """A process that dies at once fails the start, with the end of its log in the message."""
+    """If a process ends at once, the start fails with the end of its log in the message."""
     process = keep([sys.executable, "-c", "raise SystemExit('the reason')"])
 
     def never_ready() -> None:
@@ -196,7 +196,7 @@ def test_process_that_cannot_start_says_why(keep):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
 def test_processes_end_with_a_parent_that_is_killed(tmp_path):
-    """kill -9 of the parent ends its processes, without any help."""
+    """kill -9 of the parent ends its processes without further help."""
     with subprocess.Popen([sys.executable, "-c", KEEPER, str(tmp_path)], stdout=subprocess.PIPE) as parent:
         assert parent.stdout
         pid = int(parent.stdout.readline())
@@ -206,7 +206,7 @@ def test_processes_end_with_a_parent_that_is_killed(tmp_path):
     wait_for(lambda: not is_alive(pid))
 
 
-def test_sweep_ends_what_was_left(tmp_path):
+def test_sweep_ends_leftover_processes(tmp_path):
     """A recorded process that is still alive is ended at the next start."""
     with subprocess.Popen(SLEEP, start_new_session=True) as left:
         record(tmp_path / "left.pid", left.pid, signal.SIGKILL)
@@ -218,7 +218,7 @@ def test_sweep_ends_what_was_left(tmp_path):
 
 
 def test_sweep_spares_a_stranger_with_the_same_number(tmp_path):
-    """A process that has a recorded number but started at another time is not ours."""
+    """A process that has a recorded number but another start time is not ours."""
     with subprocess.Popen(SLEEP, start_new_session=True) as stranger:
         (tmp_path / "old.pid").write_text(f"{stranger.pid} 9 another-boot:1")
         (tmp_path / "torn.pid").write_text("12")

@@ -31,7 +31,7 @@ signal.pause()
 
 
 def test_servers_leave_nothing_behind():
-    """An ephemeral pair of servers ends without a process and without its directory."""
+    """An ephemeral pair of servers leaves no process and no directory."""
     servers = EmbeddedServers(None)
     pids = [servers.postgres.process.pid, servers.redis.process.pid]
     home = servers.home.path
@@ -43,7 +43,7 @@ def test_servers_leave_nothing_behind():
 
 
 def test_new_tables_soon_have_statistics(tmp_path):
-    """Without them Postgres plans badly, so autovacuum comes earlier than its default of once a minute."""
+    """Without statistics Postgres plans badly, so autovacuum runs more often than its default of once a minute."""
     servers = EmbeddedServers(tmp_path)
 
     try:
@@ -55,7 +55,7 @@ def test_new_tables_soon_have_statistics(tmp_path):
 
 
 def test_data_survives_kill_9(tmp_path):
-    """After kill -9 a new start on the same directory works, and what was committed is there."""
+    """After kill -9, a new start on the same directory works, and committed data is there."""
     with subprocess.Popen([sys.executable, "-c", CRASHING, str(tmp_path)], stdout=subprocess.PIPE) as crashing:
         assert crashing.stdout
         pids = [int(pid) for pid in crashing.stdout.readline().split()]
@@ -72,7 +72,7 @@ def test_data_survives_kill_9(tmp_path):
 
 
 def test_second_stack_in_the_same_directory_is_refused(tmp_path):
-    """A directory has one stack. The second one learns who holds it and what to do."""
+    """A directory has one stack. The error of a second one names the process that holds it and says what to do."""
     first = Home(tmp_path)
 
     with pytest.raises(Conflict, match=r"another stack \(process \d+\) runs in .*; stop it, or choose another"):
@@ -96,7 +96,7 @@ def test_passwords_are_kept_for_the_owner_only(tmp_path):
 
 @pytest.mark.parametrize("user", ["postgres", "turnloom", "turnloom_owner"])
 def test_postgres_refuses_a_wrong_password(servers, user):
-    """Nobody enters Postgres by name alone."""
+    """Postgres accepts no user without the right password."""
     _, _, address = servers.postgres.url.rpartition("@")
 
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
@@ -104,7 +104,7 @@ def test_postgres_refuses_a_wrong_password(servers, user):
 
 
 def test_redis_refuses_strangers(servers):
-    """Nobody enters Valkey without the password, which is not on its command line."""
+    """Valkey accepts no client without the password, which is not on its command line."""
     _, _, address = servers.redis_url.rpartition("@")
 
     with Redis.from_url(f"redis://{address}") as stranger, pytest.raises(AuthenticationError):
@@ -115,14 +115,14 @@ def test_redis_refuses_strangers(servers):
 
 
 def test_ports_are_below_those_of_outgoing_connections(servers):
-    """A fixed port where outgoing connections begin would be taken now and then."""
+    """A fixed port in the range of outgoing connections would sometimes be taken."""
     ports = [int(url.rpartition(":")[2].partition("/")[0]) for url in (servers.database_url, servers.redis_url)]
 
     assert all(1024 < port < 32_768 for port in ports)
 
 
 def test_a_stopped_server_comes_back_with_its_data():
-    """Stopping and starting a server keeps its address and its data; a killed one comes back by itself."""
+    """Stopping and starting a server keeps its address and its data. A killed server is started again."""
     servers = EmbeddedServers(None)
     try:
         with Redis.from_url(servers.redis_url) as client:
@@ -141,8 +141,8 @@ def test_a_stopped_server_comes_back_with_its_data():
         servers.close()
 
 
-def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
-    """With DATABASE_URL and REDIS_URL given nothing is started."""
+def test_given_servers_are_used(servers, tmp_path):
+    """With DATABASE_URL and REDIS_URL given, no server is started."""
     given = EmbeddedServers(tmp_path, database_url=servers.database_url, redis_url=servers.redis_url)
 
     given.close()
@@ -152,8 +152,8 @@ def test_a_server_of_ones_own_takes_the_place(servers, tmp_path):
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_killed_ephemeral_stack_is_cleared_away(tmp_path, monkeypatch):
-    """The next ephemeral stack removes the directory of one that was killed, and spares one that runs."""
+def test_the_directory_of_a_killed_ephemeral_stack_is_removed(tmp_path, monkeypatch):
+    """The next ephemeral stack removes the directory of a killed one, and keeps that of a running one."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     script = "import os; from turnloom.workers.embedded.home import Home; Home(None); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", script], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)

@@ -20,7 +20,7 @@ from turnloom.workers.embedded.stack import EmbeddedServers, Stack
 
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Run `turnloom up` with these arguments and return when it is ready. Killed at the end, if it still runs."""
+    """A function that runs `turnloom up` with these arguments and returns when it is ready. The test's end kills it."""
     started: list[subprocess.Popen[str]] = []
 
     def run(*arguments: str) -> subprocess.Popen[str]:
@@ -40,7 +40,7 @@ def up(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 
 def recorded(home: Path) -> dict[str, int]:
-    """Return the processes that a stack has written down: name -> process id."""
+    """Return the processes that a stack has recorded: name -> process id."""
     return {path.stem: int(path.read_text().split()[0]) for path in (home / "run").glob("*.pid")}
 
 
@@ -55,8 +55,8 @@ def test_killed_worker_comes_back(stack: Stack):
     assert {name for name in before if before[name] != after[name]} == {"worker-io-1"}
 
 
-def test_a_frozen_worker_is_named_by_all_who_ask(stack: Stack):
-    """Without it the stack accepts turns and is not healthy, and the probe fails for this worker alone."""
+def test_a_frozen_worker_is_named_by_every_check(stack: Stack):
+    """With a frozen worker the stack accepts turns but is not healthy, and only this worker's probe fails."""
 
     def probe(*command: str) -> int:
         environment = {**os.environ, **stack.environment}
@@ -76,7 +76,7 @@ def test_a_frozen_worker_is_named_by_all_who_ask(stack: Stack):
 
         told, ready = healthy().json(), httpx2.get(f"{stack.url}/readyz").status_code
         wait_for(lambda: probe("worker", "--name", "worker-cpu") == 1)
-        # It may still start, because another test has killed it.
+        # It may still be starting, because another test has killed it.
         wait_for(lambda: probe("worker", "--name", "worker-io-1") == 0, within_s=30)
         after = probe("beat")
     finally:
@@ -88,8 +88,8 @@ def test_a_frozen_worker_is_named_by_all_who_ask(stack: Stack):
     assert ("tools.cpu" in told["detail"], "tools.io" in told["detail"], ready) == (True, False, 200)
 
 
-def test_stack_is_what_was_asked_for(stack: Stack):
-    """Two workers for tools that wait, one for those that compute, one for the road; Flower. The API wants the key."""
+def test_stack_has_the_processes_that_were_asked_for(stack: Stack):
+    """Two workers serve tools that wait, one those that compute, one plans; Flower runs. The API needs a key."""
     answer = httpx2.get(f"{stack.url}/v1/tools")
 
     workers = {"worker-plan", "worker-io-1", "worker-io-2", "worker-cpu"}
@@ -99,7 +99,7 @@ def test_stack_is_what_was_asked_for(stack: Stack):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every process is started by itself")
 def test_workers_and_beat_begin_as_forks(stack: Stack):
-    """Only a fork bears the name of its process; one that was started again bears Python's."""
+    """Only a fork has the name of its process; a process that was started again has Python's."""
     processes = [each for name, each in stack.processes.items() if name.startswith(("worker", "beat"))]
     at_first = [each for each in processes if each.restarts == 0]
 
@@ -110,7 +110,7 @@ def test_workers_and_beat_begin_as_forks(stack: Stack):
 
 
 def test_sigterm_ends_everything(up, tmp_path):
-    """SIGTERM stops an ephemeral stack with exit code 0: no process and no directory is left."""
+    """SIGTERM stops an ephemeral stack with exit code 0 and leaves no process and no directory."""
     process = up("--ephemeral")
     [home] = tmp_path.glob("turnloom-*")
     pids = recorded(home)
@@ -125,7 +125,7 @@ def test_sigterm_ends_everything(up, tmp_path):
 
 
 def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path):
-    """They need nothing in its directory, and the line of the banner in any other; also if a key was given."""
+    """In the stack's directory a command needs no option. Elsewhere the banner's line works, even with a given key."""
     (tmp_path / ".turnloom").symlink_to(stack.servers.home.path)
     (tmp_path / "elsewhere").mkdir()
     banner_lines = str(banner(stack, ready_in_s=1.0)).splitlines()
@@ -141,8 +141,8 @@ def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path
     assert ["succeeded" in here, "succeeded" in there] == [True, True], here + there
 
 
-def test_kill_9_leaves_nothing_that_matters(up, tmp_path):
-    """After kill -9 every process ends by itself or at the next start, and what was committed is there."""
+def test_kill_9_loses_nothing(up, tmp_path):
+    """After kill -9, every process ends by itself or at the next start, and committed data is there."""
     home = tmp_path / "data"
     process = up("--data-dir", str(home))
     pids = recorded(home)

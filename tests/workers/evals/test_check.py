@@ -1,4 +1,4 @@
-"""Golden conversations are read from files, and checked against turns by facts."""
+"""Golden conversations are read from files and checked against turns, fact by fact."""
 
 from datetime import date
 from pathlib import Path
@@ -83,22 +83,22 @@ DIFFERS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("expected", HOLDS, ids=str)
-def test_what_holds_differs_in_nothing(expected: dict[str, Any]) -> None:
-    """Each fact is checked by itself, and facts that are left out are not checked."""
+def test_a_met_expectation_is_no_difference(expected: dict[str, Any]) -> None:
+    """Each expectation is checked alone, and expectations that are left out are not checked."""
     assert first_difference(Expected(**expected), TURN, SLOTS, SUNDAY) is None
 
 
 @pytest.mark.parametrize(("expected", "told"), DIFFERS, ids=lambda value: str(value)[:60])
-def test_what_does_not_hold_is_told_with_what_was_expected(expected: dict[str, Any], told: str) -> None:
-    """Each fact can fail, and says how."""
+def test_an_unmet_expectation_is_described(expected: dict[str, Any], told: str) -> None:
+    """Each expectation can fail, and its message says what was found and what was expected."""
     found = first_difference(Expected(**expected), TURN, SLOTS, SUNDAY)
 
     assert found is not None
     assert told in found
 
 
-def test_a_turn_without_a_reply_is_only_not_as_expected() -> None:
-    """A turn that came to nothing fails a check instead of the checker."""
+def test_a_turn_without_a_reply_is_a_difference() -> None:
+    """A turn without a reply fails the check, and does not break the checker."""
     bare = {**TURN, "steps": [], "reply": None, "plans": []}
 
     assert first_difference(Expected(artifacts=["table"]), bare, {}, SUNDAY) == "artifacts: [], expected ['table']"
@@ -125,8 +125,8 @@ def test_dates_are_relative_to_the_day_of_the_message(text: str, day: int) -> No
 
 
 @pytest.mark.parametrize("expected", [{"$date": "soon"}, {"$like": "x"}])
-def test_an_expectation_that_means_nothing_is_an_error(expected: dict[str, str]) -> None:
-    """A slip in a file is not taken for a difference."""
+def test_a_meaningless_expectation_is_an_error(expected: dict[str, str]) -> None:
+    """A mistake in a file is not reported as a difference."""
     with pytest.raises(ValueError, match=r"soon|\$like"):
         difference(expected, "2026-11-22", SUNDAY)
 
@@ -147,12 +147,12 @@ def test_an_expectation_that_means_nothing_is_an_error(expected: dict[str, str])
     ],
 )
 def test_values_are_compared_by_parts(expected: Any, found: Any, holds: bool) -> None:
-    """Names as people write them, numbers by value, objects by the fields that are named, lists as they are."""
+    """Names are compared in any case, numbers by value, objects by the expected fields, and lists as a whole."""
     assert (difference(expected, found, SUNDAY) is None) == holds
 
 
-def test_a_file_that_is_none_is_refused_with_its_name(tmp_path: Path) -> None:
-    """A slip in a name, or an agent without conversations, is said."""
+def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path) -> None:
+    """The error names the file and the wrong field, or the agent without conversations."""
     file = tmp_path / "mine.yaml"
     file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{say: hi, expect: {tool: []}}]}]\n")
 

@@ -65,7 +65,7 @@ SAME: list[Any] = [7, 7.0, {"$from": "a.payload"}]
 
 @pytest.mark.parametrize("value", SAME, ids=["equal", "another spelling", "a reference"])
 def test_the_second_of_two_equal_calls_is_refused(value: Any) -> None:
-    """The error says which step makes the call, and what to do if both are wanted."""
+    """The error names the step that makes the call, and says what to do if both are wanted."""
     turn = running_turn(step("a", args={"ms": 1, "payload": 7}), write("w"), write("x", value, "w"))
     run(turn.id, "a")
 
@@ -76,7 +76,7 @@ def test_the_second_of_two_equal_calls_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(("source", "made"), [("caller", 2), ("llm", 1)])
-def test_a_purpose_of_its_own_is_the_callers_word(source: str, made: int) -> None:
+def test_only_a_callers_purpose_distinguishes_calls(source: str, made: int) -> None:
     """A purpose that a language model writes does not count."""
     turn = running_turn(write("w", purpose="the left shelf"), write("x", purpose="the right shelf"))
     change("UPDATE plans SET source = :source", source=source)
@@ -87,14 +87,14 @@ def test_a_purpose_of_its_own_is_the_callers_word(source: str, made: int) -> Non
     assert writes() == made
 
 
-def test_equal_purposes_are_one() -> None:
+def test_calls_with_equal_purposes_are_the_same() -> None:
     turn = running_turn(write("w", purpose="the shelf"), write("x", purpose="the shelf"))
 
     assert [run(turn.id, name)[0] for name in "wx"] == ["succeeded", "failed"]
 
 
-def test_of_many_at_once_one_is_made() -> None:
-    """The turn's lock decides which."""
+def test_one_of_many_simultaneous_calls_is_made() -> None:
+    """The turn's lock decides which call is made."""
     names = [f"w{number}" for number in range(6)]
     turn = running_turn(*map(write, names), max_steps=1)
 
@@ -105,8 +105,8 @@ def test_of_many_at_once_one_is_made() -> None:
     assert writes() == 1
 
 
-def test_a_call_that_was_lost_after_it_had_begun_is_the_one(tools: dict[str, Tool]) -> None:
-    """Nobody knows whether it was made, so no other one is made meanwhile."""
+def test_a_call_that_was_lost_after_it_began_excludes_others(tools: dict[str, Tool]) -> None:
+    """Nobody knows whether the lost call was made, so no other call is made meanwhile."""
     broken = tools["sim.write"]
     tools["sim.write"] = replace(broken, reconcile=_out)
     turn = running_turn(write("w"), write("x"))
@@ -127,7 +127,7 @@ def _out(*_: Any) -> Any:
 
 
 def test_a_call_that_was_lost_before_it_began_gives_way() -> None:
-    """The other one was made, and it was not: it looks before it is made."""
+    """The other call was made. The lost one looks for it before its own call, and is refused."""
     turn = running_turn(write("w"), write("x"))
     lose_while(turn.id, "w")
 
@@ -136,7 +136,7 @@ def test_a_call_that_was_lost_before_it_began_gives_way() -> None:
     assert (ends, writes()) == ([("succeeded", None), ("failed", "CONFLICT")], 1)
 
 
-def test_a_call_that_did_nothing_leaves_the_other_to_be_made(tools: dict[str, Tool]) -> None:
+def test_after_a_failed_call_the_other_is_made(tools: dict[str, Tool]) -> None:
     """A call that has failed does not count as made."""
     call = tools["sim.write"].call
 
@@ -151,8 +151,8 @@ def test_a_call_that_did_nothing_leaves_the_other_to_be_made(tools: dict[str, To
     assert [run(turn.id, name)[0] for name in "wx"] == ["failed", "succeeded"]
 
 
-def test_of_two_calls_that_were_approved_one_is_made() -> None:
-    """Whoever waits for a person has done nothing."""
+def test_one_of_two_approved_calls_is_made() -> None:
+    """A call that waits for a person has done nothing."""
     turn = running_turn(*({**write(name), "tool": "sim.approve"} for name in "wx"))
     waiting = [run(turn.id, name)[0] for name in "wx"]
     for name in "wx":
@@ -162,8 +162,8 @@ def test_of_two_calls_that_were_approved_one_is_made() -> None:
     assert [run(turn.id, name) for name in "wx"] == [("succeeded", None), ("failed", "CONFLICT")]
 
 
-def test_who_cannot_look_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Postgres out the call is not made."""
+def test_a_worker_that_cannot_look_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Postgres is down the call is not made."""
     turn = running_turn(write("w"), write("x"))
     with monkeypatch.context() as out:
         out.setattr("turnloom.workers.running.effect_dedup.statement", _out)
@@ -206,8 +206,8 @@ def test_arguments_that_a_tool_refuses_are_no_call() -> None:
         ([write("x", 8), write("y", 9)], []),
     ],
 )
-def test_a_drafted_plan_is_told_what_it_repeats(plan: list[dict[str, Any]], refused: list[str]) -> None:
-    """What the turn has made, and what it would make twice itself."""
+def test_faults_of_a_draft_name_repeated_effects(plan: list[dict[str, Any]], refused: list[str]) -> None:
+    """The faults name calls that the turn has made, and calls that are twice in the plan."""
     made = {"id": "w", "tool": "sim.write", "args": {"value": 7}, "status": "succeeded", "result": {}}
     done = StepResult(**made)
 

@@ -1,4 +1,4 @@
-"""However a call with an effect ends, what may have happened does not count as failed, and happens once."""
+"""However a call with an effect ends, it is not reported as failed if it may have acted, and it acts once."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -68,7 +68,7 @@ RETURNS: dict[str, Callable[[], Any]] = {
     "a number beyond 64 bits": lambda: written(2**80),
     "nesting without end": lambda: written(nested()),
 }
-"""Ends of a call that has acted: what the tool returns."""
+"""Ends of a call that has acted: the tool's return values."""
 
 BREAKS: dict[str, Callable[[], Any]] = {
     "its own breakdown": raises(ToolFailed("broke", code="UPSTREAM_5XX")),
@@ -88,7 +88,7 @@ BREAKS: dict[str, Callable[[], Any]] = {
     "a generator's exit": raises(GeneratorExit()),
     "something else": raises(BaseException("x")),
 }
-"""Ends of a call after which nobody knows whether it has acted."""
+"""Ends of a call that may or may not have acted."""
 
 REFUSES: dict[str, Callable[[], Any]] = {
     "a question": raises(NeedsInput({"x": True})),
@@ -103,7 +103,7 @@ WAITS: dict[str, Callable[[], Any]] = {
     "an outage": raises(Unavailable("out")),
     "an outage with a time": raises(Unavailable("out", retry_after_s=30)),
 }
-"""Ends of a call that may have acted only where the backend tells repetitions by the key."""
+"""Ends of a call that may have acted only if the backend recognises repetitions by the key."""
 
 ASKED: dict[str, Callable[[], Any]] = {
     "the truth": lambda: None,
@@ -116,21 +116,21 @@ ASKED: dict[str, Callable[[], Any]] = {
     "a bug": raises(ValueError("x")),
     "a question": raises(NeedsInput({"x": True})),
 }
-"""What comes of asking the backend, in place of the truth."""
+"""Answers of the backend to a question about a call, besides the truth."""
 
 
 @dataclass
 class Backend:
-    """A backend that tells repetitions by the key, if it can be asked at all."""
+    """A backend that recognises repetitions by the key, and may answer questions about them."""
 
     ends: Iterator[tuple[bool, Callable[[], Any]]]
-    """Of each call: whether it acts, and how it ends."""
+    """For each call, whether it acts and how it ends."""
     answers: Iterator[str]
-    """To each question."""
+    """The answers, one for each question."""
     calls: int = 0
     keys: set[str] = field(default_factory=set)
     repeats: int = 0
-    """Calls of what had been done, and had not ended with a plea to call again."""
+    """The number of calls that repeat an effect after an end that did not ask for repetition."""
     _may_repeat: bool = True
 
     def call(self, _: Write, context: ToolContext) -> Any:
@@ -187,9 +187,9 @@ outages = some.tuples(some.booleans(), some.sampled_from(sorted(WAITS)))
 def test_an_effect_that_may_have_happened_never_fails_and_never_happens_twice(
     effect: Any, calls: list[tuple[bool, str]], answers: list[str] | None, tools: dict[str, Tool]
 ) -> None:
-    """Over every end of its calls, and of the questions about them, until the step is final."""
+    """The calls and the questions about them may end in any way until the step is final."""
     known = {**ACTING, **REFUSES, **WAITS}
-    if answers is None:  # such a tool may be unavailable only where it has done nothing
+    if answers is None:  # such a tool may report Unavailable only if it has done nothing
         calls = [(acts and end not in WAITS, end) for acts, end in calls]
     calls = [*calls, (True, "its result")]
     answering = iter([*(answers or ()), *["the truth"] * 9])
@@ -215,7 +215,7 @@ def test_an_effect_that_may_have_happened_never_fails_and_never_happens_twice(
 
 @pytest.mark.parametrize("end", sorted(BREAKS | RETURNS))
 def test_a_call_that_cannot_be_asked_about_is_not_made_again(end: str, tools: dict[str, Tool]) -> None:
-    """It has succeeded, or is unknown; it is called once."""
+    """The step succeeds or is unknown, and the tool is called once."""
     backend = Backend(iter([(True, ACTING[end])]), iter([]))
     tools["sim.write"] = replace(tools["sim.write"], call=backend.call, reconcile=None)
     turn = running_turn(WRITE)
@@ -227,7 +227,7 @@ def test_a_call_that_cannot_be_asked_about_is_not_made_again(end: str, tools: di
 
 @pytest.mark.parametrize("end", sorted(BREAKS | RETURNS))
 def test_a_call_that_can_be_asked_about_has_succeeded(end: str, tools: dict[str, Tool]) -> None:
-    """Whatever it broke with: its backend says what it has written."""
+    """The backend says what was written, whatever error the call ended with."""
     backend = Backend(iter([(True, ACTING[end])]), iter(["the truth"]))
     tools["sim.write"] = replace(tools["sim.write"], call=backend.call, reconcile=backend.asked)
     turn = running_turn(WRITE)
@@ -236,7 +236,7 @@ def test_a_call_that_can_be_asked_about_has_succeeded(end: str, tools: dict[str,
 
 
 def test_a_backend_that_contradicts_its_tool_is_not_believed(tools: dict[str, Tool]) -> None:
-    """The tool has returned, so it has acted: that nothing is found of it decides nothing."""
+    """The tool has returned, so it has acted. It decides nothing that the backend finds no trace."""
     backend = Backend(iter([(False, RETURNS["too much"])]), iter(["the truth"]))
     tools["sim.write"] = replace(tools["sim.write"], call=backend.call, reconcile=backend.asked)
 
@@ -245,7 +245,7 @@ def test_a_backend_that_contradicts_its_tool_is_not_believed(tools: dict[str, To
 
 @pytest.mark.parametrize("answer", ["too much", "another shape", "a bug", "a refusal", "a question"])
 def test_a_lost_call_whose_backend_gives_no_usable_answer_is_unknown(answer: str, tools: dict[str, Tool]) -> None:
-    """To ask once more would bring the same."""
+    """A second question would bring the same answer."""
     backend = Backend(iter([]), iter([answer]))
     tools["sim.write"] = replace(tools["sim.write"], call=backend.call, reconcile=backend.asked)
     turn = running_turn(WRITE)
@@ -258,7 +258,7 @@ def test_a_lost_call_whose_backend_gives_no_usable_answer_is_unknown(answer: str
 
 
 def test_a_lost_call_of_a_tool_that_is_gone_is_unknown(tools: dict[str, Tool]) -> None:
-    """A worker without its pack can neither ask nor say that it failed."""
+    """A worker without the tool's pack can neither ask the backend nor report a failure."""
     turn = running_turn(WRITE)
     with statement() as db:
         steps.claim(db, turn.id, [["w"]], 1, HOLDER)

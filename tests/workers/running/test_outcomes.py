@@ -12,7 +12,7 @@ from turnloom.workers.running.outcomes import ended
     [("read", True, "failed"), ("write", True, "unknown"), ("spend", True, "unknown"), ("write", False, "failed")],
 )
 def test_a_call_whose_answer_was_lost_ends_unknown(effect: str, unsure: bool, status: str) -> None:
-    """If it may have had an effect, nobody repeats it unasked."""
+    """If the call may have had an effect, it is not repeated without a decision."""
     step = ClaimedStep(
         "s",
         "mcp.shop.order",

@@ -1,4 +1,4 @@
-"""A worker lets go of a call that must wait, and another worker makes it when it may be made."""
+"""A worker lets go of a call that must wait, and another worker makes it at its time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ LATER = step("d", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30},
 
 
 def run(turn_id: UUID, *lanes: list[str], generation: int = 1, slots: int = 1) -> bool:
-    """Run lanes as a worker would. False if their message must not count as done."""
+    """Run lanes as a worker would. Return False if their message must not count as done."""
     with statement() as db:
         claimed = steps.claim(db, turn_id, lanes, generation, HOLDER)
     assert claimed.turn is not None
@@ -58,7 +58,7 @@ def let_its_time_come() -> None:
 
 
 def test_a_call_waits_for_approval_and_is_made_once() -> None:
-    """Its worker lets go of it without an outcome; after the decision another makes it, and the lane goes on."""
+    """The worker lets go of the call without an outcome. After the decision another makes it; the lane continues."""
     turn = running_turn(APPROVED, step("after", "w"))
 
     counted = run(turn.id, ["w", "after"])
@@ -74,8 +74,8 @@ def test_a_call_waits_for_approval_and_is_made_once() -> None:
     assert kinds(turn.id)[3:6] == ["step.started", "approval.requested", "step.started"]
 
 
-def test_the_approver_sees_what_references_stand_for() -> None:
-    """The arguments shown are those of the call, and the hash is theirs."""
+def test_the_approver_sees_resolved_references() -> None:
+    """The arguments shown are those of the call, and the hash is that of these arguments."""
     refers = step("w", tool="sim.approve", args={"value": {"$from": "a.value"}})
     turn = running_turn(step("a", tool="sim.echo", args={"value": [1]}), refers)
 
@@ -86,7 +86,7 @@ def test_the_approver_sees_what_references_stand_for() -> None:
 
 
 def test_other_arguments_wait_again() -> None:
-    """An approval holds for the arguments that were shown; a call with others is not made."""
+    """An approval holds for the arguments that were shown. A call with others is not made."""
     turn = running_turn(APPROVED)
     run(turn.id, ["w"])
     decide(turn.id)
@@ -108,7 +108,7 @@ def test_nobody_is_asked_about_arguments_that_the_tool_refuses() -> None:
 
 
 def test_a_worker_lost_before_it_asked_has_done_nothing(tools: dict[str, Tool]) -> None:
-    """Though the tool cannot tell what became of a lost call, the step waits: without approval none was made."""
+    """Without approval the lost call was not made. So the step waits, even if the tool has no `reconcile`."""
     tools["sim.approve"] = replace(tools["sim.approve"], reconcile=None)
     turn = running_turn(APPROVED)
     with statement() as db:
@@ -123,8 +123,8 @@ def test_a_worker_lost_before_it_asked_has_done_nothing(tools: dict[str, Tool]) 
     assert (statuses(turn.id), writes()) == ({"w": "succeeded"}, 1)
 
 
-def test_who_cannot_ask_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With Postgres out the call is not made; the lease runs out, and the next worker asks."""
+def test_a_worker_that_cannot_ask_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Postgres is down the call is not made. The lease runs out, and the next worker asks."""
     turn = running_turn(APPROVED)
     with monkeypatch.context() as out:
         out.setattr("turnloom.workers.running.parking.statement", _out)
@@ -142,8 +142,8 @@ def _out() -> Any:
     raise Unavailable("Postgres does not answer")
 
 
-def test_what_a_tool_keeps_secret_is_masked() -> None:
-    """At any depth, by the field's name."""
+def test_secret_fields_are_masked() -> None:
+    """A field is masked by its name, at any depth."""
     args = {"card": {"number": 1}, "guests": [{"name": "A", "number": 2}], "nights": 3}
 
     shown = masked(args, frozenset({"number"}))
@@ -151,8 +151,8 @@ def test_what_a_tool_keeps_secret_is_masked() -> None:
     assert shown == {"card": {"number": "***"}, "guests": [{"name": "A", "number": "***"}], "nights": 3}
 
 
-def test_the_sweep_rejects_what_nobody_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The turn ends with its reply due; a second sweep finds nothing."""
+def test_the_sweep_rejects_a_call_that_nobody_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call is rejected and the turn's reply is due. A second sweep finds nothing."""
     monkeypatch.setenv("TURNLOOM_APPROVAL_TIMEOUT_S", "0.001")
     settings.cache_clear()
     turn = running_turn(APPROVED)
@@ -165,8 +165,8 @@ def test_the_sweep_rejects_what_nobody_decides(monkeypatch: pytest.MonkeyPatch) 
     assert (queue_length("respond"), queue_length("maintenance")) == (1, 0)
 
 
-def test_a_failure_that_names_a_time_is_tried_again_then() -> None:
-    """The worker does not wait for it; recovery sends the step when the time has come."""
+def test_a_call_that_names_a_time_is_made_again_at_that_time() -> None:
+    """The worker does not wait. Recovery sends the step when the time has come."""
     turn = running_turn(LATER, step("after", "d"))
 
     counted = run(turn.id, ["d", "after"])
@@ -182,8 +182,8 @@ def test_a_failure_that_names_a_time_is_tried_again_then() -> None:
 
 
 @pytest.mark.parametrize("timeout_ms", [50, 70_000])
-def test_a_time_that_the_deadline_comes_before_is_a_failure(timeout_ms: int) -> None:
-    """Whether the pause is longer than the step's own time or the turn's; it says until when."""
+def test_a_time_after_the_deadline_is_a_failure(timeout_ms: int) -> None:
+    """The pause may exceed the step's own time or the turn's. The error names the time."""
     late = {**LATER, "args": {"fail_times": 1, "retry_after_s": 80}, "timeout_ms": timeout_ms}
     turn = running_turn(late)
 
@@ -193,8 +193,8 @@ def test_a_time_that_the_deadline_comes_before_is_a_failure(timeout_ms: int) -> 
     assert statuses(turn.id) == {"d": "failed"}
 
 
-def test_a_write_that_did_nothing_is_tried_again_too(tools: dict[str, Tool]) -> None:
-    """It need not be asked back, and takes effect once."""
+def test_a_write_that_did_nothing_is_made_again(tools: dict[str, Tool]) -> None:
+    """The call has done nothing, so the backend is not asked. The write takes effect once."""
     write = tools["sim.write"]
     tools["sim.write"] = replace(write, call=_fails_first(write.call), reconcile=None)
     turn = running_turn(step("w", tool="sim.write", args={"value": 1}, timeout_ms=5_000))
@@ -216,8 +216,8 @@ def _fails_first(call: Callable[..., Any]) -> Callable[..., Any]:
     return write
 
 
-def test_lanes_beside_a_parked_one_go_on() -> None:
-    """What the same task runs besides is recorded, but the message does not count as done."""
+def test_lanes_beside_a_parked_one_continue() -> None:
+    """The other lanes of the same task are recorded, but the message does not count as done."""
     turn = running_turn(LATER, step("a"), step("b", "a"), max_steps=1)
 
     counted = run(turn.id, ["d"], ["a"], slots=4)
@@ -227,8 +227,8 @@ def test_lanes_beside_a_parked_one_go_on() -> None:
     assert (statuses(turn.id)["d"], row(turn.id, "d").error is not None) == ("pending", True)
 
 
-def test_a_lane_that_was_taken_on_the_way_is_parked_by_itself() -> None:
-    """The message brought another lane, which is done: it counts."""
+def test_a_lane_claimed_with_a_record_is_parked_alone() -> None:
+    """The message brought another lane, which is done, so the message counts as done."""
     turn = running_turn(step("a", tool="sim.burn", args={"ms": 1}), {**APPROVED, "needs": ["a"]}, max_steps=1)
     change("UPDATE fragments SET queue = 'tools.cpu'")
 
@@ -237,8 +237,8 @@ def test_a_lane_that_was_taken_on_the_way_is_parked_by_itself() -> None:
     assert statuses(turn.id) == {"a": "succeeded", "w": "waiting_approval"}
 
 
-def test_who_parks_a_step_of_a_capped_turn_has_its_place_handed_on() -> None:
-    """The next step is sent at once, not when recovery comes by."""
+def test_a_parked_step_of_a_capped_turn_frees_its_place() -> None:
+    """The next step is sent at once and does not wait for recovery."""
     turn = running_turn(LATER, step("a"), cap=1)
 
     assert not run(turn.id, ["d"])

@@ -1,4 +1,4 @@
-"""A step that runs ahead begins with the last success that it waited for, and its times follow the ledger's."""
+"""A step that runs ahead begins with the last success that it waits for, and its times follow the ledger's."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,8 +31,8 @@ def succeeded(name: str, result: Any = None) -> FinishedStep:
     return FinishedStep(name, 1, "succeeded", result=result)
 
 
-def test_a_step_begins_when_the_last_of_those_it_waits_for_has_succeeded() -> None:
-    """Once, with their results beside those that it was claimed with."""
+def test_a_step_begins_with_the_last_success_that_it_waits_for() -> None:
+    """The step begins once, with the new results beside those that it was claimed with."""
     ahead = Ahead()
     ahead.add(replace(STEP, waits=["a", "b"]))
 
@@ -43,8 +43,8 @@ def test_a_step_begins_when_the_last_of_those_it_waits_for_has_succeeded() -> No
     assert 0 < ready.left_ms <= STEP.left_ms
 
 
-def test_what_a_step_is_given_is_a_copy() -> None:
-    """Whatever its tool does to it, the result that is recorded stays what it was."""
+def test_a_step_gets_copies_of_results() -> None:
+    """Changes that a tool makes to its arguments do not reach the recorded result."""
     ahead = Ahead()
     ahead.add(replace(STEP, waits=["a"]))
     result = {"list": [1]}
@@ -55,8 +55,8 @@ def test_what_a_step_is_given_is_a_copy() -> None:
     assert result == {"list": [1]}
 
 
-def test_what_is_given_back_waits_no_longer() -> None:
-    """It no longer begins with another step's success."""
+def test_a_step_that_is_given_back_waits_no_longer() -> None:
+    """A step that is given back no longer begins with another step's success."""
     ahead = Ahead()
     ahead.add(replace(STEP, waits=["a"]))
 
@@ -66,9 +66,9 @@ def test_what_is_given_back_waits_no_longer() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10)), min_size=1))
 def test_times_are_in_order_and_between_the_answers(passing: list[tuple[float, float]]) -> None:
-    """However long answers take, no moment has an earlier time than one before it, nor one ahead of the ledger.
+    """Times never go back and never run ahead of the ledger, however long answers take.
 
-    `passing`: seconds until the ledger tells its time, and from then until the answer is here.
+    `passing`: seconds until the ledger reads its time, and from then until the answer arrives.
     """
     ledger_time, moment, told = LedgerTime(), 0.0, [0.0]
     for until, answering in passing:

@@ -1,4 +1,4 @@
-"""A call that was made in the conversation is not made again while its result is valid."""
+"""A call that was made before in the conversation is not repeated while its result is valid."""
 
 import time
 from dataclasses import replace
@@ -50,7 +50,7 @@ SUNNY = Envelope(ok=True, data={"weather": "sunny"})
 
 
 class _World:
-    """Makes calls in a turn, as its executor does, and counts those that reach the tool."""
+    """A turn that makes calls as its executor does, and counts those that reach the tool."""
 
     def __init__(self) -> None:
         self.turn: ClaimedTurn = running_turn(*(step(name) for name in "abcdef"), max_steps=1, user=ADA)
@@ -98,7 +98,7 @@ def world(database: str) -> _World:
 
 
 def test_the_same_call_is_made_once(world: _World) -> None:
-    """Its result is there at once, and says where it comes from; a default that is written out is the same call."""
+    """The second call gets the memoised result, marked as such. An explicit default value makes no difference."""
     first = world.call(ROME)
     again = world.call({"city": "Rome", "days": 3})
 
@@ -108,8 +108,8 @@ def test_the_same_call_is_made_once(world: _World) -> None:
     assert again.input_hash == first.input_hash
 
 
-def test_what_others_change_is_called_again_and_remembered(world: _World) -> None:
-    """The planner gets what the user saw last; the call itself never hides what came since."""
+def test_a_tool_that_is_always_called_is_memoised(world: _World) -> None:
+    """The tool is called each time, and the memo keeps the latest result for the planner."""
     tool = replace(TOOL, always_made=True)
     world.call(ROME, tool)
     newer = world.call(ROME, tool, Envelope(ok=True, data={"weather": "rain"}))
@@ -131,8 +131,8 @@ def test_what_others_change_is_called_again_and_remembered(world: _World) -> Non
     ],
     ids=["arguments", "more", "person", "conversation"],
 )
-def test_another_call_is_made(world: _World, args: dict[str, Any], context: dict[str, Any]) -> None:
-    """What one person learned in one conversation is for nobody else."""
+def test_a_different_call_is_made(world: _World, args: dict[str, Any], context: dict[str, Any]) -> None:
+    """A result is used only for the same person in the same conversation."""
     world.call(ROME)
 
     assert world.call(args, **context).cache is None
@@ -151,7 +151,7 @@ def test_another_call_is_made(world: _World, args: dict[str, Any], context: dict
     ids=["not_said", "run_out", "write", "approval", "inline"],
 )
 def test_a_call_of_another_kind_of_tool_is_always_made(world: _World, tool: Tool) -> None:
-    """One with an effect, above all; and an inline one, which costs less than the look-up."""
+    """A call with an effect is always made, and so is an inline one, which costs less than the look-up."""
     world.call(ROME, tool)
     world.call(ROME, tool)
 
@@ -167,22 +167,22 @@ def test_a_call_of_another_kind_of_tool_is_always_made(world: _World, tool: Tool
     ],
     ids=["failure", "needs", "long"],
 )
-def test_only_a_result_of_some_length_is_remembered(world: _World, answer: Envelope) -> None:
+def test_failures_questions_and_long_results_are_not_memoised(world: _World, answer: Envelope) -> None:
     """A failure may pass, a question is answered, and a long result would be read with every turn."""
     world.call(ROME, answer=answer)
 
     assert world.call(ROME).cache is None
 
 
-def test_what_an_earlier_release_found_is_found_again(world: _World) -> None:
-    """A result that the tool's output model refuses now is not used."""
+def test_a_result_of_an_earlier_output_model_is_not_used(world: _World) -> None:
+    """A memoised result that the tool's output model no longer accepts is not used."""
     world.call(ROME)
 
     assert world.call(ROME, replace(TOOL, output=_Newer)).cache is None
 
 
 def test_a_result_holds_for_its_time_and_not_past_midnight(world: _World) -> None:
-    """Midnight is the person's: what was said of tomorrow is wrong then."""
+    """Midnight is in the person's time zone. After it, a statement about tomorrow is wrong."""
     with time_machine.travel(datetime(2026, 12, 1, 12, 0, tzinfo=UTC), tick=False):
         noon = world.call(ROME)
     with time_machine.travel(datetime(2026, 12, 1, 22, 59, 0, tzinfo=UTC), tick=False):  # a minute to midnight in Rome
@@ -194,5 +194,5 @@ def test_a_result_holds_for_its_time_and_not_past_midnight(world: _World) -> Non
 
 
 def test_arguments_that_the_tool_refuses_have_no_hash() -> None:
-    """The call itself says what is wrong with them."""
+    """The call itself reports what is wrong with them."""
     assert input_hash(TOOL, {"town": "Rome"}, ADA) is None

@@ -1,4 +1,4 @@
-"""A worker asks the guards, and ends a step whose call may not be made, or not now."""
+"""A worker asks the guards before a call, and ends or parks a step whose call they refuse."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -42,7 +42,7 @@ def run(turn_id: UUID, *lane: str, generation: int = 1) -> StepRow:
     with statement() as db:
         claimed = steps.claim(db, turn_id, [lane], generation, HOLDER)
     assert claimed.turn is not None
-    with suppress(Ignore):  # the message must not count as done, where a step was parked
+    with suppress(Ignore):  # the message must not count as done if a step is parked
         Executor(turn_id, claimed.turn, generation, "tools.cpu", HOLDER).run(claimed.lanes, 1, claimed.at)
     return row(turn_id, lane[-1])
 
@@ -68,8 +68,8 @@ def let_its_time_come() -> None:
     change("UPDATE steps SET not_before = clock_timestamp() - interval '1 ms' WHERE not_before IS NOT NULL")
 
 
-def test_a_call_over_its_rate_is_made_later_by_itself(tools: dict[str, Tool]) -> None:
-    """It holds nothing meanwhile, says which limit it is, and finds its place kept."""
+def test_a_call_over_its_rate_is_made_later(tools: dict[str, Tool]) -> None:
+    """The parked call holds nothing, the explanation names the limit, and the call's place in the window is kept."""
     tools["sim.wait"] = replace(tools["sim.wait"], per_user="1/second")
     turn = running_turn(step("a"), step("b"), **NOA)
     run(turn.id, "a")
@@ -94,7 +94,7 @@ def _redis_ms() -> int:
     return int(seconds) * 1_000 + int(micros) // 1_000
 
 
-def test_a_call_that_another_can_stand_in_for_does_not_wait(tools: dict[str, Tool]) -> None:
+def test_a_call_with_a_fallback_does_not_wait(tools: dict[str, Tool]) -> None:
     tools["sim.wait"] = replace(tools["sim.wait"], per_tenant="1/hour")
     stand_in = {"fallbacks": [{"tool": "sim.echo", "args": {"value": 1}}]}
     turn = running_turn(step("a"), step("b", **stand_in))
@@ -124,8 +124,8 @@ def test_a_call_is_made_only_for_a_user_who_has_granted_it(
     assert (ended.status, code(ended), writes()) == expected
 
 
-def test_what_was_taken_back_while_a_call_waited_for_approval_is_not_done(tools: dict[str, Tool]) -> None:
-    """The approver is not asked about what the user has not granted, and the grant is looked at again."""
+def test_a_call_whose_grant_is_revoked_during_approval_is_not_made(tools: dict[str, Tool]) -> None:
+    """The grant is checked again after the approval, so that a revoked one counts."""
     tools["sim.approve"] = replace(tools["sim.approve"], scopes=SCOPE)
     put_noa("notes.write")
     turn = running_turn(APPROVED, **NOA)
@@ -178,7 +178,7 @@ def _out(*_: Any) -> Any:
 
 
 def test_a_lost_write_is_asked_about_when_its_service_may_be_asked_again(tools: dict[str, Tool]) -> None:
-    """Until then it stays unsure, and is not made a second time."""
+    """Until then the step stays unsure, and the write is not repeated."""
     tools["sim.write"] = replace(tools["sim.write"], integration="notes")
     turn_id = lost_write(tools)
     for _ in range(5):
@@ -194,7 +194,7 @@ def test_a_lost_write_is_asked_about_when_its_service_may_be_asked_again(tools: 
 
 
 def test_a_lost_write_that_cannot_be_asked_about_in_time_is_unknown(tools: dict[str, Tool]) -> None:
-    """The circuit stays open for longer than the turn has."""
+    """The circuit stays open for longer than the turn may last."""
     tools["sim.write"] = replace(tools["sim.write"], integration="notes")
     turn_id = lost_write(tools)
     for _ in range(5):
@@ -205,8 +205,8 @@ def test_a_lost_write_that_cannot_be_asked_about_in_time_is_unknown(tools: dict[
     assert (ended.status, code(ended), writes()) == ("unknown", "CIRCUIT_OPEN", 1)
 
 
-def test_a_lost_write_of_a_user_who_took_the_grant_back_is_unknown(tools: dict[str, Tool]) -> None:
-    """Nobody may ask for it; to say that it failed would be wrong."""
+def test_a_lost_write_whose_grant_is_revoked_is_unknown(tools: dict[str, Tool]) -> None:
+    """Nobody may ask about the write any more, and it would be wrong to report a failure."""
     put_noa("notes.write")
     tools["sim.write"] = replace(tools["sim.write"], scopes=SCOPE)
     turn_id = lost_write(tools, **NOA)
@@ -218,7 +218,7 @@ def test_a_lost_write_of_a_user_who_took_the_grant_back_is_unknown(tools: dict[s
 
 
 def test_the_circuit_opens_for_the_steps_of_all_turns(tools: dict[str, Tool]) -> None:
-    """The tries of a step count; then fallbacks run at once."""
+    """Each attempt of a step counts. When the circuit is open, fallbacks run at once."""
     tools["sim.flaky"] = replace(tools["sim.flaky"], integration="notes")
     flaky = {"tool": "sim.flaky", "args": {"fail_times": 100}}
     first = running_turn(step("a", **flaky), step("b", **flaky))
@@ -233,8 +233,8 @@ def test_the_circuit_opens_for_the_steps_of_all_turns(tools: dict[str, Tool]) ->
     assert statuses(second.id) == {"a": "succeeded"}
 
 
-def test_what_is_cached_for_all_is_told_in_the_turn(tools: dict[str, Tool]) -> None:
-    """Another conversation's step has it, and so says its record."""
+def test_a_shared_cached_result_is_marked(tools: dict[str, Tool]) -> None:
+    """Another conversation's step gets the cached result, and its record says so."""
     tools["sim.wait"] = replace(tools["sim.wait"], cache_s=60)
     ends = [run(running_turn(step("a"), conversation_id=name).id, "a") for name in "cd"]
 
@@ -244,8 +244,8 @@ def test_what_is_cached_for_all_is_told_in_the_turn(tools: dict[str, Tool]) -> N
     ]
 
 
-def test_what_a_tool_keeps_secret_is_not_told_with_its_failure(tools: dict[str, Tool]) -> None:
-    """Neither by what it says itself nor in the events."""
+def test_a_failure_does_not_contain_secrets(tools: dict[str, Tool]) -> None:
+    """The secret is masked in the tool's own message and in the events."""
 
     def fails(query: Any, context: ToolContext) -> Any:
         raise ToolFailed(f"{query.value['pin']} is not the PIN of {query.value['name']}", code="VALIDATION_ERROR")

@@ -27,7 +27,7 @@ HOLDER = Holder("worker/1", 6_000)
 
 
 def looked_at(turn_id: UUID, *lanes: list[str], slots: int = 1) -> Callable[[], None]:
-    """Look at lanes as a worker would that has a message with them; return how it goes on."""
+    """Look at lanes as a worker would that has a message with them. Return a function that continues."""
     with statement() as db:
         looked = steps.look(db, turn_id, lanes, 1)
     assert looked is not None
@@ -42,7 +42,7 @@ def claim(turn_id: UUID, name: str) -> None:
 
 
 def commits(turn_id: UUID) -> int:
-    """Count the commits that announced something."""
+    """Count the commits that announced events."""
     with statement() as db:
         found = db.execute("SELECT count(*) FROM turn_events WHERE turn_id = %s", (turn_id,)).fetchone()
     assert found is not None
@@ -51,13 +51,13 @@ def commits(turn_id: UUID) -> int:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No read lasts, however busy the machine is."""
+    """Let no read count as long, however busy the machine is."""
     monkeypatch.setattr("turnloom.workers.running.running_call.UNCLAIMED_S", 60.0)
 
 
 @pytest.mark.usefixtures("patient")
 def test_a_short_read_costs_one_commit() -> None:
-    """That of its record, which tells of its start and its end."""
+    """The commit is that of the record, which has the step's start and end."""
     turn = running_turn(step("a"), step("c", "a", "d"), wait_step("d", ms=60_000))
     before = commits(turn.id)
 
@@ -68,8 +68,8 @@ def test_a_short_read_costs_one_commit() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_reads_that_were_looked_at_together_follow_each_other() -> None:
-    """The second begins when the first has succeeded, with its result."""
+def test_reads_of_one_message_follow_each_other() -> None:
+    """The second read begins when the first has succeeded, with its result."""
     follows = step("b", tool="sim.echo", args={"value": {"$from": "a.ms"}})
     turn = running_turn(wait_step("a", ms=3), follows, step("c", "b", "d"), wait_step("d", ms=60_000))
 
@@ -79,8 +79,8 @@ def test_reads_that_were_looked_at_together_follow_each_other() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_what_becomes_ready_beside_reads_that_wait_costs_no_message() -> None:
-    """One waits for another, both in their worker: a further one is taken by the same worker, which has slots left."""
+def test_a_read_that_becomes_ready_needs_no_message() -> None:
+    """While one read waits for another in the same worker, a third one runs in a free slot of that worker."""
     turn = running_turn(wait_step("a", ms=300), step("b", "a"), step("c"), step("d", "c"), max_steps=1)
 
     looked_at(turn.id, ["a"], ["b"], ["c"], slots=4)()
@@ -88,8 +88,8 @@ def test_what_becomes_ready_beside_reads_that_wait_costs_no_message() -> None:
     assert (set(statuses(turn.id).values()), queue_length("tools.io")) == ({"succeeded"}, 0)
 
 
-def test_a_read_that_lasts_is_claimed() -> None:
-    """While it runs; it is recorded under its claim."""
+def test_a_long_read_is_claimed() -> None:
+    """A long read is claimed while it runs, and recorded under its claim."""
     turn = running_turn(wait_step("a", ms=700), step("b", "a"))
     run = threading.Thread(target=looked_at(turn.id, ["a"]))
     run.start()
@@ -104,7 +104,7 @@ def test_a_read_that_lasts_is_claimed() -> None:
 
 @pytest.mark.parametrize("ms", [1, 700])
 def test_a_copy_that_comes_late_does_not_count_as_done(ms: int) -> None:
-    """Another worker has claimed the step meanwhile and still runs it, so the next steps must not begin."""
+    """Another worker has claimed the step and still runs it, so the next steps must not begin."""
     turn = running_turn(wait_step("a", ms=ms), step("b", "a"))
     run = looked_at(turn.id, ["a"])
     claim(turn.id, "a")
@@ -116,8 +116,8 @@ def test_a_copy_that_comes_late_does_not_count_as_done(ms: int) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_of_two_copies_that_both_ran_the_second_counts_as_done() -> None:
-    """One recorded; the step is final for both."""
+def test_the_second_of_two_copies_counts_as_done() -> None:
+    """One copy records the step, and the step is then final for both."""
     turn = running_turn(step("a"), step("b", "a"), step("c", "b", "d"), wait_step("d", ms=60_000))
     first, second = looked_at(turn.id, ["a"]), looked_at(turn.id, ["a"])
 
@@ -128,8 +128,8 @@ def test_of_two_copies_that_both_ran_the_second_counts_as_done() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_read_that_is_tried_later_is_claimed_and_parked() -> None:
-    """Its message does not count as done."""
+def test_a_read_that_must_wait_is_claimed_and_parked() -> None:
+    """The message does not count as done."""
     flaky = step("late", tool="sim.flaky", args={"fail_times": 1, "retry_after_s": 30}, timeout_ms=5_000)
     turn = running_turn(flaky, step("b", "late"))
 
@@ -142,8 +142,8 @@ def test_a_read_that_is_tried_later_is_claimed_and_parked() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-def test_what_waits_for_a_failure_is_left_to_the_ledger() -> None:
-    """It was only looked at, and ends as ever."""
+def test_a_step_that_needs_a_failed_one_is_left_to_the_ledger() -> None:
+    """The step was only looked at. The ledger skips it as usual."""
     failing = step("f", tool="sim.fail", args={"code": "NOT_FOUND"})
     turn = running_turn(failing, step("b", "f"), wait_step("d", ms=60_000))
 
@@ -161,8 +161,8 @@ def test_what_waits_for_a_failure_is_left_to_the_ledger() -> None:
         ({"tool": "sim.gone"}, False),
     ],
 )
-def test_only_what_surely_reads_runs_without_a_claim(fields: dict[str, Any], only: bool) -> None:
-    """Neither what a person must approve, nor what this worker does not know."""
+def test_only_reads_run_without_a_claim(fields: dict[str, Any], only: bool) -> None:
+    """A call that a person must approve and an unknown tool are claimed first."""
     turn = running_turn(step("a"))
     with statement() as db:
         looked = steps.look(db, turn.id, [["a"]], 1)

@@ -1,4 +1,4 @@
-"""A planner whose language model writes what a test says, while the planner runs reads."""
+"""A planner that runs reads while its language model writes what a test says."""
 
 import threading
 from contextlib import suppress
@@ -28,7 +28,7 @@ SLOW = {"tool": "sim.gated"}
 
 
 class Planner:
-    """A planner whose language model writes what a test says; `sim.gated` ends when the gate is open."""
+    """A planner whose language model writes what a test says. The tool `sim.gated` ends when the gate is open."""
 
     def __init__(self, tools: dict[str, Tool]) -> None:
         self.gate = threading.Event()
@@ -51,7 +51,7 @@ class Planner:
         return self
 
     def record(self, *steps: dict[str, Any], cap: int | None = None) -> RecordedPlan | None:
-        """Record a plan over what has begun, and let an executor have the rest."""
+        """Record a plan together with the reads that have begun, and hand the rest to an executor."""
         plan = Plan.model_validate({"steps": list(steps)})
         held = self.reads.held_by(plan)
         compiled = compile_plan(plan, Registry(self.tools), "dense", cap, held.started)
@@ -86,5 +86,5 @@ def slow(name: str, *needs: str) -> dict[str, Any]:
 
 
 def kinds(planner: Planner) -> list[str]:
-    """Return the events of a turn after its claim."""
+    """Return the events of the planner's turn after its claim."""
     return told(planner.turn.id)[2:]

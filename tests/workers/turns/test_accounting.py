@@ -1,4 +1,4 @@
-"""A worker's spending on a turn is in the turn's account, whether its work is recorded or not."""
+"""A worker's spending on a turn is in the turn's usage, whether its work is recorded or not."""
 
 import pytest
 
@@ -43,8 +43,8 @@ def calls(turn: ClaimedTurn) -> int:
         return read_usage(row.usage).llm_calls
 
 
-def test_calls_that_nothing_took_along_are_recorded(turn: ClaimedTurn) -> None:
-    """Work that ended without a record, because of its fence or our error, is counted all the same."""
+def test_unrecorded_calls_are_recorded_at_the_end(turn: ClaimedTurn) -> None:
+    """Calls count even if the work ended without a record, because of a lost fence or our own error."""
     with metered(turn.id, []) as meter:
         spend(meter)
     with pytest.raises(RuntimeError):
@@ -54,7 +54,7 @@ def test_calls_that_nothing_took_along_are_recorded(turn: ClaimedTurn) -> None:
 
 
 def test_calls_that_were_recorded_are_not_recorded_again(turn: ClaimedTurn) -> None:
-    """Settled calls stay settled. If Postgres goes down in the middle, they are not counted rather than twice."""
+    """Settled calls are not counted twice. If Postgres goes down meanwhile, they are not counted at all."""
     with metered(turn.id, []) as meter:
         spend(meter)
         meter.settle()
@@ -64,8 +64,8 @@ def test_calls_that_were_recorded_are_not_recorded_again(turn: ClaimedTurn) -> N
     assert calls(turn) == 0
 
 
-def test_an_agents_file_bounds_its_turns() -> None:
-    """Dollars and tokens, each where it is named, less what the turn has used."""
+def test_an_agents_file_limits_its_turns() -> None:
+    """The limits in dollars and tokens hold if the file has them, less what the turn has used."""
     agent = load_agents(settings().prompts_dir / "agents").get("generic")
     bounded = agent.model_copy(update={"max_cost": 0.5, "max_llm_tokens": 900})
     used = Usage(prompt_tokens=100, completion_tokens=20, cost=0.2)

@@ -1,4 +1,4 @@
-"""What a planner learns is recorded once under its fence, and given to the next call."""
+"""Knowledge that a planner learns is recorded once under its fence, and is in the next call's context."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -55,7 +55,7 @@ def _context(*done: StepResult, **more: Any) -> PlanningContext:
 
 
 def _claimed(revision: int = 1, **plan: Any) -> ClaimedTurn:
-    """A turn whose planner is to make the revision after this one."""
+    """Return a turn whose planner is to write the next revision."""
     turn = claim_turn(open_turn(make_tenant(), mode="adaptive").turn_id)
     assert turn is not None
     if plan:
@@ -68,7 +68,7 @@ def _claimed(revision: int = 1, **plan: Any) -> ClaimedTurn:
     return replace(turn, revision=revision)
 
 
-def test_a_planner_learns_and_is_told(script: Script, llm: OpenAIModel) -> None:
+def test_a_planner_learns_and_gets_the_knowledge(script: Script, llm: OpenAIModel) -> None:
     """New knowledge is in the next call's context and in the ledger, after one call of the language model."""
     script.behaviours = [says(NOTHING)]
     turn = _claimed()
@@ -84,7 +84,7 @@ def test_a_planner_learns_and_is_told(script: Script, llm: OpenAIModel) -> None:
 
 
 def test_a_planner_after_a_lost_one_learns_nothing_twice(script: Script, llm: OpenAIModel) -> None:
-    """It has the same knowledge and the same contradictions, without asking again."""
+    """The next planner has the same knowledge and the same contradictions, without another call."""
     assumed = {"id": "x", "text": "…", "subject": "Kyoto", "attribute": "time_zone", "value": "Europe/Rome"}
     script.behaviours = [says(NOTHING)]
     turn = _claimed(assumptions=[assumed])
@@ -101,7 +101,7 @@ def test_a_planner_after_a_lost_one_learns_nothing_twice(script: Script, llm: Op
 
 
 def test_each_result_is_read_once(script: Script, llm: OpenAIModel) -> None:
-    """The next round shows the language model only what is new."""
+    """The next round shows the language model only new results."""
     script.behaviours = [says(NOTHING), says(NOTHING)]
     turn = _claimed()
     know(turn, _context(DONE), llm)
@@ -113,8 +113,8 @@ def test_each_result_is_read_once(script: Script, llm: OpenAIModel) -> None:
     assert '"step": "w"' not in asked
 
 
-def test_a_planner_that_lost_its_turn_is_told_nothing(script: Script, llm: OpenAIModel) -> None:
-    """It stops before it asks for a plan, and nothing of it is on record."""
+def test_a_planner_that_lost_its_turn_gets_nothing(script: Script, llm: OpenAIModel) -> None:
+    """The planner stops before it asks for a plan, and records nothing."""
     script.behaviours = [says(NOTHING)]
     turn = _claimed()
     finish_turn(turn)
@@ -125,7 +125,7 @@ def test_a_planner_that_lost_its_turn_is_told_nothing(script: Script, llm: OpenA
 
 
 def test_a_later_turn_of_the_conversation_knows(script: Script, llm: OpenAIModel) -> None:
-    """The first plan of a turn gets what earlier turns found out, without a call."""
+    """The first plan of a turn has the knowledge of earlier turns, without a call."""
     script.behaviours = [says(NOTHING)]
     first = _claimed()
     know(first, _context(DONE), llm)
@@ -141,7 +141,7 @@ def test_a_later_turn_of_the_conversation_knows(script: Script, llm: OpenAIModel
 
 
 def test_other_modes_do_not_learn(script: Script, llm: OpenAIModel) -> None:
-    """Only `adaptive` keeps a graph: the others pay nothing for it."""
+    """Only `adaptive` keeps a graph, so the other modes pay nothing for it."""
     turn, context = _claimed(), _context(DONE, mode="react")
 
     assert know(turn, context, llm) is context

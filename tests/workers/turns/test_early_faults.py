@@ -1,4 +1,4 @@
-"""Reads in the planner's threads are interrupted: their turn's fence guards them."""
+"""The turn's fence guards reads in the planner's threads when they are interrupted."""
 
 import threading
 from typing import Any
@@ -23,8 +23,8 @@ from turnloom.workers.turns.early_reads import EarlyReads
 
 
 @pytest.mark.parametrize("why", ["cancelled", "late"])
-def test_a_turn_that_is_stopped_is_answered_from_what_was_found(planner: Planner, why: Any) -> None:
-    """Its running steps are cancelled, and the planner that comes with its plan has lost the turn."""
+def test_a_stopped_turn_is_answered_from_its_results(planner: Planner, why: Any) -> None:
+    """Running steps are cancelled. When the planner brings the plan, it has lost the turn."""
     planner.write(step("a"), slow("b"))
     wait_for(lambda: view(planner.turn.id).get("a") == ("succeeded", 1, 0))
 
@@ -41,8 +41,8 @@ def test_a_turn_that_is_stopped_is_answered_from_what_was_found(planner: Planner
     assert (turn_view(planner.turn.id).open_steps, planner.executor) == (0, None)
 
 
-def test_what_failed_planning_had_begun_is_recorded_before_the_turn_ends(planner: Planner) -> None:
-    """It leads to no plan, but its calls are in the ledger."""
+def test_the_reads_of_failed_planning_are_recorded_before_the_turn_ends(planner: Planner) -> None:
+    """The calls are in the ledger, although they belong to no plan."""
     planner.write(step("a"), slow("b"))
     wait_for(lambda: planner.ended("a"))
 
@@ -55,7 +55,7 @@ def test_what_failed_planning_had_begun_is_recorded_before_the_turn_ends(planner
 
 
 def test_a_lost_planner_takes_its_reads_with_it(planner: Planner) -> None:
-    """The next planner runs them again under a new attempt, and the first one records nothing any more."""
+    """The next planner runs the reads again under a new attempt, and the first planner records nothing more."""
     planner.write(slow("a"))
     wait_for(lambda: view(planner.turn.id) == {"a": ("running", 1, 0)})
     lost = planner.reads
@@ -81,10 +81,10 @@ def _kept_by(reads: EarlyReads) -> list[Event] | None:
         return plans.keep_begun(db, reads._turn.id, reads._turn.attempt, Begun(told=[{"type": "plan.step"}]), HOLDER)
 
 
-def test_the_ledger_hears_with_the_plan_of_what_it_could_not_be_told(
+def test_a_change_that_could_not_be_recorded_comes_with_the_plan(
     planner: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While Postgres is down the reads go on."""
+    """While Postgres is down, the reads continue."""
     asked = threading.Event()
 
     def out(*_: object) -> None:
@@ -107,7 +107,7 @@ def test_the_ledger_hears_with_the_plan_of_what_it_could_not_be_told(
 
 
 def test_a_planner_that_was_frozen_after_its_record_records_no_end(planner: Planner) -> None:
-    """Recovery takes its read back as any other worker's."""
+    """Recovery takes the read back as it does any other worker's."""
     recorded = planner.write(slow("a")).record(slow("a"))
     lose(planner.turn.id)
     recompile(planner.turn.id)
@@ -119,12 +119,12 @@ def test_a_planner_that_was_frozen_after_its_record_records_no_end(planner: Plan
     assert (taken_back, view(planner.turn.id)) == ({"a": ("pending", 1, 1)}, {"a": ("pending", 1, 1)})
 
 
-def test_steps_whose_telling_was_lost_are_told_by_the_next_commit(planner: Planner) -> None:
-    """Postgres ends the session of the commit that was to tell of them."""
+def test_steps_that_were_not_announced_are_announced_by_the_next_commit(planner: Planner) -> None:
+    """Postgres ends the session of the commit that was to announce them."""
     with psycopg.connect(settings().database_url) as db:
         db.execute("SELECT FROM turns WHERE id = %s FOR NO KEY UPDATE", (planner.turn.id,))
         planner.write(slow("a")).write(step("w", tool="sim.write"), early=False, first=1)
-        wait_for(end_who_wait_for_locks)
+        wait_for(end_sessions_that_wait_for_locks)
     planner.gate.set()
     wait_for(lambda: planner.ended("a"))
 
@@ -139,8 +139,8 @@ def test_steps_whose_telling_was_lost_are_told_by_the_next_commit(planner: Plann
     ]
 
 
-def end_who_wait_for_locks() -> int:
-    """Let Postgres end the sessions that wait for a lock. Returns how many."""
+def end_sessions_that_wait_for_locks() -> int:
+    """Let Postgres end the sessions that wait for a lock. Return how many."""
     with statement() as db:
         return db.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -148,8 +148,8 @@ def end_who_wait_for_locks() -> int:
         ).rowcount
 
 
-def test_an_answer_that_was_lost_is_given_again(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was recorded before its answer was lost is recorded once and announced once."""
+def test_a_commit_whose_answer_was_lost_counts_once(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the answer to a commit is lost, its steps are recorded once and announced once."""
     real = plans.keep_begun
 
     def lose_the_answer(db: psycopg.Connection, *arguments: Any) -> None:

@@ -21,8 +21,8 @@ from turnloom.models.ledger.plans import Begun
 LATER = {"tool": "sim.flaky", "args": {"fail_times": 1, "retry_after_s": 30}, "timeout_ms": 5_000}
 
 
-def test_what_has_ended_enters_the_ledger_with_its_plan(planner: Planner) -> None:
-    """One commit: the plan, its steps with their results, what happened in its order, the reply's material."""
+def test_ended_reads_enter_the_ledger_with_their_plan(planner: Planner) -> None:
+    """One commit records the plan, its steps with their results, their events in order, and what the reply needs."""
     steps = [step("a"), step("b", "a"), step("c", "a", "b")]
     planner.write(*steps)
     wait_for(lambda: planner.ended("a", "b", "c"))
@@ -42,8 +42,8 @@ def test_what_has_ended_enters_the_ledger_with_its_plan(planner: Planner) -> Non
     assert turn_view(planner.turn.id).status == "responding"
 
 
-def test_what_still_runs_is_gone_on_with_under_a_lease(planner: Planner) -> None:
-    """Its step is recorded as running; what waits for it is not held, and is claimed when it has ended."""
+def test_a_running_read_continues_under_a_lease(planner: Planner) -> None:
+    """The step is recorded as running. A step that needs it is claimed only when it has ended."""
     steps = [slow("a"), step("b", "a"), step("cpu", "b", tool="sim.burn", args={"ms": 1})]
     planner.write(*steps[:2]).write(steps[2], early=False, first=2)
 
@@ -71,8 +71,8 @@ def test_what_still_runs_is_gone_on_with_under_a_lease(planner: Planner) -> None
     ]
 
 
-def test_a_slow_read_is_told_while_the_plan_is_written(planner: Planner) -> None:
-    """Without a further word of the model: that it was written, that it runs, and how it ends."""
+def test_a_slow_read_is_announced_while_the_plan_is_written(planner: Planner) -> None:
+    """Events show that the read was written, that it runs and how it ends, while the model writes nothing more."""
     planner.write(slow("a"))
     wait_for(lambda: kinds(planner) == ["plan.step a", "step.started a"])
     running = view(planner.turn.id)
@@ -89,8 +89,8 @@ def test_a_slow_read_is_told_while_the_plan_is_written(planner: Planner) -> None
 
 
 @pytest.mark.parametrize("steps", [[], [step("b")], [step("a", args={"ms": 2}), slow("b")]])
-def test_what_no_plan_holds_is_dropped(planner: Planner, steps: list[dict[str, Any]]) -> None:
-    """Another plan than the one that it was of starts from nothing; an id may come again with another call."""
+def test_a_read_that_is_in_no_plan_is_dropped(planner: Planner, steps: list[dict[str, Any]]) -> None:
+    """A different plan begins without the earlier reads. It may use an id again for another call."""
     planner.write(step("a"), slow("b"))
     wait_for(lambda: planner.ended("a"))
 
@@ -109,8 +109,8 @@ def test_what_no_plan_holds_is_dropped(planner: Planner, steps: list[dict[str, A
     assert sorted(happened) == ["step.finished a", "step.finished b", "step.started a", "step.started b"]
 
 
-def test_a_refused_plan_is_told_of_and_cancelled(planner: Planner) -> None:
-    """This comes before the repair is asked for; a step that ends late is ignored."""
+def test_the_reads_of_a_refused_plan_are_announced_and_cancelled(planner: Planner) -> None:
+    """The step is cancelled before the repair is asked for. If it ends late, that is ignored."""
     planner.write(slow("a"))
 
     planner.reads.drop()
@@ -121,8 +121,8 @@ def test_a_refused_plan_is_told_of_and_cancelled(planner: Planner) -> None:
     assert planner.reads.held_by(Plan(steps=[])).begun == Begun()
 
 
-def test_nothing_begins_that_wants_more_than_this_process(planner: Planner) -> None:
-    """These are steps with their own process, steps over the cap, and steps that need one that waits for the plan."""
+def test_no_read_begins_that_needs_more_than_this_process(planner: Planner) -> None:
+    """A step waits if it needs its own process, exceeds the cap, or needs a step that waits for the plan."""
     steps = [
         step("cpu", tool="sim.burn", args={"ms": 1}),
         step("after", "cpu"),
@@ -145,7 +145,7 @@ def test_nothing_begins_that_wants_more_than_this_process(planner: Planner) -> N
 
 
 def test_a_read_may_refer_to_results_of_earlier_revisions(planner: Planner) -> None:
-    """It has them from the planner, as from the ledger."""
+    """The planner supplies the results, as the ledger would."""
     done = StepResult(id="old", tool="sim.wait", args={}, status="succeeded", result={"ms": 7})
     planner.plans_next(planner.turn, None, done)
     raw = step("new", tool="sim.echo", args={"value": {"$from": "old.ms"}})
@@ -157,8 +157,8 @@ def test_a_read_may_refer_to_results_of_earlier_revisions(planner: Planner) -> N
     assert [one["result"] for one in held.begun.steps] == [{"value": 7}]
 
 
-def test_what_failed_ends_what_needs_it(planner: Planner) -> None:
-    """As the ledger decides when the plan is recorded."""
+def test_a_failed_read_ends_the_steps_that_need_it(planner: Planner) -> None:
+    """The ledger decides this when the plan is recorded."""
     steps = [step("a", tool="sim.fail", args={"code": "NOT_FOUND"}), step("b", "a"), step("c")]
     planner.write(*steps)
     wait_for(lambda: planner.ended("a", "c"))
@@ -173,8 +173,8 @@ def test_what_failed_ends_what_needs_it(planner: Planner) -> None:
     }
 
 
-def test_a_read_that_came_upon_a_limit_is_parked_with_the_plan(planner: Planner) -> None:
-    """Until a plan holds it, it looks as if it ran: no fence of its own guards it. Then `explain` names its time."""
+def test_a_read_that_must_wait_is_parked_with_the_plan(planner: Planner) -> None:
+    """Until it has a plan, the read is shown as running, because it has no own fence. Then `explain` names its time."""
     steps = [{"id": "a", "needs": [], **LATER}, step("b", "a")]
     planner.write(steps[0])
     wait_for(lambda: kinds(planner) == ["plan.step a", "step.started a"])
@@ -193,7 +193,7 @@ def test_a_read_that_came_upon_a_limit_is_parked_with_the_plan(planner: Planner)
 
 
 def test_a_result_is_remembered_with_its_plan(planner: Planner) -> None:
-    """As that of any other step."""
+    """An early read's result is memoised like that of any other step."""
     raw = step("a", tool="sim.kept", args={"ms": 1})
     planner.write(raw)
     wait_for(lambda: planner.ended("a"))

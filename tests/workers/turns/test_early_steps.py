@@ -28,7 +28,7 @@ PLAN = Plan.model_validate({"steps": STEPS})
 
 
 def early_steps(turn: ClaimedTurn) -> EarlySteps:
-    """Return early steps whose moment ends when the test says so."""
+    """Return early steps whose gathering ends when the test says so."""
     return EarlySteps(turn, REGISTRY, slots=1, max_parallel=None, start_soon=lambda _: None)
 
 
@@ -39,7 +39,7 @@ def take(early: EarlySteps, *positions: int) -> None:
 
 
 def start(early: EarlySteps, *positions: int) -> None:
-    """Let steps come, and their moment be over."""
+    """Take steps, and end their gathering."""
     take(early, *positions)
     early.start_waiting()
 
@@ -52,8 +52,8 @@ def commits(turn_id: UUID) -> int:
     return int(row[0])
 
 
-def test_a_plan_that_is_whole_within_the_moment_starts_whole() -> None:
-    """No step of it starts early, and the commit of the plan tells of them all."""
+def test_a_plan_that_is_complete_at_once_starts_no_early_steps() -> None:
+    """No step of the plan starts early, and the commit of the plan announces them all."""
     turn = planning_turn()
     early = early_steps(turn)
     take(early, 0, 1, 2)
@@ -65,8 +65,8 @@ def test_a_plan_that_is_whole_within_the_moment_starts_whole() -> None:
     assert [each["data"]["step"] for each in held.begun.told] == ["a", "b", "w"]
 
 
-def test_the_record_of_a_plan_tells_of_its_steps_first() -> None:
-    """Their readers see them in the order in which they were written."""
+def test_the_record_of_a_plan_announces_its_steps_first() -> None:
+    """Readers see the steps in the order in which they were written."""
     turn = planning_turn()
     told = [{"type": "plan.step", "data": {"step": name, "tool": "sim.wait"}} for name in "ab"]
 
@@ -75,8 +75,8 @@ def test_the_record_of_a_plan_tells_of_its_steps_first() -> None:
     assert events_told(turn.id)[2:] == ["plan.step a", "plan.step b", "plan.ready"]
 
 
-def test_steps_of_a_moment_start_in_one_commit() -> None:
-    """A ready step is on its queue at once; one that waits for it, and one with an effect, are not."""
+def test_steps_gathered_together_start_in_one_commit() -> None:
+    """A ready step is on its queue at once. A step that waits for it and a step with an effect are not."""
     turn = planning_turn()
     early = early_steps(turn)
     before = commits(turn.id)
@@ -91,8 +91,8 @@ def test_steps_of_a_moment_start_in_one_commit() -> None:
     assert ([fragment.steps for fragment in held.fragments], held.begun.told) == ([("a",), ("b",)], [])
 
 
-def test_steps_start_when_their_moment_is_over() -> None:
-    """While the model still writes."""
+def test_steps_start_when_their_gathering_ends() -> None:
+    """Gathered steps start while the model still writes."""
     turn = planning_turn()
     early = EarlySteps(turn, REGISTRY, slots=1, max_parallel=None)
 
@@ -104,8 +104,8 @@ def test_steps_start_when_their_moment_is_over() -> None:
     assert [fragment.steps for fragment in early.held_by(PLAN).fragments] == [("a",), ("b",)]
 
 
-def test_a_refused_plan_starts_nothing_of_what_waits() -> None:
-    """Nobody hears of steps that will never exist."""
+def test_a_refused_plan_starts_none_of_its_waiting_steps() -> None:
+    """No event announces steps that will never exist."""
     turn = planning_turn()
     early = early_steps(turn)
     take(early, 0, 1)
@@ -118,8 +118,8 @@ def test_a_refused_plan_starts_nothing_of_what_waits() -> None:
 
 
 @pytest.mark.parametrize("steps", [[], [step("b")], [step("a", args={"ms": 2}), step("b", "a")]])
-def test_a_plan_that_does_not_hold_them_all_as_they_were_has_none(steps: list[dict[str, Any]]) -> None:
-    """If a step is gone or is another call now, it and those beside it were started in vain."""
+def test_a_plan_without_one_of_the_early_steps_has_none(steps: list[dict[str, Any]]) -> None:
+    """If a step is gone or is another call now, all early steps were started in vain."""
     turn = planning_turn()
     early = early_steps(turn)
     start(early, 0, 1)
@@ -129,7 +129,7 @@ def test_a_plan_that_does_not_hold_them_all_as_they_were_has_none(steps: list[di
 
 
 def test_a_start_whose_answer_was_lost_drops_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may stand in the ledger: nothing more starts early, and the plan starts from nothing."""
+    """The start may be in the ledger. No further step starts early, and the plan begins without early steps."""
     turn = planning_turn()
     early = early_steps(turn)
     real = plans.start_early
@@ -149,8 +149,8 @@ def test_a_start_whose_answer_was_lost_drops_them_all(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
-def test_steps_whose_start_was_lost_are_told_once(monkeypatch: pytest.MonkeyPatch, is_committed: bool) -> None:
-    """By that start, if its commit was made, and otherwise by the record of their plan."""
+def test_steps_whose_start_was_lost_are_announced_once(monkeypatch: pytest.MonkeyPatch, is_committed: bool) -> None:
+    """The lost start announces its steps if it was committed; otherwise the record of their plan does."""
     turn = planning_turn()
     early = early_steps(turn)
     real = plans.start_early
@@ -171,8 +171,8 @@ def test_steps_whose_start_was_lost_are_told_once(monkeypatch: pytest.MonkeyPatc
     assert told == ["plan.step a", "plan.step b", "plan.step w"]
 
 
-def test_a_refusal_that_could_not_be_recorded_is_before_the_plan_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Postgres is down the repair goes on. Started steps are dropped before the next plan is recorded."""
+def test_an_unrecorded_refusal_is_recorded_before_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Postgres is down the repair continues. Early steps are dropped before the next plan is recorded."""
     turn = planning_turn()
     early = early_steps(turn)
     start(early, 0)
@@ -192,7 +192,7 @@ def test_a_refusal_that_could_not_be_recorded_is_before_the_plan_is(monkeypatch:
 
 
 def test_a_planner_that_lost_its_turn_starts_nothing() -> None:
-    """The turn was closed meanwhile. The planner learns of it when it starts steps, and goes on without them."""
+    """The turn was closed meanwhile. The planner learns so when it starts steps, and continues without them."""
     turn = planning_turn()
     early = early_steps(turn)
     close(turn.id)

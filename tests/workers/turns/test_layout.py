@@ -27,7 +27,7 @@ FRAGMENTS: list[tuple[Layout, list[type[Expression]]]] = [
 
 @pytest.mark.parametrize(("placement", "is_capped", "runs_tools", "layout"), LAYOUTS)
 def test_the_rule(placement: str, *, is_capped: bool, runs_tools: bool, layout: Layout) -> None:
-    """The placement, a cap and the planner's queues decide, and nothing else."""
+    """The placement, a cap and the planner's queues alone decide."""
     assert layout_of(placement, is_capped=is_capped, runs_tools=runs_tools) == layout
 
 

@@ -1,4 +1,4 @@
-"""Slots for the language model are limited in all and per tenant; a turn that finds none waits without a thread."""
+"""Slots for the language model are limited in all and per tenant. A turn that finds none waits without a thread."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +12,7 @@ ONE, OTHER = new_id(), new_id()
 
 
 class Turns:
-    """Turns that take slots, and those whose message was sent again."""
+    """Turns that take slots, and the turns whose message was sent again."""
 
     def __init__(self, total: int, per_tenant: int) -> None:
         self.slots = LlmSlots(total, per_tenant)
@@ -20,7 +20,7 @@ class Turns:
         self.held: list[UUID] = []
 
     def begin(self, tenant_id: UUID, turn_id: UUID) -> ExitStack | None:
-        """Take a slot until the returned stack is closed; None if the turn waits."""
+        """Take a slot until the returned stack is closed. Return None if the turn waits."""
         stack = ExitStack()
         slot = self.slots.slot(tenant_id, turn_id, lambda: self.sent.append(turn_id), self._holding(turn_id))
         return stack if stack.enter_context(slot) else None
@@ -33,15 +33,15 @@ class Turns:
 
 
 def test_one_tenant_leaves_slots_for_others() -> None:
-    """Over its bound a tenant's turn waits, while another tenant's begins."""
+    """Over its limit a tenant's turn waits, while another tenant's begins."""
     turns = Turns(total=3, per_tenant=2)
     begun = [turns.begin(tenant, new_id()) for tenant in (ONE, ONE, ONE, OTHER, OTHER)]
 
     assert [each is not None for each in begun] == [True, True, False, True, False]
 
 
-def test_who_waits_is_sent_again_when_there_is_a_slot() -> None:
-    """First come, first served, among those who may have it; what is held for one is let go before."""
+def test_a_waiting_turn_is_sent_again_when_a_slot_is_free() -> None:
+    """The first turn that may have the slot gets it. The hold on a turn is released before its message is sent."""
     turns = Turns(total=2, per_tenant=1)
     first, second, third = new_id(), new_id(), new_id()
     running, another = turns.begin(ONE, new_id()), turns.begin(OTHER, new_id())
@@ -59,7 +59,7 @@ def test_who_waits_is_sent_again_when_there_is_a_slot() -> None:
 
 
 def test_a_turn_waits_once_however_often_it_comes() -> None:
-    """The message of a turn that waits may come twice: the last one counts."""
+    """The message of a waiting turn may come twice. The last one counts."""
     turns = Turns(total=1, per_tenant=1)
     turn_id, running = new_id(), turns.begin(ONE, new_id())
     turns.begin(ONE, turn_id)
@@ -71,15 +71,15 @@ def test_a_turn_waits_once_however_often_it_comes() -> None:
     assert (turns.sent, turns.held) == ([turn_id], [])
 
 
-def test_what_may_be_left_out_does_not_wait() -> None:
-    """Without a message to send again there is nothing to do later."""
+def test_optional_work_does_not_wait() -> None:
+    """Without a message to send again, the work is left out."""
     slots = LlmSlots(total=1, per_tenant=1)
     with slots.slot(ONE, new_id(), None) as has, slots.slot(ONE, new_id(), None) as has_too:
         assert (has, has_too) == (True, False)
 
 
-def test_a_turn_that_is_claimed_may_become_anybodys() -> None:
-    """Until its claim has said whose it is, it counts against each tenant, so that none gets more than its slots."""
+def test_a_turn_being_claimed_counts_for_every_tenant() -> None:
+    """Until its claim names its tenant, a turn counts for every tenant, so that none gets more than its slots."""
     slots = LlmSlots(total=3, per_tenant=2)
     sent: list[UUID] = []
     first, second, third = new_id(), new_id(), new_id()
@@ -99,7 +99,7 @@ def test_a_turn_that_is_claimed_may_become_anybodys() -> None:
 
 
 def test_all_slots_may_be_taken() -> None:
-    """Then only turns that need no slot are claimed."""
+    """While all slots are taken, only turns that need no slot are claimed."""
     turns = Turns(total=1, per_tenant=1)
     running = turns.begin(ONE, new_id())
     with turns.slots.claiming(new_id(), lambda: None) as claiming:

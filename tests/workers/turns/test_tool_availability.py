@@ -1,4 +1,4 @@
-"""Test which tools a plan may call now, for this user."""
+"""The tools that a plan may call now, for this user."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,8 +46,8 @@ def open_circuit(circuit: str) -> None:
         breaker._script("failed", circuit, "")
 
 
-def test_tools_that_declare_nothing_are_offered_and_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither Postgres nor Redis."""
+def test_tools_without_conditions_are_offered_without_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither Postgres nor Redis is asked."""
     monkeypatch.setattr("turnloom.workers.turns.tool_availability.transaction", None)
     monkeypatch.setattr("turnloom.workers.turns.tool_availability.open_circuits", None)
 
@@ -56,8 +56,8 @@ def test_tools_that_declare_nothing_are_offered_and_nothing_is_asked(monkeypatch
     assert (len(offered.tools.tools), offered.unavailable) == (3, {})
 
 
-def test_what_the_user_has_not_granted_is_not_offered() -> None:
-    """The reason names the scopes that are missing."""
+def test_a_tool_that_the_user_has_not_granted_is_not_offered() -> None:
+    """The reason names the missing scopes."""
     put_noa("notes.read")
     guarded = tools(
         write={"scopes": frozenset({"notes.read", "notes.write"})}, wait={"scopes": frozenset({"notes.read"})}
@@ -69,7 +69,7 @@ def test_what_the_user_has_not_granted_is_not_offered() -> None:
     assert offered.unavailable == {"sim.write": {"code": "SCOPES_MISSING", "scopes": ["notes.write"]}}
 
 
-def test_without_a_user_nothing_is_offered_that_acts_for_one() -> None:
+def test_without_a_user_no_tool_that_acts_for_one_is_offered() -> None:
     offered = offer(turn(), tools(write={"scopes": frozenset({"notes.write"})}))
 
     assert sorted(offered.tools.tools) == ["sim.echo", "sim.wait"]
@@ -89,7 +89,7 @@ def test_a_tool_whose_service_is_down_is_offered_with_a_warning() -> None:
     assert offered.unavailable == {"sim.wait": {"code": "CIRCUIT_OPEN", "service": "clock"}}
 
 
-def test_the_circuit_of_a_users_account_is_that_users() -> None:
+def test_the_circuit_of_an_account_concerns_its_user_only() -> None:
     account = put_noa("notes.write")
     guarded = tools(write={"scopes": frozenset({"notes.write"}), "integration": "notes"})
     open_circuit("notes")

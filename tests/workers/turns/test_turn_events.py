@@ -1,4 +1,4 @@
-"""What follows a commit that changes a turn."""
+"""The steps that follow a commit that changes a turn."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ commit([])
 
 
 def test_the_crash_point_is_reached_after_a_commit_that_changed_something(tmp_path: Path) -> None:
-    """It is not reached if the ledger changed nothing, or if the commit failed."""
+    """The point is not reached if the ledger changed nothing, or if the commit failed."""
     crash_at = tmp_path / "crash_at"
     crash_at.write_text("turn.changed\n")
     environment = {"TURNLOOM_CRASH_AT": str(crash_at)}

@@ -1,4 +1,4 @@
-"""Tools clean up what their lost calls have left."""
+"""Tools clean up after their lost calls."""
 
 from dataclasses import replace
 
@@ -9,8 +9,8 @@ from turnloom.workers.broker.app import app
 from turnloom.workers.upkeep.cleaning import clean_up
 
 
-def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of one is logged, and the next one is called all the same."""
+def test_each_tool_cleans_up_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of one tool is logged, and the next one is called."""
     cleaned = []
 
     def breaks() -> None:
@@ -30,8 +30,8 @@ def test_each_tool_cleans_up_also_after_one_that_breaks(monkeypatch: pytest.Monk
     assert cleaned == ["a", "c"]
 
 
-def test_what_beat_asks_for_exists_where_it_is_sent() -> None:
-    """Each entry of the schedule is a task that workers know, on a queue of ours."""
+def test_beat_sends_known_tasks_to_known_queues() -> None:
+    """Each entry of the schedule is a task that workers know, on one of our queues."""
     app.loader.import_default_modules()
     queues = {queue.name for queue in app.conf.task_queues}
 

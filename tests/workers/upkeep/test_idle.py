@@ -11,8 +11,8 @@ from turnloom.workers.upkeep.heartbeat import Heartbeat
 pytestmark = pytest.mark.usefixtures("database", "tools")
 
 
-def test_where_nothing_is_open_a_sweep_only_looks() -> None:
-    """With nothing to recover, a sweep and a heartbeat begin no transaction; an open turn has everything looked at."""
+def test_an_idle_sweep_begins_no_transaction() -> None:
+    """With nothing to recover, a sweep and a heartbeat begin no transaction. With an open turn, a sweep begins two."""
     begun: list[object] = []
     listen(engine(), "begin", begun.append)
     sweep()

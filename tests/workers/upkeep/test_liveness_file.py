@@ -20,7 +20,7 @@ HOST = socket.gethostname()
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder for liveness files, which does not exist yet."""
+    """The folder for liveness files, which does not exist yet."""
     monkeypatch.setenv("TURNLOOM_RUN_DIR", str(tmp_path / "run"))
     settings.cache_clear()
     return tmp_path / "run"
@@ -37,15 +37,15 @@ def refused(look: Callable[[], object]) -> str:
 
 
 def test_a_worker_whose_file_is_touched_lives(folder: Path) -> None:
-    """It is found by its name, or as one of all on this machine; beat is not one of them."""
+    """A worker is found by its name, or as one of all workers on this machine. Beat is not one of them."""
     for kind, name in (("worker", "plan"), ("worker", "io"), ("beat", "beat")):
         LivenessFile(kind, f"{name}@{HOST}").start()  # type: ignore[arg-type]
 
     assert (check("worker", "plan"), check("worker"), check("beat")) == (1, 2, 1)
 
 
-def test_touching_goes_on(folder: Path) -> None:
-    """The file is touched again and again, and comes back if somebody removes it."""
+def test_touching_continues(folder: Path) -> None:
+    """The file is touched again and again, and is created again if somebody removes it."""
     LivenessFile("worker", f"plan@{HOST}").start()
     (folder / f"plan@{HOST}.worker").unlink()
 
@@ -53,7 +53,7 @@ def test_touching_goes_on(folder: Path) -> None:
 
 
 def test_a_worker_without_a_sign_of_life_is_named(folder: Path) -> None:
-    """One that has stopped, one that never was, and one that has been silent for too long."""
+    """The worker may have stopped, never have started, or be silent for too long."""
     none = refused(lambda: check("worker"))
     silent, stopped = LivenessFile("worker", f"silent@{HOST}"), LivenessFile("worker", f"stopped@{HOST}")
     silent.start()
@@ -68,7 +68,7 @@ def test_a_worker_without_a_sign_of_life_is_named(folder: Path) -> None:
 
 
 def test_a_folder_of_somebody_else_is_not_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If others could have files there, a process lives on without a file."""
+    """If others could have files there, a process runs without a file."""
     folder.mkdir()
     monkeypatch.setattr(os, "getuid", lambda: -1)
 
@@ -78,7 +78,7 @@ def test_a_folder_of_somebody_else_is_not_used(folder: Path, monkeypatch: pytest
 
 
 def test_the_probe_is_cheap(folder: Path) -> None:
-    """It loads neither Celery nor the ledger, and takes less processor time than a start of the worker's program."""
+    """The probe loads neither Celery nor the ledger, and takes less CPU time than a worker's start."""
     LivenessFile("worker", f"plan@{HOST}").start()
     probe = "import sys; from turnloom.workers.cli import main; main(['worker', '--check'], standalone_mode=False);"
     loaded = "print(*(name in sys.modules for name in ('celery', 'kombu', 'sqlalchemy', 'psycopg', 'redis')))"
@@ -94,4 +94,5 @@ def test_the_probe_is_cheap(folder: Path) -> None:
 
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.stdout.split() == ["alive:", "1", "worker", *["False"] * 5]
-    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 5  # a hang, or all that is there
+    # More would be a hang, or an import of everything.
+    assert (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime) < 5

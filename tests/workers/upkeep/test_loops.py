@@ -1,4 +1,4 @@
-"""Each background thread of a worker goes on after its work has failed."""
+"""Each background thread of a worker continues after its work has failed."""
 
 import threading
 from collections.abc import Iterator
@@ -29,13 +29,13 @@ def nothing_counted() -> Iterator[None]:
 
 
 def has_failed(daemon: str) -> bool:
-    """Whether a failure of the daemon has been counted, and not handed on."""
+    """Return whether a failure of the daemon has been counted."""
     made = counts()
     return (FAILURES, daemon) in {*made._left, *(series for series, _ in tuple(made._fresh))}
 
 
-def test_a_heart_beats_on_after_a_lease_that_cannot_be_renewed(database: str) -> None:
-    """Once the lease is let go of, the worker is on the list again."""
+def test_a_heartbeat_continues_after_a_lease_that_cannot_be_renewed(database: str) -> None:
+    """When the broken lease is released, the worker is listed again."""
     broken = ("no id", "s1", 1)
     leases.hold_step(*broken)  # type: ignore[arg-type]
     heart = Heartbeat("w@host", ["plan"], 1)
@@ -52,8 +52,8 @@ def test_a_heart_beats_on_after_a_lease_that_cannot_be_renewed(database: str) ->
     heart.stop()
 
 
-def test_release_goes_on_without_its_function(database: str) -> None:
-    """What the database refuses ends no thread."""
+def test_release_continues_without_its_function(database: str) -> None:
+    """An error of the database does not end the thread."""
     owner_url = settings().owner_database_url
     assert owner_url
     with psycopg.connect(owner_url) as owner:
@@ -69,7 +69,7 @@ def test_release_goes_on_without_its_function(database: str) -> None:
 
 
 def test_counts_are_handed_on_after_one_that_cannot_be_written(redis_url: str) -> None:
-    """The thread lives on."""
+    """The thread that hands counts on stays alive."""
     counts().add("turnloom_tool_calls_total", object())  # type: ignore[arg-type]  # no JSON
     tool_metrics._start()
     wait_for(lambda: has_failed("metrics"))
@@ -81,7 +81,7 @@ def test_counts_are_handed_on_after_one_that_cannot_be_written(redis_url: str) -
 
 
 def test_a_caller_takes_the_next_call_after_one_that_raises() -> None:
-    """Its thread is kept, whatever the function raised."""
+    """The thread continues, whatever the function raised."""
     callers, ended = Callers(), threading.Event()
 
     def leave() -> None:

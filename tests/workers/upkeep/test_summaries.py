@@ -1,4 +1,4 @@
-"""The older messages of a long conversation become a few lines, once, and nobody waits for it."""
+"""The older messages of a long conversation are summarised once, and no turn waits for the summary."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -61,7 +61,7 @@ def _waiting() -> int:
     return lengths["plan"]
 
 
-def test_a_short_conversation_is_told_word_by_word(script: Script) -> None:
+def test_a_short_conversation_is_not_summarised(script: Script) -> None:
     """No summary is asked for, and none is made."""
     turn = _conversation(16)
 
@@ -71,8 +71,8 @@ def test_a_short_conversation_is_told_word_by_word(script: Script) -> None:
     assert (summary, len(history), _waiting(), script.requests) == (None, 16, 0, [])
 
 
-def test_the_older_messages_of_a_long_one_are_summed_up(script: Script) -> None:
-    """The planner asks for it; from then on the summary replaces them."""
+def test_the_older_messages_of_a_long_conversation_are_summarised(script: Script) -> None:
+    """The planner asks for a summary, which then replaces the older messages."""
     script.behaviours = [says("They said hello seventeen times.")]
     turn = _conversation(17)
 
@@ -89,8 +89,8 @@ def test_the_older_messages_of_a_long_one_are_summed_up(script: Script) -> None:
     assert "message 9" not in prompt
 
 
-def test_a_summary_takes_the_place_of_the_one_before(script: Script) -> None:
-    """It is made of that one and of what was said since."""
+def test_a_summary_replaces_the_earlier_one(script: Script) -> None:
+    """The new summary is made from the earlier one and the messages since then."""
     script.behaviours = [says("First."), says("Second.")]
     turn = _conversation(60)
 
@@ -102,8 +102,8 @@ def test_a_summary_takes_the_place_of_the_one_before(script: Script) -> None:
     assert (summary, len(history)) == ("Second.", 8)
 
 
-def test_copies_of_a_message_sum_up_once(script: Script) -> None:
-    """Messages that have been summed up are not summed up again."""
+def test_copies_of_a_message_summarise_once(script: Script) -> None:
+    """Messages that are in the summary are not summarised again."""
     script.behaviours = [says("Once.")]
     turn = _conversation(17)
 
@@ -117,7 +117,7 @@ def test_copies_of_a_message_sum_up_once(script: Script) -> None:
     "answer", [fails(500), says(""), says("Half of", finish="length")], ids=["out", "empty", "cut"]
 )
 def test_without_a_usable_answer_nothing_changes(script: Script, answer: object) -> None:
-    """Packing leaves the oldest out, and the next turn asks again."""
+    """The context leaves the oldest messages out, and the next turn asks again."""
     script.behaviours = [answer]  # type: ignore[list-item]
     turn = _conversation(30)
 
@@ -132,8 +132,8 @@ def test_without_a_usable_answer_nothing_changes(script: Script, answer: object)
     assert len(left.history) == 30
 
 
-def test_its_calls_are_counted(script: Script) -> None:
-    """They belong to the turn that asked."""
+def test_calls_for_a_summary_are_counted(script: Script) -> None:
+    """The calls for a summary belong to the turn that asked for it."""
     script.behaviours = [says("Short.")]
     turn = _conversation(17)
 

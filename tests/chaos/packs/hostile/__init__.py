@@ -11,7 +11,7 @@ EXITS = {"SystemExit": SystemExit, "KeyboardInterrupt": KeyboardInterrupt, "Gene
 
 
 class Empty(Contract):
-    """A result that says nothing."""
+    """An empty result."""
 
 
 class Number(Contract):
@@ -53,7 +53,7 @@ def huge(_: Empty, __: ToolContext) -> Text:
 
 @tool("hostile.exit", effect="read")
 def leave(query: Exit, _: ToolContext) -> Empty:
-    """Raise what ends an interpreter."""
+    """Raise an error that ends an interpreter."""
     raise EXITS[query.by]
 
 

@@ -12,7 +12,7 @@ from turnloom.tools.registry import tool
 
 
 class Order(Contract):
-    """An article to order, and the shop."""
+    """An article to order, and the shop to order it from."""
 
     shop: Path
     is_heard: bool = False
@@ -26,7 +26,7 @@ class Ordered(Contract):
 
 
 def find_order(query: Order, context: ToolContext) -> Ordered | None:
-    """Return the order taken under the call's key."""
+    """Return the order that has the call's key."""
     _reach(query)
     return Ordered(key=context.idempotency_key) if context.idempotency_key in _orders(query) else None
 
