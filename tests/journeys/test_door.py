@@ -27,7 +27,7 @@ def crowd(stack: Stack) -> Iterator[httpx2.Client]:
 
 
 @pytest.mark.parametrize("pollers", [8, 32])
-def test_those_who_poll_at_once_are_all_answered(crowd: httpx2.Client, pollers: int) -> None:
+def test_simultaneous_polls_are_all_answered(crowd: httpx2.Client, pollers: int) -> None:
     """Nobody is refused, however many others poll at that moment."""
     address = post(crowd)["links"]["self"]
 
@@ -41,7 +41,7 @@ def test_those_who_poll_at_once_are_all_answered(crowd: httpx2.Client, pollers: 
 
 
 @pytest.mark.parametrize("waiters", [8, 32])
-def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters: int) -> None:
+def test_simultaneous_waiters_all_get_their_turn(crowd: httpx2.Client, waiters: int) -> None:
     """Each client gets its own finished turn."""
     body = {"message": "go", "agent": "generic", "plan": {"steps": [wait_step("a", ms=200)]}}
 
@@ -56,7 +56,7 @@ def test_those_who_wait_at_once_all_get_their_turn(crowd: httpx2.Client, waiters
 
 
 @pytest.mark.parametrize("followers", [8, 32])
-def test_those_who_follow_at_once_all_hear_the_end(crowd: httpx2.Client, followers: int) -> None:
+def test_simultaneous_followers_all_hear_the_end(crowd: httpx2.Client, followers: int) -> None:
     """Each client gets the events of its own turn, from the first one on."""
     plan = {"steps": [wait_step("a", ms=200)]}
 

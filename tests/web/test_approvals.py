@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], int, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_refused(client: FlaskClient, turn_id: str, case: str) -> None:
+def test_refusals(client: FlaskClient, turn_id: str, case: str) -> None:
     """Each refusal has its status and code, and leaves the step waiting."""
     name, body, status, code = REFUSED[case]
 

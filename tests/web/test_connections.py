@@ -244,6 +244,6 @@ def test_garbage_collections_skip_what_open_requests_hold(connect: Connect) -> N
         ("", "::1"),
     ],
 )
-def test_what_is_counted_as_one_address(peer: object, counted: str) -> None:
+def test_clients_that_count_as_one_address(peer: object, counted: str) -> None:
     """An IPv6 client counts as its /64 network, of which it has every address. A socket file counts as this machine."""
     assert _address(peer) == counted

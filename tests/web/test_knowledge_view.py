@@ -42,7 +42,7 @@ def known(client: FlaskClient) -> ClaimedTurn:
 
 
 @pytest.mark.usefixtures("known")
-def test_what_is_known_is_shown_with_its_sources(client: FlaskClient) -> None:
+def test_knowledge_is_shown_with_its_sources(client: FlaskClient) -> None:
     """The answer has scored entities, relationships, hypotheses, and both sides of contradictions with what decided."""
     page = client.get(PATH).get_json()
 
