@@ -124,5 +124,5 @@ def _wait_for(port: int) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     while is_free(port):
         if time.monotonic() > deadline:
-            raise RuntimeError(f"nobody listens at port {port} after {_START_TIMEOUT_S:.0f} s")
+            raise RuntimeError(f"no server listens on port {port} after {_START_TIMEOUT_S:.0f} s")
         time.sleep(_LOOK_S)

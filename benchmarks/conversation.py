@@ -21,7 +21,7 @@ from turnloom.workers.embedded.stack import Stack
 
 _AT_ONCE = 4
 _AROUND = 5
-"""Turns before and after the turn that a figure names."""
+"""The number of turns before and after the turn that a figure names."""
 _TURNS = (10, 50, 200)
 _TURNS_SHORT = (10, 30, 60)
 _WISHES = (

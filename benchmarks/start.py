@@ -1,4 +1,4 @@
-"""Measure the cost of a stack without work: of its start, and at rest.
+"""Measure the cost of a stack that has no work: its start, and its rest.
 
 In every round another stack starts on its own directory, while the first one rests. Then it rests as well.
 """

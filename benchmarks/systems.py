@@ -129,4 +129,4 @@ def _driver(of: Stack, name: str, environment: Mapping[str, str]) -> Iterator[Dr
 
 def _check_alive(ledger: psycopg.Connection, name: str) -> None:
     if not ledger.execute("SELECT 1 FROM workers WHERE name LIKE %s", (f"{name}@%",)).fetchone():
-        raise Unavailable(f"{name} has shown no sign of life")
+        raise Unavailable(f"the worker {name} has not registered")
