@@ -18,7 +18,7 @@ from uuid import UUID
 from celery.exceptions import Ignore
 
 from turnloom.models.contracts.material import Material
-from turnloom.models.ledger.shared_steps import Advancing
+from turnloom.models.ledger.step_batches import AdvanceRequest
 from turnloom.models.ledger.steps import (
     Advance,
     BegunStep,
@@ -263,7 +263,7 @@ class Executor:
     def _advance(self, handover: Handover, capacity: Capacity) -> Advance:
         """Commit the steps that ended and began, and announce it."""
         names = [*(step.id for step in handover.finished), *(step.id for step in handover.begun)]
-        asked = Advancing(self._turn_id, self._generation, handover, capacity, self._holder)
+        asked = AdvanceRequest(self._turn_id, self._generation, handover, capacity, self._holder)
         with committing(self._turn_id, "steps.recorded") as committed:
             advanced = committed(persist(self._turn_id, names, partial(step_commits.advance, asked)))
         self._time.hear(advanced.at)

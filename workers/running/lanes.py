@@ -8,7 +8,7 @@ from celery import Task
 from celery.exceptions import Ignore
 
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger.shared_steps import Looking
+from turnloom.models.ledger.step_batches import LookRequest
 from turnloom.models.ledger.steps import StepClaim
 from turnloom.models.runtime.logging import log
 from turnloom.workers.broker.app import app
@@ -49,5 +49,5 @@ def run_lanes(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, sl
 
 def _looked_at(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int) -> StepClaim | None:
     """Return the next steps of lanes if they need no claim; None: they do."""
-    looked = step_commits.look(Looking(turn_id, lanes, generation))
+    looked = step_commits.look(LookRequest(turn_id, lanes, generation))
     return looked if looked and all(lane.step and only_reads(lane.step) for lane in looked.lanes) else None

@@ -6,14 +6,14 @@ from functools import lru_cache
 from uuid import UUID
 
 from turnloom.models.connections.database import statement
-from turnloom.models.connections.shared_commits import SharedCommits
-from turnloom.models.ledger import shared_steps, steps
-from turnloom.models.ledger.shared_steps import Advancing, Looking
+from turnloom.models.connections.group_commit import GroupCommit
+from turnloom.models.ledger import step_batches, steps
+from turnloom.models.ledger.step_batches import AdvanceRequest, LookRequest
 from turnloom.models.ledger.steps import Advance, Holder, StepClaim
 from turnloom.workers.turns.turn_events import committing
 
 
-def look(asked: Looking) -> StepClaim | None:
+def look(asked: LookRequest) -> StepClaim | None:
     """Look at the lanes of a message; None: they must be claimed.
 
     Raises:
@@ -32,7 +32,7 @@ def claim(turn_id: UUID, lanes: Sequence[Sequence[str]], generation: int, holder
         return committed(steps.claim(db, turn_id, lanes, generation, holder))
 
 
-def advance(asked: Advancing) -> Advance:
+def advance(asked: AdvanceRequest) -> Advance:
     """Record finished steps, and claim ready ones.
 
     Raises:
@@ -46,13 +46,13 @@ def advance(asked: Advancing) -> Advance:
 
 
 @lru_cache
-def _looks() -> SharedCommits[Looking, StepClaim]:
-    return SharedCommits("look", shared_steps.look_all)
+def _looks() -> GroupCommit[LookRequest, StepClaim]:
+    return GroupCommit("look", step_batches.look_all)
 
 
 @lru_cache
-def _records() -> SharedCommits[Advancing, Advance]:
-    return SharedCommits("record", shared_steps.advance_all)
+def _records() -> GroupCommit[AdvanceRequest, Advance]:
+    return GroupCommit("record", step_batches.advance_all)
 
 
 os.register_at_fork(after_in_child=_looks.cache_clear)

@@ -13,10 +13,10 @@ from tests.factories import claim_turn, make_tenant, open_turn, record_plan, run
 from tests.facts import wait_for
 from tests.models.ledger.stopping import claim, close, end, statuses
 from turnloom.models.connections.database import Statement, statement
-from turnloom.models.connections.shared_commits import SharedCommits
+from turnloom.models.connections.group_commit import GroupCommit
 from turnloom.models.errors import Unavailable
-from turnloom.models.ledger import shared_steps, steps
-from turnloom.models.ledger.shared_steps import Advancing, Looking
+from turnloom.models.ledger import step_batches, steps
+from turnloom.models.ledger.step_batches import AdvanceRequest, LookRequest
 from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
 from turnloom.workers.running import step_commits
 
@@ -45,7 +45,7 @@ class Together:
 
 def commit_all(together: Together, *items: int) -> list["Future[int | None]"]:
     """Let one thread commit the first item. The others come meanwhile, in order."""
-    shared = SharedCommits("test", together)
+    shared = GroupCommit("test", together)
     with ThreadPoolExecutor(len(items)) as pool:
         futures = []
         for number, item in enumerate(items):
@@ -96,9 +96,9 @@ def test_each_caller_gets_the_error_of_an_outage() -> None:
     assert [type(each.exception()) for each in done] == [type(None), Unavailable, Unavailable]
 
 
-def recording(turn_id: UUID, name: str = "a", result: object = None) -> Advancing:
+def recording(turn_id: UUID, name: str = "a", result: object = None) -> AdvanceRequest:
     finished = [FinishedStep(name, 1, "succeeded", result)]
-    return Advancing(turn_id, 1, Handover(finished), Capacity("tools.io", 0), HOLDER)
+    return AdvanceRequest(turn_id, 1, Handover(finished), Capacity("tools.io", 0), HOLDER)
 
 
 def claimed(turn_id: UUID) -> UUID:
@@ -112,11 +112,11 @@ def test_several_turns_are_looked_at_and_recorded_in_one_commit() -> None:
     turns = [running_turn(step("a"), step("b"), conversation_id=f"c{n}").id for n in range(3)]
 
     with statement() as db:
-        looked = shared_steps.look_all(db, [Looking(turn, [["a"]], 1) for turn in turns[:2]])
+        looked = step_batches.look_all(db, [LookRequest(turn, [["a"]], 1) for turn in turns[:2]])
     for turn in turns:
         claimed(turn)
     with statement() as db:
-        advanced = shared_steps.advance_all(db, [recording(turn) for turn in turns])
+        advanced = step_batches.advance_all(db, [recording(turn) for turn in turns])
         row = db.execute("SELECT count(DISTINCT xmin::text), count(*) FROM steps WHERE id = 'a'").fetchone()
 
     assert [claim and [lane.steps for lane in claim.lanes] for claim in looked] == [[["a"]], [["a"]]]
@@ -143,11 +143,11 @@ def test_commits_in_opposite_order_do_not_wait_for_each_other() -> None:
     late_y, next_y = late_write_and_next_read("y")
     both = threading.Barrier(2, timeout=8)
 
-    def commit(*items: Advancing) -> list[bool]:
+    def commit(*items: AdvanceRequest) -> list[bool]:
         with statement() as db, db.transaction():
             made = []
             for item in items:
-                made += shared_steps.advance_all(db, [item])
+                made += step_batches.advance_all(db, [item])
                 both.wait()
         return [each is not None for each in made]
 
@@ -159,7 +159,7 @@ def test_commits_in_opposite_order_do_not_wait_for_each_other() -> None:
     assert [statuses(item.turn_id)["a"] for item in (next_x, next_y)] == ["succeeded", "succeeded"]
 
 
-def late_write_and_next_read(conversation_id: str) -> tuple[Advancing, Advancing]:
+def late_write_and_next_read(conversation_id: str) -> tuple[AdvanceRequest, AdvanceRequest]:
     """Return two records: of a write that outlasts its turn, and of a remembered read of the next turn."""
     tenant_id = make_tenant()
     first = claim_turn(open_turn(tenant_id, conversation_id=conversation_id).turn_id)
@@ -183,7 +183,7 @@ def late_write_and_next_read(conversation_id: str) -> tuple[Advancing, Advancing
 
 def _advance_all(*turns: UUID) -> list[steps.Advance | None]:
     with statement() as db:
-        return shared_steps.advance_all(db, [recording(turn) for turn in turns])
+        return step_batches.advance_all(db, [recording(turn) for turn in turns])
 
 
 def test_a_result_that_postgres_refuses_fails_alone() -> None:

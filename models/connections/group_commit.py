@@ -1,4 +1,4 @@
-"""Threads share commits: items that arrive during one commit go together in the next.
+"""Group commit: threads share commits. Items that arrive during one commit go together in the next.
 
 A thread that comes alone commits at once. There is no thread of our own to wait for: the first waiting thread commits
 for all.
@@ -31,8 +31,8 @@ class _Asked(Generic[Item, Result]):
     error: Unavailable | None = None
 
 
-class SharedCommits(Generic[Item, Result]):
-    """Commits of one kind. A forked process needs its own."""
+class GroupCommit(Generic[Item, Result]):
+    """The group commit of one kind of item. A forked process needs its own."""
 
     def __init__(
         self,

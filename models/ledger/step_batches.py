@@ -1,4 +1,4 @@
-"""Steps of several executors share one statement when they are looked at or recorded."""
+"""Batches: steps of several executors are looked at, or recorded, in one statement."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from turnloom.models.ledger.steps import (
 from turnloom.models.ledger.transitions import call_rows
 
 
-class Looking(NamedTuple):
+class LookRequest(NamedTuple):
     """The lanes of one message, for `look_all`."""
 
     turn_id: UUID
@@ -28,7 +28,7 @@ class Looking(NamedTuple):
     generation: int
 
 
-class Advancing(NamedTuple):
+class AdvanceRequest(NamedTuple):
     """One executor's record: the arguments of `advance`."""
 
     turn_id: UUID
@@ -38,14 +38,14 @@ class Advancing(NamedTuple):
     holder: Holder
 
 
-def look_all(db: psycopg.Connection, asked: Sequence[Looking]) -> list[StepClaim | None]:
+def look_all(db: psycopg.Connection, asked: Sequence[LookRequest]) -> list[StepClaim | None]:
     """Look at the lanes of several messages."""
     wanted = [{"turn": str(each.turn_id), "lanes": each.lanes, "generation": each.generation} for each in asked]
     rows = call_rows(db, "look_all", asked=Jsonb(wanted))
     return [read_claim(found) if found else None for (found,) in rows]
 
 
-def advance_all(db: psycopg.Connection, asked: Sequence[Advancing]) -> list[Advance | None]:
+def advance_all(db: psycopg.Connection, asked: Sequence[AdvanceRequest]) -> list[Advance | None]:
     """Record for several executors in one commit. None for each that would have to wait for a lock."""
     wanted = [
         {"turn": str(each.turn_id), **write_advance(each.generation, each.handover, each.capacity, each.holder)}
