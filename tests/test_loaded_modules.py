@@ -28,7 +28,7 @@ _MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mc
     [
         (_TASKS, {*_TERMINAL, *_MIGRATIONS, *_CALLS, *_PACKS, *_MCP, "flask", "flower"}),
         (_WEB, {*_TERMINAL, *_MIGRATIONS, *_CALLS, *_PACKS, *_MCP, "celery.bin"}),
-        ("import turnloom.web.gunicorn_conf, turnloom.web.connections", {"turnloom.models", "werkzeug"}),
+        ("import turnloom.web.gunicorn_conf, turnloom.web.gunicorn_worker", {"turnloom.models", "werkzeug"}),
         (_BEAT, {*_TERMINAL, *_MIGRATIONS, *_CALLS, "sqlalchemy", "psycopg", "turnloom.workers.execution"}),
         ("import turnloom.workers.cli.processes", {"sqlalchemy", "psycopg", "celery", "redis"}),
         ("import turnloom.workers.cli.up", {*_MIGRATIONS, "openai"}),

@@ -20,7 +20,7 @@ CHECKED = {
     "tools/http/checked_client.py": "connects to these",
     "tools/http/checked_session.py": "sends by `turnloom.tools.http.upstream`, as named by others",
     "tools/packs/meetings/dav.py": "has its library send by `turnloom.tools.http.checked_session`",
-    "web/connections.py": "takes connections, and opens none",
+    "web/gunicorn_worker.py": "takes connections, and opens none",
     "tools/http/upstream.py": "sends what others name by `tools.http.checked_client`, the rest to configured services",
 }
 NAMED_BY_THE_OPERATOR = {

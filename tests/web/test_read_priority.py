@@ -8,7 +8,7 @@ import pytest
 
 from tests.facts import wait_for
 from tests.web.slow_app import READERS
-from tests.web.test_connections import Connect, asked, served
+from tests.web.test_gunicorn_worker import Connect, asked, served
 
 MESSAGE = b"POST /place HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 FIRST = {0, 1, 2}

@@ -35,7 +35,7 @@ def web_command(*, bind: str, processes: int) -> list[str]:
         *("--config", "python:turnloom.web.gunicorn_conf"),
         *("--bind", bind),
         *("--workers", str(processes)),
-        *("--worker-class", "turnloom.web.connections.Worker"),
+        *("--worker-class", "turnloom.web.gunicorn_worker.Worker"),
         *("--worker-connections", str(_CLIENTS_PER_PROCESS)),
         *("--graceful-timeout", str(_GRACE_S)),
         *("--keep-alive", "75"),  # a connection may carry several requests; TURNLOOM_API_IDLE_TIMEOUT_S bounds the time

@@ -11,7 +11,7 @@ import pytest
 
 from tests.facts import wait_for
 from turnloom.models.runtime.settings import ROOT
-from turnloom.web.connections import _address
+from turnloom.web.gunicorn_worker import _address
 from turnloom.workers.broker.commands import web_command
 from turnloom.workers.embedded.servers import free_port
 
