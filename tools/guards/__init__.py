@@ -4,7 +4,7 @@ They apply in this order:
 
 1. `access`: the user has granted the tool's scopes, and the account that the tool needs can be used.
 2. approval by a person, if the tool requires it (`workers/running/parking.py`).
-3. `limits`: how often a user, and a tenant, may call the tool.
+3. `rate_limits`: how often a user, and a tenant, may call the tool.
 4. `breaker`: an outside service that keeps failing is not called for a while.
 5. `cache`: a result of a read is shared by the whole tenant. Equal reads at the same time make one call.
 6. the deadline, the call with its retries, and the check of the result (`tools/runner.py`). Each try asks the breaker.
@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.tools.context import ToolContext
-from turnloom.tools.guards import breaker, cache, limits
+from turnloom.tools.guards import breaker, cache, rate_limits
 from turnloom.tools.registry import Tool
 
 Result = TypeVar("Result")
@@ -41,7 +41,7 @@ class Guards:
         Raises:
             ToolFailed: RATE_LIMITED or CIRCUIT_OPEN, the call may not be made.
         """
-        limits.reserve(tool, context, self.longest_wait_s)
+        rate_limits.reserve(tool, context, self.longest_wait_s)
         if tool.cache_s is None:
             return make()
         breaker.refuse(tool, query, context)

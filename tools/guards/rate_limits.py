@@ -1,4 +1,4 @@
-"""Limits: how often one user, and one tenant, may call a tool.
+"""Rate limits: how often one user, and one tenant, may call a tool.
 
 A call that comes too early gets a time of its own, in the order of asking. It fails with that time, is made again then,
 and finds its place reserved. So no call has to wait twice, and a newcomer takes nobody's place. A step counts once,
