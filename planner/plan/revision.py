@@ -10,7 +10,7 @@ from typing import Any
 from turnloom.models.contracts.plan import Fault, Plan, Step
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.loop import call_of
-from turnloom.tools.identity import call_hash
+from turnloom.tools.call_identity import call_hash
 from turnloom.tools.registry import Registry
 
 Done = Iterable[StepResult]

@@ -13,7 +13,7 @@ from turnloom.models.ledger import steps
 from turnloom.models.ledger.steps import ClaimedStep
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
-from turnloom.tools.identity import call_hash
+from turnloom.tools.call_identity import call_hash
 from turnloom.tools.registry import Tool
 from turnloom.workers.running.outcomes import Outcome, Parked, failed
 

@@ -21,10 +21,10 @@ from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, TurnFacts
 from turnloom.models.runtime.logging import log
 from turnloom.planner.plan.references import holds, resolve_args
 from turnloom.tools import runner
+from turnloom.tools.call_identity import call_hash
 from turnloom.tools.context import ToolContext
 from turnloom.tools.guards import Guards
 from turnloom.tools.guards.access import account_of
-from turnloom.tools.identity import call_hash
 from turnloom.tools.registry import Tool
 from turnloom.workers.running import parking
 from turnloom.workers.running.effect_dedup import begin

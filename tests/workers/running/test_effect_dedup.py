@@ -21,8 +21,8 @@ from turnloom.models.errors import ToolFailed, Unavailable
 from turnloom.models.ledger import steps
 from turnloom.models.ledger.steps import Holder
 from turnloom.planner.plan.revision import effects_again
+from turnloom.tools.call_identity import call_hash
 from turnloom.tools.context import ToolContext
-from turnloom.tools.identity import call_hash
 from turnloom.tools.registry import Tool
 from turnloom.workers.execution import Executor
 from turnloom.workers.recovery import recompile
