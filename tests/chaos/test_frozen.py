@@ -13,9 +13,9 @@ from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.stacks import client_of
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.embedded.records import signal_group
+from turnloom.workers.embedded.notify_socket import SILENCE_S
+from turnloom.workers.embedded.pid_files import signal_group
 from turnloom.workers.embedded.stack import Stack, StackOptions
-from turnloom.workers.embedded.watch import SILENCE_S
 
 pytestmark = [pytest.mark.drill, pytest.mark.timeout(180)]
 

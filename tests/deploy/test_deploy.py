@@ -25,9 +25,9 @@ from turnloom.tools.pack_settings import settings_classes
 from turnloom.workers.cli import main
 from turnloom.workers.embedded.binaries import postgres_folder
 from turnloom.workers.embedded.home import Home
+from turnloom.workers.embedded.notify_socket import SILENCE_S
 from turnloom.workers.embedded.servers import postgres
 from turnloom.workers.embedded.stack import Stack, StackOptions
-from turnloom.workers.embedded.watch import SILENCE_S
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = (ROOT / "docker-compose.yml").read_text()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from turnloom.models.errors import Conflict, Unavailable
-from turnloom.workers.embedded.records import sweep
+from turnloom.workers.embedded.pid_files import sweep
 
 _PREFIX = "turnloom-"
 _RECORDS = "run"

@@ -15,8 +15,8 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
 from turnloom.workers.embedded.forks import ForkedProcess
-from turnloom.workers.embedded.records import record, signal_group
-from turnloom.workers.embedded.watch import SILENCE_S, Watch
+from turnloom.workers.embedded.notify_socket import SILENCE_S, NotifySocket
+from turnloom.workers.embedded.pid_files import record, signal_group
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.1, 5.0
@@ -74,7 +74,7 @@ class Process:
         self._fork = program.fork
         self._child: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._silence_s = silence_s
-        self._watch: Watch | None = None
+        self._notify_socket: NotifySocket | None = None
         self._watcher: Daemon | None = None
 
     @property
@@ -89,7 +89,7 @@ class Process:
         self.restarts = 0
         self._delay_s = _FIRST_DELAY_S
         if self._program.is_watched:
-            self._watch = Watch(self.name, self._silence_s)
+            self._notify_socket = NotifySocket(self.name, self._silence_s)
             self._watcher = Daemon(f"watch of {self.name}", self._end_when_silent, stopping=self._stopping).start()
         self._keeper = Daemon(f"keeper of {self.name}", self._live_once, stopping=self._stopping).start()
 
@@ -142,15 +142,15 @@ class Process:
 
     def _end_when_silent(self) -> None:
         """Kill the program whenever it goes silent, until it is asked to stop."""
-        assert self._watch
+        assert self._notify_socket
         try:
             while not self._stopping.is_set():
-                if self._watch.is_silent() and self.is_watched:
+                if self._notify_socket.is_silent() and self.is_watched:
                     log.warning("process.silent", process=self.name)
-                    self._watch.begin()
+                    self._notify_socket.begin()
                     self.kill()
         finally:
-            self._watch.close()
+            self._notify_socket.close()
 
     def _live_once(self) -> None:
         """Run the program until it ends, then wait until it may be started again."""
@@ -181,10 +181,10 @@ class Process:
         with self._lock:
             if self._stopping.is_set():
                 return None
-            if self._watch:
-                self._watch.begin()
+            if self._notify_socket:
+                self._notify_socket.begin()
             # The children inherit our environment, because the user's settings apply to them.
-            watched = self._watch.environment if self._watch else {}
+            watched = self._notify_socket.environment if self._notify_socket else {}
             environment = {**os.environ, **self._program.environment, **watched}
             child = self._take_fork(environment) or self._execute(environment)
             try:

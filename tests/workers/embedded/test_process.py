@@ -13,8 +13,8 @@ from tests.facts import is_alive, wait_for
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.counters import counts
 from turnloom.models.runtime.daemon import FAILURES
+from turnloom.workers.embedded.pid_files import record, sweep
 from turnloom.workers.embedded.process import Process, Program
-from turnloom.workers.embedded.records import record, sweep
 
 SLEEP = [sys.executable, "-c", "import signal; signal.pause()"]
 STUBBORN = [

@@ -14,7 +14,7 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from turnloom.workers.cli.up import banner
-from turnloom.workers.embedded.records import signal_group
+from turnloom.workers.embedded.pid_files import signal_group
 from turnloom.workers.embedded.stack import EmbeddedServers, Stack
 
 

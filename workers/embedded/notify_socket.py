@@ -1,4 +1,4 @@
-"""Watch whether a program lives. It reports so every few seconds to its own socket, by the protocol of sd_notify(3)."""
+"""The notify socket of a program shows whether it lives: the program reports there every few seconds (sd_notify(3))."""
 
 import secrets
 import socket
@@ -9,7 +9,7 @@ SILENCE_S = 15.0
 _SLICE_S = 0.5
 
 
-class Watch:
+class NotifySocket:
     """The socket that receives one program's reports. Only Linux has sockets without a path."""
 
     def __init__(self, name: str, silence_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Record a stack's living processes in files, so that the next start finds those that a kill -9 left behind."""
+"""PID files record a stack's living processes, so that the next start finds those that a kill -9 left behind."""
 
 import os
 import signal
