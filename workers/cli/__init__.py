@@ -33,7 +33,7 @@ COMMANDS = {
     "redrive": "turnloom.workers.cli.redrive:redrive",
     "plan": "turnloom.workers.cli.catalogue:plan",
     "eval": "turnloom.workers.cli.eval:evaluate",
-    "tools": "turnloom.workers.cli.toolbox:tools",
+    "tools": "turnloom.workers.cli.tools:tools",
     "agents": "turnloom.workers.cli.catalogue:agents",
     "mcp": "turnloom.workers.cli.mcp:mcp",
     "audit": "turnloom.workers.cli.audit:audit",
