@@ -19,7 +19,7 @@ from sqlalchemy import Engine, create_engine, exc, text
 from sqlalchemy.orm import Session
 
 from turnloom.models.connections.connection_pool import ConnectionPool
-from turnloom.models.connections.sessions import outdated, session_arguments, session_settings, unanswered
+from turnloom.models.connections.postgres_sessions import outdated, session_arguments, session_settings, unanswered
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import settings
 

@@ -15,7 +15,7 @@ from psycopg import sql
 from sqlalchemy import create_engine, make_url
 
 from turnloom.models.connections.database import CONNECT_TIMEOUT_S, driver_url
-from turnloom.models.connections.sessions import session_settings
+from turnloom.models.connections.postgres_sessions import session_settings
 from turnloom.models.errors import Conflict, Misconfigured, NotFound
 from turnloom.models.runtime.settings import ROOT
 from turnloom.models.schema import functions, revisions

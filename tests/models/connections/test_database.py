@@ -151,7 +151,7 @@ def test_a_failed_transaction_leaves_nothing_open(database: str) -> None:
 
 def test_an_idle_transaction_does_not_keep_its_locks(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server ends a transaction that is idle for too long, so that others get its locks."""
-    monkeypatch.setattr("turnloom.models.connections.sessions._IDLE_TIMEOUT_MS", 200)
+    monkeypatch.setattr("turnloom.models.connections.postgres_sessions._IDLE_TIMEOUT_MS", 200)
     close_connections()
     lock = "SELECT pg_advisory_xact_lock(1)"
 

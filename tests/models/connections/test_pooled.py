@@ -10,7 +10,7 @@ import pytest
 from tests.factories import make_tenant, open_turn
 from tests.pooler import pooled, reconnect
 from turnloom.models.connections.database import close_connections, examine, snapshot, statement
-from turnloom.models.connections.sessions import session_settings
+from turnloom.models.connections.postgres_sessions import session_settings
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import turns
 from turnloom.models.runtime.settings import ROOT, settings
