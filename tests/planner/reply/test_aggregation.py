@@ -6,7 +6,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from tests.planner.reply.test_grounded_replies import HOTELS
+from tests.planner.reply.test_responder_grounding import HOTELS
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.aggregation import Aggregation, aggregated, aggregation
 from turnloom.planner.reply.reply_input import ReplyInput
