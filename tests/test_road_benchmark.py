@@ -1,4 +1,4 @@
-"""The tests of the benchmark of whole turns: its clients, its language-model endpoint, its peers and its counters."""
+"""Test the benchmark of whole turns: its clients, its language-model endpoint, its peers and its counters."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The tests of what a person sees during `make setup`. The interpreter is a stand-in, and nothing is installed."""
+"""Test what a person sees during `make setup`. The interpreter is a stand-in, and nothing is installed."""
 
 import os
 import pty

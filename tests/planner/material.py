@@ -9,7 +9,7 @@ from turnloom.models.contracts.turn import Usage
 
 
 def make_material(*steps: StepResult, **fields: Any) -> Material:
-    """Return the material of a turn with these steps; `fields` are those in which it is not an ordinary one."""
+    """Return the material of a turn with these steps; `fields` replace the defaults."""
     ordinary: dict[str, Any] = {
         "tenant_id": UUID(int=1),
         "conversation_id": "c1",

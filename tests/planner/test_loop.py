@@ -1,4 +1,4 @@
-"""The tests of when the loop plans a turn again, and what prevents it."""
+"""Test when the loop plans a turn again, and what prevents it."""
 
 from dataclasses import replace
 from pathlib import Path

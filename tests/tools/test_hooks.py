@@ -229,7 +229,7 @@ def test_a_note_that_cannot_be_stored_does_not_undo_the_call(make_context: MakeC
 def test_a_vetos_reason_can_be_stored(
     act: Callable[..., Envelope], install: Install, notes: list[HookRecord], reason: Any, kept: str
 ) -> None:
-    """Characters that Postgres would refuse are removed. A veto without a reason is a broken hook."""
+    """Characters that Postgres would refuse are removed or replaced. A veto without a reason is a broken hook."""
     install(before_tool=[lambda _: Veto(reason)])
 
     act(1)

@@ -1,4 +1,4 @@
-"""The tests of the scores, the pruning and the snapshots of the knowledge graph."""
+"""Test the scores, the pruning and the snapshots of the knowledge graph."""
 
 import json
 from datetime import timedelta

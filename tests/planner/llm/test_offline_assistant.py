@@ -139,7 +139,7 @@ def test_what_was_not_listed_is_listed_first(plan_for: PlanFor) -> None:
     ],
 )
 def test_other_wishes(plan_for: PlanFor, message: str, calls: list[str]) -> None:
-    """If it cannot tell options apart it shows them. It does not act on what cannot be meant."""
+    """If it cannot tell options apart it shows them. It does not act on a reference that fits nothing."""
     plan = plan_for("Schedule 30 minutes with David", message)
 
     assert [step.tool for step in plan.steps] == calls

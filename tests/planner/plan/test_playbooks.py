@@ -1,4 +1,4 @@
-"""The tests of what a playbook may contain, how a planner sees it, and when one replaces a plan."""
+"""Test what a playbook may contain, how a planner sees it, and when one replaces a plan."""
 
 from collections.abc import Callable
 from textwrap import dedent

@@ -1,4 +1,4 @@
-"""The tests of when an aggregated answer is made, and from which results."""
+"""Test when an aggregated answer is made, and from which results."""
 
 from collections.abc import Callable
 from typing import Any

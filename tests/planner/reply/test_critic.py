@@ -1,4 +1,4 @@
-"""The tests of when the critic is asked and what follows. It never costs the reply."""
+"""Test when the critic is asked and what follows. It never costs the reply."""
 
 import json
 from collections.abc import Callable

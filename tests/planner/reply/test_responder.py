@@ -1,4 +1,4 @@
-"""The tests of who writes the reply, and what it contains."""
+"""Test who writes the reply, and what it contains."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The tests of the users that a tool may act for."""
+"""Test which users a tool may act for."""
 
 from datetime import UTC, datetime
 from typing import Any

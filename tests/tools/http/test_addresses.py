@@ -1,4 +1,4 @@
-"""The tests of which addresses may be called when somebody else names the URL, in any notation."""
+"""Test which addresses may be called when somebody else names the URL, in any notation."""
 
 import socket
 from collections.abc import Iterator

@@ -167,7 +167,7 @@ def test_a_pattern_cannot_hang_a_call() -> None:
 
 
 def test_a_fault_names_its_place_and_not_the_value() -> None:
-    """As with our own models, the place is what the planner needs, and a value may be a secret."""
+    """The planner needs the place, as with our own models. The value may be a secret."""
     inner = {"type": "object", "properties": {"y": {"type": "integer"}, "z": TEXT}, "required": ["y", "z"]}
     schema = {
         "type": "object",

@@ -1,4 +1,4 @@
-"""The tests of `travel.search_flights` over the invented flights that are shipped."""
+"""Test `travel.search_flights` over the invented flights that are shipped."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The tests of what counts as evidence for a reply."""
+"""Test what counts as evidence for a reply."""
 
 from collections.abc import Callable
 from dataclasses import replace

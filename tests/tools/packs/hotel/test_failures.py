@@ -1,4 +1,4 @@
-"""The tests of how the hotel pack's tools fail, and what they ask."""
+"""Test how the hotel pack's tools fail, and what they ask."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tests of what the hotel pack's tools take and return."""
+"""Test what the hotel pack's tools take and return."""
 
 import hashlib
 import hmac

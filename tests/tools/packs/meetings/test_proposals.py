@@ -1,4 +1,4 @@
-"""The tests of which times are proposed: properties over random people, and nights on which clocks change."""
+"""Test which times are proposed: properties over random people, and nights on which clocks change."""
 
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
