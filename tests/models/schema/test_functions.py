@@ -66,7 +66,7 @@ def test_a_version_is_dropped_at_the_migration_after_next(owner: psycopg.Connect
 
 
 def test_a_return_to_the_version_before_keeps_both(owner: psycopg.Connection, tmp_path: Path) -> None:
-    """The version migrated to last counts as the newest, so that the next migration drops neither."""
+    """The version migrated to last counts as the newest. The next migration keeps it and drops the other."""
     first, second, third = (other_version(tmp_path, number) for number in (1, 2, 3))
     for each in (first, second, first):
         functions.install(owner, each)
