@@ -61,7 +61,7 @@ def _process_table() -> dict[int, tuple[int, float]]:
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
         table[int(path.parent.name)] = int(fields[1]), sum(map(int, fields[11:15])) / _TICKS_PER_S
     return table

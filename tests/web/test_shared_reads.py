@@ -88,7 +88,7 @@ def test_a_failed_read_fails_its_own_requests_only(
     assert ask(turn_id, mine).result().status_code == 200
 
 
-def test_a_whole_turn_has_its_parts(database: str) -> None:
+def test_a_snapshot_of_a_turn_has_its_parts(database: str) -> None:
     """Each of several turns comes with its plans, its steps in order and its reply. Unknown turns are left out."""
     planned = running_turn(step("b"), step("a", "b"), conversation_id="c1")
     finished = running_turn(step("a"), conversation_id="c2")
