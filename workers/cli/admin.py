@@ -11,12 +11,9 @@ from turnloom.models.ledger import keys, tenants
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import drop_tables, set_defaults, upgrade
 from turnloom.models.schema.roles import APPLICATION_ROLE
-from turnloom.tools.pack_index import branches
-from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
-from turnloom.tools.packs.hotel.store import inventory
-from turnloom.tools.packs.research.collections import load_shipped
-from turnloom.workers.cli.demo_users import put_demo_users
 from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.pack_index import branches, find_packs
+from turnloom.workers.cli.demo_users import put_demo_users
 from turnloom.workers.cli.usage import budget
 
 
@@ -40,11 +37,9 @@ def migrate(with_dev_key: bool, dropped: str | None) -> None:
         with transaction() as db:
             keys.ensure_dev_key(db, dev_key)
             put_demo_users(db, tenants.find(db, keys.DEVELOPMENT_TENANT).id)
-    if "hotel" in settings().packs:
-        with transaction() as db:
-            inventory.load(db, None, read_catalogue(DEMO))
-    if "research" in settings().packs:
-        load_shipped()
+    for pack in find_packs(settings().packs):
+        if samples := pack.part("samples"):
+            samples.load()
     click.echo("the database is up to date")
 
 

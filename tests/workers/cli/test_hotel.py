@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from turnloom.models.runtime.settings import settings
-from turnloom.tools.packs.hotel.catalogue import DEMO
+from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.workers.cli import main
 
 

@@ -21,9 +21,6 @@ from turnloom.models.errors import Invalid
 from turnloom.tools.packs.hotel.offers import NOT_REFUNDABLE
 from turnloom.tools.packs.hotel.store.inventory import HotelCatalogue
 
-DEMO = Path(__file__).parent / "data" / "demo.yaml"
-"""The hotel of tenants that have none of their own."""
-
 _A_LEAP_YEAR = date(2024, 1, 1)
 
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")]

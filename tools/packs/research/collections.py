@@ -17,15 +17,10 @@ import yaml
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import Invalid
-from turnloom.models.runtime.settings import ROOT
-from turnloom.models.tables.base import EVERYONE
 from turnloom.tools.packs.research.main_text import read_html
 from turnloom.tools.packs.research.markdown import first_heading, split
 from turnloom.tools.packs.research.store import documents
 from turnloom.tools.packs.research.store.documents import NewDocument
-
-SAMPLES = Path(__file__).parent / "data" / "samples"
-"""Invented documents for tenants that have none. Two of them contradict each other."""
 
 MAX_FILE_BYTES = 5_242_880
 _FORMAT = "1"
@@ -92,16 +87,6 @@ def load(
     with transaction() as db:
         loaded.removed = documents.keep_only(db, collection.owner, collection.name, kept)
     return loaded
-
-
-def load_shipped() -> None:
-    """Load the documents of tenants that have none of their own: the samples and, in a checkout, our documentation."""
-    load(Collection(name="samples", owner=EVERYONE, folder=SAMPLES), files_in(SAMPLES))
-    docs = ROOT / "docs"
-    # An installed wheel has no docs. A folder with that name beside it belongs to somebody else.
-    if (docs / "glossary.md").is_file() and (docs / "concepts").is_dir():
-        files = [ROOT / "README.md", *files_in(docs)]
-        load(Collection(name="turnloom", owner=EVERYONE, folder=ROOT), files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from tests.tools.packs.hotel.conftest import take_the_suite
 from tests.tools.packs.hotel.minihotel_server import gordon_house
 from turnloom.models.connections.database import transaction
 from turnloom.models.runtime.settings import settings
-from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import inventory
 
 STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}

@@ -12,7 +12,8 @@ from tests.tools.packs.contracts.cases import Case, Contract, Fails, Refused, Va
 from tests.tools.serving import LocalServer
 from turnloom.models.runtime.settings import settings
 from turnloom.models.tables.base import EVERYONE
-from turnloom.tools.packs.research.collections import SAMPLES, Collection, files_in, load
+from turnloom.tools.packs.research.collections import Collection, files_in, load
+from turnloom.tools.packs.research.samples import SAMPLES
 
 GUIDE = "samples/harbour-guide.md"
 CROSSING = "How long does the crossing to Sandholm take?"

@@ -12,7 +12,8 @@ from tests.tools.packs.hotel.minihotel_server import MiniHotelServer, gordon_hou
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.runtime.settings import settings
-from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import holds, inventory
 from turnloom.tools.packs.hotel.store.holds import Hold
 from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel

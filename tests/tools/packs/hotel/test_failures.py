@@ -12,7 +12,8 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
-from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import inventory
 
 pytestmark = pytest.mark.usefixtures("demo_hotel")

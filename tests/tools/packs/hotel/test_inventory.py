@@ -17,7 +17,8 @@ from tests.tools.packs.hotel.conftest import take
 from turnloom.models.connections.database import engine, transaction
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.ids import new_id
-from turnloom.tools.packs.hotel.catalogue import DEMO, read_catalogue
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import inventory
 from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel
 

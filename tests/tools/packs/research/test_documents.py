@@ -15,7 +15,8 @@ from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.errors import Invalid
 from turnloom.models.tables.base import EVERYONE
 from turnloom.tools.context import ToolContext
-from turnloom.tools.packs.research.collections import MAX_FILE_BYTES, SAMPLES, Collection, Loaded, files_in, load
+from turnloom.tools.packs.research.collections import MAX_FILE_BYTES, Collection, Loaded, files_in, load
+from turnloom.tools.packs.research.samples import SAMPLES
 from turnloom.tools.packs.research.store import documents
 from turnloom.tools.registry import load_registry
 from turnloom.tools.runner import run
