@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def pages() -> dict[str, str]:
-    """Return every page by its file's name. Nothing in the environment changes them."""
+    """Return every page by its file's name. Nothing in the environment changes them but plug-ins' commands."""
     registry = load_registry(pack.name for pack in shipped_packs())
     app = create_app()
     scopes = {

@@ -15,11 +15,12 @@ _BEAT = (
     " app.backend; app.loader.import_default_modules()"
 )
 _WEB = "from turnloom.web.app import create_app; create_app()"
+_HELP = "from turnloom.workers.cli import main; main(['worker', '--help'], standalone_mode=False)"
 _TERMINAL = {"rich", "pygments"}
 _MIGRATIONS = {"alembic", "mako"}
 _CALLS = {"httpx2", "http.cookiejar", "openai", "cryptography.fernet", "defusedxml"}
 """The modules of processes that call a service or a language model, or read a secret."""
-_PACKS = {"caldav", "icalendar", "trafilatura"}
+_PACKS = {"caldav", "icalendar", "trafilatura", "turnloom.tools.packs.hotel.commands"}
 _MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mcp.tool_import"}
 
 
@@ -31,11 +32,12 @@ _MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mc
         ("import turnloom.web.gunicorn_conf, turnloom.web.gunicorn_worker", {"turnloom.models", "werkzeug"}),
         (_BEAT, {*_TERMINAL, *_MIGRATIONS, *_CALLS, "sqlalchemy", "psycopg", "turnloom.workers.execution"}),
         ("import turnloom.workers.cli.processes", {"sqlalchemy", "psycopg", "celery", "redis"}),
+        (_HELP, {"turnloom.tools.packs.hotel", "rich"}),
         ("import turnloom.workers.cli.up", {*_MIGRATIONS, "openai"}),
         ("import turnloom.workers.cli.mcp", {"mcp", "mcp_types", "anyio", "uvicorn"}),
         ("import turnloom.workers.cli.doctor", {"openai", "turnloom.workers.broker.app"}),
     ],
-    ids=["worker", "web", "gunicorn", "beat", "probe", "up", "mcp", "doctor"],
+    ids=["worker", "web", "gunicorn", "beat", "probe", "command", "up", "mcp", "doctor"],
 )
 def test_no_process_loads_what_it_does_not_use(start: str, unwanted: set[str]) -> None:
     """Imports inside functions serve this: a process that never calls the function starts without the library."""

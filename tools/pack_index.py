@@ -7,6 +7,8 @@ under these names; it may lack any of them:
     settings  its settings, a subclass of `models.runtime.settings.EnvironmentSettings`
     tables    its tables, subclasses of `models.tables.base.Row`
     store     all SQL on them; the function `erase(db, tenant_id, conversation_id)` erases a conversation's content
+    samples   the function `load()`, which `turnloom migrate` calls, brings data for tenants that have none of their own
+    commands  click groups, which become commands of `turnloom`. Only the command line imports this module
     migrations/  the Alembic branch that makes its tables. Those of shipped packs are in the tree's own migrations/
     prompts/  texts, in folders like those of the tree's prompts/: reply templates, agents, playbooks, offline rules
 """
@@ -129,7 +131,7 @@ def prompt_folders(enabled: Iterable[str]) -> list[Path]:
 
 
 def load_pack(pack: Pack) -> None:
-    """Import every module of a pack.
+    """Import every module of a pack that a process with its tools needs: all but its commands.
 
     Raises:
         NotFound: a module cannot be imported. The message names the pack and the fault.
@@ -138,7 +140,8 @@ def load_pack(pack: Pack) -> None:
     with _importing(pack):
         package = importlib.import_module(pack.module)
         for module in pkgutil.iter_modules(getattr(package, "__path__", ()), prefix=f"{package.__name__}."):
-            importlib.import_module(module.name)
+            if module.name != f"{package.__name__}.commands":
+                importlib.import_module(module.name)
 
 
 def pack_of(module: str) -> str:

@@ -1,4 +1,4 @@
-"""The plug-in of the how-to has a table, a setting, a template and an erasure of its own, and they work."""
+"""The plug-in of the how-to has a table, a setting, a template, an erasure and a command of its own, and they work."""
 
 import os
 import subprocess
@@ -14,10 +14,11 @@ from click.testing import CliRunner
 from tests.docs.pages import ROOT, blocks
 from tests.installing import install
 from tests.journeys.stacks import client_of
+from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
 from turnloom.workers.cli import main
 from turnloom.workers.embedded.stack import Stack, StackOptions
 
-pytestmark = pytest.mark.timeout(120)  # the time for a separate stack and seven commands
+pytestmark = pytest.mark.timeout(120)  # the time for a separate stack and eight commands
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-plug-in.md"
 PLACES = {"Paris": {"lat": 48.8566, "lon": 2.3522}, "Rome": {"lat": 41.9028, "lon": 12.4964}}
@@ -75,14 +76,19 @@ def stops(stack: Stack) -> int:
 
 
 def test_a_turn_uses_what_the_plug_in_owns(stack: Stack) -> None:
-    """Its table has the stops, its setting the unit, and its template words the reply. Erasing deletes the rows."""
+    """Its table has the stops, its setting the unit, and its template words the reply.
+
+    Its command lists the rows. Erasing deletes them.
+    """
     with client_of(stack) as api:
         replies = [stop_at(api, place) for place in PLACES]
         kept = stops(stack)
+        listed = run(stack, "distance", "stops", "trip", "--tenant", DEVELOPMENT_TENANT)
         erased = api.delete("/v1/conversations/trip").status_code
 
     assert replies == ["Stop 1, after 0.0 mi.", "Stop 2, after 686.8 mi."]
     assert (kept, erased, stops(stack)) == (2, 204, 0)
+    assert listed == (0, "lat\tlon\n48.8566\t2.3522\n41.9028\t12.4964\n")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_the_reference_is_made_from_this_code():
         ("errors.md", [*get_args(ErrorCode), *get_args(FaultCode)]),
         ("errors.md", [kind.code for kind in TurnloomError.__subclasses__() if kind is not NeedsInput]),
         ("events.md", list(EVENTS)),
-        ("commands.md", [f"turnloom {name}" for name in COMMANDS]),
+        ("commands.md", [f"turnloom {name}" for name in (*COMMANDS, "hotel load", "documents list")]),
         ("metrics.md", list(COUNTED | OBSERVED)),
         ("agents.md", [path.stem for path in (ROOT / "prompts" / "agents").glob("*.yaml")]),
     ],

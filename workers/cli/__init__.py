@@ -10,6 +10,8 @@ import click
 from turnloom.models.errors import Misconfigured, TurnloomError
 from turnloom.models.runtime.lean_imports import loading
 from turnloom.models.runtime.logging import configure_logging, log
+from turnloom.models.runtime.settings import settings
+from turnloom.tools.pack_index import known_packs
 from turnloom.tools.pack_settings import unknown_settings
 
 COMMANDS = {
@@ -26,8 +28,6 @@ COMMANDS = {
     "user": "turnloom.workers.cli.users:user",
     "account": "turnloom.workers.cli.accounts:account",
     "secrets": "turnloom.workers.cli.accounts:secret_keys",
-    "hotel": "turnloom.workers.cli.hotel:hotel",
-    "documents": "turnloom.workers.cli.documents:documents",
     "usage": "turnloom.workers.cli.usage:usage",
     "explain": "turnloom.workers.cli.explain:explain_turn",
     "redrive": "turnloom.workers.cli.redrive:redrive",
@@ -43,6 +43,9 @@ COMMANDS = {
 }
 """Name -> module:command. A command's module is imported only when it is used, so that each command starts quickly."""
 
+_AFTER_PACKS = "usage"
+"""The help lists the commands of packs before this one, after the commands that manage data."""
+
 
 class _WrongUsage(click.ClickException):
     """An error that says which setting is wrong."""
@@ -54,19 +57,39 @@ class _Commands(click.Group):
     """The group of all commands, which turns our errors into a sentence and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
+        names = list(COMMANDS)
+        place = names.index(_AFTER_PACKS)
+        with suppress(TurnloomError):  # the help must also be there if a pack cannot be loaded
+            names[place:place] = [name for name in pack_commands() if name not in COMMANDS]
+        return names
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
         with loading(), _faults():
+            if cmd_name not in COMMANDS:
+                return pack_commands().get(cmd_name)
+            module, _, name = COMMANDS[cmd_name].partition(":")
             command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
         with _faults():
             return super().invoke(ctx)
+
+
+def pack_commands() -> dict[str, click.Group]:
+    """Return the commands that packs bring, by name: those of shipped packs, and of enabled plug-ins.
+
+    Raises:
+        Misconfigured: the setting TURNLOOM_PACKS is wrong.
+        NotFound: it names a pack that does not exist, or the commands of a pack cannot be imported.
+        Conflict: several packs have the name of an enabled one.
+    """
+    return {
+        str(group.name): group
+        for pack in known_packs(settings().packs)
+        for group in vars(pack.part("commands") or object).values()
+        if isinstance(group, click.Group)
+    }
 
 
 @contextmanager

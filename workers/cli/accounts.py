@@ -17,8 +17,8 @@ from turnloom.models.errors import Invalid, Unavailable
 from turnloom.models.ledger import integrations, tenants
 from turnloom.models.ledger.integrations import Account
 from turnloom.models.runtime import secrets
+from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.http.addresses import check_url
-from turnloom.workers.cli.output import json_option, print_json, print_rows
 
 _COLUMNS = ["integration", "status", "settings", "has_secret", "updated_at"]
 _FIRST = UUID(int=0)

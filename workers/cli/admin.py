@@ -11,7 +11,7 @@ from turnloom.models.ledger import keys, tenants
 from turnloom.models.runtime.settings import settings
 from turnloom.models.schema.migration import drop_tables, set_defaults, upgrade
 from turnloom.models.schema.roles import APPLICATION_ROLE
-from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.tools.pack_index import branches, find_packs
 from turnloom.workers.cli.demo_users import put_demo_users
 from turnloom.workers.cli.usage import budget

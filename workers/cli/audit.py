@@ -17,7 +17,7 @@ from turnloom.models.ledger import audit_heads, tenants
 from turnloom.models.ledger.audit import AuditFault, Chain, Scope
 from turnloom.models.ledger.audit_heads import Anchor
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.cli.output import json_anyway, json_option, print_json, print_rows
+from turnloom.tools.command_output import json_anyway, json_option, print_json, print_rows
 
 _COLUMNS = ["tenant_id", "conversation_id", "seq", "message"]
 _AT_ONCE = 100

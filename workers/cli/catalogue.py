@@ -15,7 +15,7 @@ from turnloom.planner.draft.drafting import PlanDraft, draft
 from turnloom.planner.llm.hooked_model import with_hooks
 from turnloom.planner.plan.expressions import dump_expression
 from turnloom.planner.tenant_texts import Tailored
-from turnloom.workers.cli.output import json_anyway, json_option, print_json, print_rows
+from turnloom.tools.command_output import json_anyway, json_option, print_json, print_rows
 from turnloom.workers.cli.overrides import add_changing, for_tenant, in_effect
 from turnloom.workers.cli.turn_display import show_plan_graph
 from turnloom.workers.compiling import compile_plan

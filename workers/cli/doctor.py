@@ -13,10 +13,10 @@ from rich.console import Console
 
 from turnloom.models.errors import TurnloomError, Unavailable
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.command_output import json_option, print_json
 from turnloom.tools.pack_settings import unknown_settings
 from turnloom.workers.cli import part_checks as parts
 from turnloom.workers.cli import server_checks as servers
-from turnloom.workers.cli.output import json_option, print_json
 from turnloom.workers.embedded.binaries import postgres_folder, redis_server
 
 _PYTHON = (3, 11)

@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.progress import track
 
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.cli.chat import find_key
 from turnloom.workers.cli.client import Api
-from turnloom.workers.cli.output import json_option, print_json
 from turnloom.workers.embedded.foreground import foreground
 from turnloom.workers.embedded.stack import StackOptions
 from turnloom.workers.evals.conversations import Golden, load_golden

@@ -8,7 +8,7 @@ from turnloom.models.connections.database import snapshot
 from turnloom.models.contracts.delay_causes import explain
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import explanation, turns
-from turnloom.workers.cli.output import json_option, print_json
+from turnloom.tools.command_output import json_option, print_json
 from turnloom.workers.dispatch import ALIVE, queue_lengths
 
 

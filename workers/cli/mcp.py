@@ -8,12 +8,12 @@ import orjson
 
 from turnloom.models.errors import Invalid, NotFound, TurnloomError
 from turnloom.models.runtime.settings import settings
+from turnloom.tools.command_output import json_option, print_rows
 from turnloom.tools.extras import require
 from turnloom.tools.mcp.lockfile import load_pinned, path_of, save_pinned
 from turnloom.tools.mcp.servers import McpServer, load_servers
 from turnloom.tools.mcp.tool_import import Verdict, judge
 from turnloom.workers.cli.chat import find_key, find_url
-from turnloom.workers.cli.output import json_option, print_rows
 
 _LISTING_S = 30.0
 _COLUMNS = ("server", "tool", "effect", "approval", "verdict")

@@ -13,7 +13,7 @@ from turnloom.models.ledger import overrides, tenants
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.tenant_texts import Tailored, assemble
-from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.command_output import json_option, print_json, print_rows
 
 for_tenant = click.option("--tenant", "tenant_name", default=None, help="Show them as this tenant has them.")
 _of_tenant = click.option("--tenant", "tenant_name", required=True, help="Tenant that the text belongs to.")

@@ -6,7 +6,7 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.errors import NotFound
 from turnloom.models.ledger import overrides, tenants
 from turnloom.planner.tenant_texts import Tailored
-from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.overrides import add_changing, for_tenant, in_effect
 
 

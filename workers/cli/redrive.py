@@ -15,7 +15,7 @@ from turnloom.models.ledger import conversations, dead_letters, steps, tenants
 from turnloom.models.ledger.dead_letters import DeadLetter, Decision
 from turnloom.models.tables.steps import StepRow
 from turnloom.planner.plan.references import resolve_args
-from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.running.step_call import idempotency_key
 from turnloom.workers.turns.turn_events import committing
 

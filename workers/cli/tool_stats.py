@@ -8,7 +8,7 @@ import click
 
 from turnloom.models.connections.database import snapshot
 from turnloom.models.ledger import tenants, tool_stats
-from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.command_output import json_option, print_json, print_rows
 
 _COLUMNS = ["tool", "calls", "success", "mean_ms", "p50_ms", "p95_ms", "cached", "missing", "errors"]
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}

@@ -2,8 +2,8 @@
 
 import click
 
+from turnloom.tools.command_output import json_anyway, json_option, print_json, print_rows
 from turnloom.tools.enabled_tools import enabled_tools
-from turnloom.workers.cli.output import json_anyway, json_option, print_json, print_rows
 from turnloom.workers.cli.tool_project import new_pack
 from turnloom.workers.cli.tool_stats import stats
 

@@ -9,7 +9,7 @@ from turnloom.models.connections.database import snapshot, transaction
 from turnloom.models.contracts.usage import Budget, GroupBy
 from turnloom.models.ledger import tenants
 from turnloom.models.ledger import usage as ledger
-from turnloom.workers.cli.output import json_option, print_json, print_rows
+from turnloom.tools.command_output import json_option, print_json, print_rows
 
 _COLUMNS = ["key", "llm_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "cost", "unpriced_calls"]
 _USUAL_DAYS = 30

@@ -11,8 +11,8 @@ from turnloom.models.contracts.users import Profile
 from turnloom.models.errors import Invalid
 from turnloom.models.ledger import integrations, tenants, users
 from turnloom.models.ledger.users import DirectoryUser
+from turnloom.tools.command_output import json_option, print_json, print_rows
 from turnloom.workers.cli.accounts import shown_account
-from turnloom.workers.cli.output import json_option, print_json, print_rows
 
 _COLUMNS = ["id", "name", "email", "timezone", "locale", "scopes"]
 _IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)

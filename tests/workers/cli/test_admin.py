@@ -7,6 +7,7 @@ from click.testing import CliRunner, Result
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import keys
+from turnloom.models.runtime.settings import settings
 from turnloom.workers.cli import COMMANDS, main
 
 
@@ -85,10 +86,24 @@ def test_migrate_may_run_again(database):
     assert again.exit_code == 0
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, "hotel", "documents"])
 def test_every_command_explains_itself(name):
-    """Each registered command exists and has a help text."""
+    """Each command exists and has a help text, also those of packs."""
     helped = run(name, "--help")
 
     assert helped.exit_code == 0
     assert f"{name}" in helped.stdout.splitlines()[0]
+
+
+def test_help_is_there_where_a_pack_is_missing(monkeypatch):
+    """Only commands of packs need the packs; what they say names the one that is missing."""
+    monkeypatch.setenv("TURNLOOM_PACKS", '["hotell"]')
+    settings.cache_clear()
+
+    helped, refused = run("--help"), run("hotel", "list", "--tenant", "acme")
+
+    monkeypatch.undo()
+    settings.cache_clear()
+    assert (helped.exit_code, refused.exit_code) == (0, 1)
+    assert "\n  doctor " in helped.stdout
+    assert "there is no tool pack 'hotell'" in refused.stderr

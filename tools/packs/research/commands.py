@@ -11,9 +11,9 @@ from rich.progress import track
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import tenants
 from turnloom.models.tables.base import EVERYONE
+from turnloom.tools.command_output import json_option, print_rows
 from turnloom.tools.packs.research.collections import Collection, files_in, load
 from turnloom.tools.packs.research.store import documents as ledger
-from turnloom.workers.cli.output import json_option, print_rows
 
 
 @click.group

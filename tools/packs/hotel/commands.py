@@ -6,9 +6,9 @@ import click
 
 from turnloom.models.connections.database import transaction
 from turnloom.models.ledger import tenants
+from turnloom.tools.command_output import json_option, print_rows
 from turnloom.tools.packs.hotel.catalogue import read_catalogue
 from turnloom.tools.packs.hotel.store import inventory
-from turnloom.workers.cli.output import json_option, print_rows
 
 
 @click.group

@@ -1,4 +1,4 @@
-"""Print data: tables for people, JSON for programs."""
+"""Print what a command of `turnloom` found: tables for people, JSON for programs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
