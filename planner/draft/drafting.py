@@ -20,7 +20,7 @@ from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext, history_messages, known
 from turnloom.planner.draft.packing import packed
 from turnloom.planner.draft.prompts import Prompts, Rendered
-from turnloom.planner.draft.written_steps import OnStep, PlanReader
+from turnloom.planner.draft.streamed_plan import OnStep, PlanReader
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from turnloom.planner.llm.schema import json_text_arguments, plan_schema

@@ -15,7 +15,7 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.llm.schema import plan_schema
 from turnloom.tools.registry import Registry

@@ -26,7 +26,7 @@ from turnloom.models.ledger.steps import ClaimedStep, FinishedStep, Holder, Turn
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.crash_points import reach
 from turnloom.models.runtime.logging import log
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.tools.registry import Registry
 from turnloom.workers.execution import Executor
 from turnloom.workers.running import parking

@@ -22,7 +22,7 @@ from turnloom.models.ledger.plans import Begun, WrittenSteps
 from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.runtime.daemon import Daemon
 from turnloom.models.runtime.logging import log
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.planner.plan.graph import Fragment, lane_of
 from turnloom.tools.registry import Registry
 from turnloom.workers.broker import canvas

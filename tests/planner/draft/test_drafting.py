@@ -12,7 +12,7 @@ from turnloom.models.contracts.memory import Exchange
 from turnloom.models.errors import Unavailable
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.planner.llm.openai import OpenAIModel
 
 Context = Callable[..., PlanningContext]

@@ -10,7 +10,7 @@ import pytest
 from tests.planner.llm.scripted import Script, says
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.plan.expansion import Expansion, expand
 from turnloom.planner.plan.playbooks import Playbooks, read_playbook

@@ -16,7 +16,7 @@ from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import NewPlan, RecordedPlan
 from turnloom.models.ledger.steps import Capacity, Holder, TurnFacts
 from turnloom.models.ledger.turns import ClaimedTurn
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.tools.packs.sim.load import Wait, Waited
 from turnloom.tools.registry import Registry, Tool
 from turnloom.workers.compiling import compile_plan, fragment_rows

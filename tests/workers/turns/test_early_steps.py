@@ -17,7 +17,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import plans
 from turnloom.models.ledger.plans import EarlyStart, WrittenSteps
 from turnloom.models.ledger.turns import ClaimedTurn
-from turnloom.planner.draft.written_steps import WrittenStep
+from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.workers.planning import drop_refused
 from turnloom.workers.turns.early_steps import EarlySteps
 

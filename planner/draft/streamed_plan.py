@@ -1,4 +1,4 @@
-"""Read a plan while it is written: which steps are complete, and which of them need not wait for the rest.
+"""A streamed plan is read while it is written: which steps are complete, and which need not wait for the rest.
 
 In: the pieces of the model's answer.  Out: its steps, one by one. A step may start early if it only reads, nothing is
 wrong with it or with any step before it, it is of no later phase, and all that it needs may start early too. The plan

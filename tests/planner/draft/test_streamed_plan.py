@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from turnloom.planner.draft.written_steps import PlanReader, WrittenStep
+from turnloom.planner.draft.streamed_plan import PlanReader, WrittenStep
 from turnloom.planner.plan.expansion import Expansion
 from turnloom.planner.plan.playbooks import NO_PLAYBOOKS
 from turnloom.planner.plan.validation import PlanLimits
