@@ -36,7 +36,7 @@ from turnloom.workers.execution import Executor
 from turnloom.workers.responding import Deltas, broken, finish, respond
 from turnloom.workers.turns.accounting import allowances_of, metered
 from turnloom.workers.turns.apologies import apologise, excused, reason_of
-from turnloom.workers.turns.conversation_knowledge import know
+from turnloom.workers.turns.conversation_knowledge import with_knowledge
 from turnloom.workers.turns.direct_replies import answer_at_once
 from turnloom.workers.turns.early_reads import EarlyReads
 from turnloom.workers.turns.early_steps import EarlySteps, HeldSteps
@@ -141,7 +141,7 @@ def _plan_as(turn: ClaimedTurn, agent: AgentProfile, meter: Meter) -> _Own | Non
         return _go_on(turn, agent, meter, plan, PlanOrigin("caller", {"agent": agent.source}))
     offered = offer(turn, tools)
     recalled = recall(turn, agent, offered.tools)
-    context = know(turn, replace(recalled, unavailable=offered.unavailable), meter)
+    context = with_knowledge(turn, replace(recalled, unavailable=offered.unavailable), meter)
     if context is None:
         return None
     with _early(turn, context) as early:

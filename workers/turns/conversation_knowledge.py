@@ -23,7 +23,7 @@ from turnloom.planner.llm.protocol import LanguageModel
 from turnloom.planner.plan.phases import so_far
 
 
-def know(turn: ClaimedTurn, context: PlanningContext, llm: LanguageModel) -> PlanningContext | None:
+def with_knowledge(turn: ClaimedTurn, context: PlanningContext, llm: LanguageModel) -> PlanningContext | None:
     """Return the context; in mode `adaptive` with the conversation's knowledge, including the last revision's results.
 
     None: this process may no longer plan the turn.

@@ -19,7 +19,7 @@ from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.openai import OpenAIModel, connect
 from turnloom.tools.registry import load_registry
-from turnloom.workers.turns.conversation_knowledge import know
+from turnloom.workers.turns.conversation_knowledge import with_knowledge
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -73,7 +73,7 @@ def test_a_planner_learns_and_gets_the_knowledge(script: Script, llm: OpenAIMode
     script.behaviours = [says(NOTHING)]
     turn = _claimed()
 
-    told = know(turn, _context(DONE, FAILED), llm)
+    told = with_knowledge(turn, _context(DONE, FAILED), llm)
 
     assert told is not None
     assert {"city:kyoto", "weather:kyoto_2026_12_01"} <= {entity["id"] for entity in told.knowledge["entities"]}
@@ -88,9 +88,9 @@ def test_a_planner_after_a_lost_one_learns_nothing_twice(script: Script, llm: Op
     assumed = {"id": "x", "text": "…", "subject": "Kyoto", "attribute": "time_zone", "value": "Europe/Rome"}
     script.behaviours = [says(NOTHING)]
     turn = _claimed(assumptions=[assumed])
-    first = know(turn, _context(DONE), llm)
+    first = with_knowledge(turn, _context(DONE), llm)
 
-    second = know(turn, _context(DONE, now=datetime.now(UTC) + timedelta(seconds=5)), llm)
+    second = with_knowledge(turn, _context(DONE, now=datetime.now(UTC) + timedelta(seconds=5)), llm)
 
     assert first is not None
     assert second is not None
@@ -104,9 +104,9 @@ def test_each_result_is_read_once(script: Script, llm: OpenAIModel) -> None:
     """The next round shows the language model only new results."""
     script.behaviours = [says(NOTHING), says(NOTHING)]
     turn = _claimed()
-    know(turn, _context(DONE), llm)
+    with_knowledge(turn, _context(DONE), llm)
 
-    know(replace(turn, revision=2), _context(DONE, replace(DONE, id="w2")), llm)
+    with_knowledge(replace(turn, revision=2), _context(DONE, replace(DONE, id="w2")), llm)
 
     asked = script.requests[1]["messages"][-1]["content"].partition("<incoming>")[2]
     assert '"step": "w2"' in asked
@@ -119,7 +119,7 @@ def test_a_planner_that_lost_its_turn_gets_nothing(script: Script, llm: OpenAIMo
     turn = _claimed()
     finish_turn(turn)
 
-    assert know(turn, _context(DONE), llm) is None
+    assert with_knowledge(turn, _context(DONE), llm) is None
     with transaction() as db:
         assert knowledge.load(db, turn.tenant_id, turn.conversation_id).items == []
 
@@ -128,11 +128,11 @@ def test_a_later_turn_of_the_conversation_knows(script: Script, llm: OpenAIModel
     """The first plan of a turn has the knowledge of earlier turns, without a call."""
     script.behaviours = [says(NOTHING)]
     first = _claimed()
-    know(first, _context(DONE), llm)
+    with_knowledge(first, _context(DONE), llm)
     finish_turn(first)
     second = _claimed(revision=0)
 
-    told = know(second, _context(), llm)
+    told = with_knowledge(second, _context(), llm)
 
     assert told is not None
     assert told.knowledge["entities"]
@@ -144,5 +144,5 @@ def test_other_modes_do_not_learn(script: Script, llm: OpenAIModel) -> None:
     """Only `adaptive` keeps a graph, so the other modes pay nothing for it."""
     turn, context = _claimed(), _context(DONE, mode="react")
 
-    assert know(turn, context, llm) is context
+    assert with_knowledge(turn, context, llm) is context
     assert script.requests == []
