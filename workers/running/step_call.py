@@ -31,7 +31,7 @@ from turnloom.workers.running.effect_dedup import begin
 from turnloom.workers.running.outcomes import GRACE_S, Outcome, Parked, ended, failed, unknown
 from turnloom.workers.running.result_memo import through_memory
 from turnloom.workers.running.tool_metrics import count_call, count_retry
-from turnloom.workers.turns.hook_events import noting
+from turnloom.workers.turns.hook_events import hook_recorder
 from turnloom.workers.turns.process_parts import registry
 from turnloom.workers.turns.turn_events import note
 
@@ -101,7 +101,7 @@ class StepCalls:
         return parking.ask(self._turn_id, step, tool, args) if tool.requires_approval else None
 
     def _made(self, step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> Outcome:
-        on_note = noting(self._turn_id, step.id)
+        on_note = hook_recorder(self._turn_id, step.id)
         # A step that has a fallback does not wait under a rate limit.
         guards = Guards(longest_wait_s=0 if step.fallbacks else step.left_ms / 1000)
         if _is_lost(step, tool):

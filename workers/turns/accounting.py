@@ -13,7 +13,7 @@ from turnloom.planner.agents import AgentProfile
 from turnloom.planner.llm.hooked_model import with_hooks
 from turnloom.planner.llm.metering import Meter
 from turnloom.workers.broker.app import app
-from turnloom.workers.turns.hook_events import noting
+from turnloom.workers.turns.hook_events import hook_recorder
 from turnloom.workers.turns.process_parts import llm
 
 
@@ -24,7 +24,7 @@ def metered(turn_id: UUID, allowances: Sequence[Allowance]) -> Iterator[Meter]:
     The transaction that records the work also records its calls, and then settles the meter. If the work was not
     recorded, because its fence was old or it failed, its calls are recorded here.
     """
-    meter = Meter(with_hooks(llm(), noting(turn_id)), allowances)
+    meter = Meter(with_hooks(llm(), hook_recorder(turn_id)), allowances)
     try:
         yield meter
     except Unavailable:

@@ -6,7 +6,7 @@ from turnloom.tools.hooks import HookRecord, OnNote
 from turnloom.workers.turns.turn_events import note
 
 
-def noting(turn_id: UUID, step_id: str | None = None) -> OnNote:
+def hook_recorder(turn_id: UUID, step_id: str | None = None) -> OnNote:
     """Return a function that records notes on hooks as events of a turn, or of one of its steps."""
 
     def record(said: HookRecord) -> None:
