@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.clients import Client
-from benchmarks.ways import Refused, Way
+from benchmarks.turn_waits import Refused, Way
 from turnloom.models.runtime.ids import new_id
 
 _LEAST_RAMP = 64

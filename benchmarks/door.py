@@ -20,7 +20,7 @@ from benchmarks.figures import Row, Spread, Table, at_least, at_most, percentile
 from benchmarks.processes import running, stop
 from benchmarks.progress import progress
 from benchmarks.stack import refuse_failures, stack
-from benchmarks.ways import Refused, Way, accepted, by_stream, by_wait, polling
+from benchmarks.turn_waits import Refused, Way, accepted, by_stream, by_wait, polling
 from turnloom.models.runtime.ids import new_id
 from turnloom.workers.embedded.process import Process
 from turnloom.workers.embedded.servers import free_port

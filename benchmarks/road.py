@@ -20,7 +20,7 @@ from benchmarks.progress import progress
 from benchmarks.server_counters import ServerCounters
 from benchmarks.shapes import fan_out, mixed
 from benchmarks.stack import refuse_failures
-from benchmarks.ways import Way, by_stream, by_wait, polling
+from benchmarks.turn_waits import Way, by_stream, by_wait, polling
 from turnloom.workers.embedded.stack import Stack
 
 DENSE, SPREAD = "dense", "spread"

@@ -17,7 +17,7 @@ from benchmarks import llm_endpoint
 from benchmarks.crowd import Crowd, Wish
 from benchmarks.peers.api import Engine, Tell, serve
 from benchmarks.server_counters import ServerCounters
-from benchmarks.ways import by_stream
+from benchmarks.turn_waits import by_stream
 from tests.facts import wait_for
 from turnloom.models.runtime.settings import Settings
 from turnloom.planner.llm.openai import OpenAIModel, connect
