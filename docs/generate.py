@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import measured
-from declared import declared
-from harvest import raised
+import metrics_table
+from error_codes import raised
 from pydantic.fields import FieldInfo
+from tool_declarations import declared
 
 from turnloom.models.contracts.envelope import ERROR_CODES
 from turnloom.models.contracts.event import EVENTS
@@ -69,7 +69,7 @@ def pages() -> dict[str, str]:
         "events.md": events_page(),
         "errors.md": errors_page(),
         "commands.md": commands_page(),
-        "metrics.md": _page("Metrics", measured.LEAD, [_table(measured.COLUMNS, measured.rows())]),
+        "metrics.md": _page("Metrics", metrics_table.LEAD, [_table(metrics_table.COLUMNS, metrics_table.rows())]),
     }
 
 

@@ -1,4 +1,4 @@
-"""What is measured, as its page says it."""
+"""The table of metrics, as its page shows it."""
 
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED
 

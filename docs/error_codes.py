@@ -1,4 +1,4 @@
-"""Read error codes off the code: where one is raised, its code and its sentence stand together."""
+"""Error codes are read from the code: where one is raised, its code and its sentence stand together."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a tool declares, as its page says it."""
+"""The declarations of a tool, as its page shows them."""
 
 from collections.abc import Iterator
 
