@@ -45,7 +45,7 @@ ALLOWED_HOST = "127.0.0.2"
 """An address of this machine that a user's URL may have. 127.0.0.1 is refused."""
 DEV_KEY = "tl_dev_of_the_tests"
 
-_ASKING = re.compile(r"""\basking(_dense)?[:"]""")
+_ASKING = re.compile(r"""\basking(_dense|_stack)?[:"]""")
 """A use of a stack with a scripted language model."""
 _OURS = ("TURNLOOM_", "OPENAI_", "DATABASE_URL", "REDIS_URL")
 

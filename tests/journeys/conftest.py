@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.journeys.speaking import Speaker
-from tests.journeys.stacks import client_of, client_of_stack
+from tests.journeys.stacks import client_of
 from tests.planner.llm.scripted import Script, scripted_server
 from tests.tools.mcp.serving import Program
 from turnloom.models.runtime.settings import ROOT
@@ -75,17 +75,24 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.fixture(scope="package")
-def asking(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[httpx2.Client]:
-    """A client of a stack that asks this language model and has hooks and a foreign server's tools."""
-    with client_of_stack(
-        tool_workers=2,
-        OPENAI_BASE_URL=script.url,
-        TURNLOOM_SIM_LOG=str(log),
-        TURNLOOM_PROMPTS_DIR=str(prompts),
-        TURNLOOM_HOOKS='["tests.journeys.house_rules"]',
-        TURNLOOM_MCP_SERVERS=str(mcp.offered.with_name("mcp.json")),
-        PYTHONPATH=str(ROOT),
-    ) as client:
+def asking_stack(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[Stack]:
+    """A stack that asks this language model and has hooks and a foreign server's tools."""
+    settings = {
+        "OPENAI_BASE_URL": script.url,
+        "TURNLOOM_SIM_LOG": str(log),
+        "TURNLOOM_PROMPTS_DIR": str(prompts),
+        "TURNLOOM_HOOKS": '["tests.journeys.house_rules"]',
+        "TURNLOOM_MCP_SERVERS": str(mcp.offered.with_name("mcp.json")),
+        "PYTHONPATH": str(ROOT),
+    }
+    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
+        yield stack
+
+
+@pytest.fixture(scope="package")
+def asking(asking_stack: Stack) -> Iterator[httpx2.Client]:
+    """A client of that stack."""
+    with client_of(asking_stack) as client:
         yield client
 
 

@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session
 from tests.facts import wait_for
 from tests.journeys.following import finished, post, run, wait_step
 from tests.journeys.speaking import MESSAGE, Speaker, says, written
-from tests.planner.llm.scripted import Script, hangs, scripted_server
+from tests.planner.llm.scripted import Script, hangs
 from turnloom.models.connections.database import driver_url
 from turnloom.models.ledger import keys, tenants
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack
 
 HUNG = 40
 """Turns for which the model hangs: more than the planner has threads."""
@@ -28,38 +28,36 @@ SILENCE = "silence"
 
 
 @pytest.fixture(scope="module")
-def model(clean_environment: None) -> Iterator[Script]:
+def hanging(script: Script, speaking: Speaker) -> Iterator[Script]:
     """A language model that hangs if the message is `silence`."""
-    with scripted_server() as script:
-        Speaker(script).gate.set()
-        speak, hang = script.otherwise, hangs(script.released)
+    speaking.gate.set()
+    speak, hang = script.otherwise, hangs(script.released)
 
-        def behave(body: dict[str, Any]) -> Any:
-            said = [json.loads(found) for each in body["messages"] for found in MESSAGE.findall(each["content"])]
-            return (hang if SILENCE in said else speak)(body)
+    def behave(body: dict[str, Any]) -> Any:
+        said = [json.loads(found) for each in body["messages"] for found in MESSAGE.findall(each["content"])]
+        return (hang if SILENCE in said else speak)(body)
 
-        script.otherwise = behave
-        yield script
+    script.otherwise = behave
+    yield script
+    script.otherwise = speak
 
 
 @pytest.fixture(scope="module")
-def stack(model: Script) -> Iterator[Stack]:
-    settings = {"OPENAI_BASE_URL": model.url, "TURNLOOM_LLM_TIMEOUT_S": "15"}
-    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as started:
-        yield started
+def stack(asking_stack: Stack) -> Stack:
+    return asking_stack
 
 
 @pytest.fixture
-def hung(api: httpx2.Client, model: Script) -> Iterator[list[str]]:
+def hung(api: httpx2.Client, hanging: Script) -> Iterator[list[str]]:
     """Turns of the development tenant that use all of its slots for the model."""
-    model.released.clear()
-    asked = len(model.requests)
+    hanging.released.clear()
+    asked = len(hanging.requests)
     posted = [post(api, SILENCE, agent="generic")["turn_id"] for _ in range(HUNG)]
-    wait_for(lambda: len(model.requests) - asked >= 8)
+    wait_for(lambda: len(hanging.requests) - asked >= 8)
     yield posted
     for turn_id in posted:
         api.post(f"/v1/turns/{turn_id}/cancel")
-    model.released.set()
+    hanging.released.set()
 
 
 @pytest.fixture
@@ -74,10 +72,10 @@ def another(stack: Stack) -> Iterator[httpx2.Client]:
 
 
 def test_one_tenants_hanging_model_stops_nobody_else(
-    api: httpx2.Client, another: httpx2.Client, model: Script, hung: list[str]
+    api: httpx2.Client, another: httpx2.Client, hanging: Script, hung: list[str]
 ) -> None:
     """Its own turns with posted plans end well or at their deadline. Another tenant's are planned and answered."""
-    asked = len(model.requests)
+    asked = len(hanging.requests)
 
     own = run(api, [wait_step("a")])
     short = post(api, plan={"steps": [wait_step("b", ms=30_000)]}, deadline_ms=1_000)["turn_id"]
@@ -89,7 +87,7 @@ def test_one_tenants_hanging_model_stops_nobody_else(
 
     assert (own["status"], late["status"], other["status"]) == ("succeeded", "failed", "succeeded")
     assert waiting.count("planning") == 8
-    assert len(model.requests) - asked == 2
+    assert len(hanging.requests) - asked == 2
     assert told["cause"] == "waiting_for_worker"
     assert "of its tenant that are planned or answered now: 8" in told["message"]
 
