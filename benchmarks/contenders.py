@@ -21,8 +21,8 @@ from benchmarks.processes import running, superuser_url
 from benchmarks.systems import default_worker, our_workers
 from turnloom.models.runtime.settings import Placement
 from turnloom.workers.embedded.process import Process
-from turnloom.workers.embedded.servers import free_port, is_free
-from turnloom.workers.embedded.stack import DATABASE, Stack
+from turnloom.workers.embedded.servers import DATABASE, free_port, is_free
+from turnloom.workers.embedded.stack import Stack
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROCESSES = 2

@@ -10,8 +10,8 @@ from benchmarks.bare_route import TABLE
 from turnloom.models.errors import Unavailable
 from turnloom.workers.broker.commands import web_command
 from turnloom.workers.embedded.process import Process, Program
-from turnloom.workers.embedded.servers import free_port
-from turnloom.workers.embedded.stack import DATABASE, Stack
+from turnloom.workers.embedded.servers import DATABASE, free_port
+from turnloom.workers.embedded.stack import Stack
 
 _HOST = "127.0.0.1"
 _START_TIMEOUT_S = 30.0

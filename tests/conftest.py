@@ -36,7 +36,8 @@ from turnloom.models.tables.replies import ReplyRow
 from turnloom.models.tables.steps import StepRow
 from turnloom.models.tables.turns import TurnRow
 from turnloom.workers.broker.app import app
-from turnloom.workers.embedded.stack import EmbeddedServers, Stack, StackOptions
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 hypothesis.settings.register_profile("patient", deadline=None)  # the time of an example depends on the machine
 hypothesis.settings.load_profile("patient")

@@ -25,7 +25,7 @@ from benchmarks.waves import waves
 from tests.factories import running_turn, step
 from turnloom.planner.plan.validation import PlanLimits, validate
 from turnloom.tools.registry import load_registry
-from turnloom.workers.embedded.stack import EmbeddedServers
+from turnloom.workers.embedded.servers import EmbeddedServers
 
 SHAPES = {
     "N": n_shape(),

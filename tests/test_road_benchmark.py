@@ -22,8 +22,7 @@ from tests.facts import wait_for
 from turnloom.models.runtime.settings import Settings
 from turnloom.planner.llm.openai import OpenAIModel, connect
 from turnloom.planner.llm.protocol import PromptMessage
-from turnloom.workers.embedded.servers import free_port, is_free
-from turnloom.workers.embedded.stack import EmbeddedServers
+from turnloom.workers.embedded.servers import EmbeddedServers, free_port, is_free
 
 
 class Echo:

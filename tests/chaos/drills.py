@@ -21,7 +21,8 @@ from tests.facts import wait_for
 from tests.journeys.following import FINAL, wait_step
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.plan.graph import transitive_closure
-from turnloom.workers.embedded.stack import DATABASE, Stack, StackOptions
+from turnloom.workers.embedded.servers import DATABASE
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 PLAN = [
     wait_step("a", ms=40),

@@ -14,7 +14,8 @@ from redis import Redis
 from tests.facts import wait_for
 from tests.journeys.following import FINAL, finished, post, wait_step
 from turnloom.models.connections.redis import CHANNEL
-from turnloom.workers.embedded.stack import DATABASE, Stack
+from turnloom.workers.embedded.servers import DATABASE
+from turnloom.workers.embedded.stack import Stack
 
 
 @pytest.fixture

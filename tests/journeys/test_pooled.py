@@ -14,7 +14,8 @@ from tests.conftest import new_database
 from tests.journeys.following import finished, kinds, post
 from tests.pooler import SERVER_CONNECTIONS, pooled
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.embedded.stack import EmbeddedServers, Stack, StackOptions
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack, StackOptions
 
 TURNS = 24
 

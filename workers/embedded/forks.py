@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
@@ -64,11 +64,27 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
 
+class Preloader:
+    """A process that loads, then makes forks."""
+
+    def __init__(self, process: subprocess.Popen[bytes], forks: list[ForkedProcess]) -> None:
+        self._process = process
+        self._forks = forks
+
+    def fork(self, environment: Mapping[str, str], log_path: Path) -> list[ForkedProcess]:
+        """Return the forks. They wait for the preloader, which gets these settings only now, and this log."""
+        assert self._process.stdin
+        # If it has failed, the forks say so.
+        with suppress(OSError), self._process.stdin as given:
+            given.write(json.dumps({"environment": dict(environment), "log": str(log_path)}).encode())
+        return self._forks
+
+
 @contextmanager
-def forks(count: int, environment: Mapping[str, str], log_path: Path) -> Iterator[list[ForkedProcess]]:
-    """Preload in this environment. Yields the forks, which all have to begin within the block. None without Linux."""
+def preloading(count: int, environment: Mapping[str, str]) -> Iterator[Preloader | None]:
+    """Preload in this environment. The forks, `count` of them, have to begin within the block. None without Linux."""
     if sys.platform != "linux":
-        yield []
+        yield None
         return
     with ExitStack() as stack:
         stack.enter_context(_adopting())
@@ -76,10 +92,9 @@ def forks(count: int, environment: Mapping[str, str], log_path: Path) -> Iterato
         for ours, _ in pairs:
             ours.settimeout(_LOADING_S)
             stack.enter_context(ours)
-        preloader = _start([theirs for _, theirs in pairs], environment, log_path)
-        stack.callback(preloader.wait)
-        stack.callback(preloader.kill)
-        yield [ForkedProcess(ours) for ours, _ in pairs]
+        process = stack.enter_context(_start([theirs for _, theirs in pairs], environment))
+        stack.callback(process.kill)
+        yield Preloader(process, [ForkedProcess(ours) for ours, _ in pairs])
 
 
 @contextmanager
@@ -93,18 +108,16 @@ def _adopting() -> Iterator[None]:
         prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
 
-def _start(sockets: Sequence[socket.socket], environment: Mapping[str, str], log_path: Path) -> subprocess.Popen[bytes]:
+def _start(sockets: Sequence[socket.socket], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     numbers = [each.fileno() for each in sockets]
     command = [sys.executable, "-m", "turnloom.workers.embedded.preloader", *map(str, [os.getpid(), *numbers])]
-    with log_path.open("ab") as output, ExitStack() as stack:
+    with ExitStack() as stack:
         for each in sockets:
             stack.enter_context(each)
         return subprocess.Popen(  # noqa: S603 - our own command
             command,
             env={**os.environ, **environment},
             pass_fds=numbers,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            stdin=subprocess.PIPE,
             start_new_session=True,
         )

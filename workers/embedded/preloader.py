@@ -1,7 +1,10 @@
 """Load once what workers and beat need, and fork: `python -m turnloom.workers.embedded.preloader SUPERVISOR SOCKET…`.
 
-In: the supervisor's process id, and for each fork the number of a socket.  Out: on each socket the process id of its
-fork. A line of JSON comes back that tells the fork what to become. If the socket is closed instead, the fork ends.
+In: the supervisor's process id, and for each fork the number of a socket. On standard input come, as JSON, the settings
+and the path of the log. They come when Postgres runs; what needs no settings is loaded before.
+
+Out: on each socket the process id of its fork. A line of JSON comes back that tells the fork what to become. If the
+socket is closed instead, the fork ends.
 
 This process ends as soon as it has forked, and the supervisor becomes the parent of its forks. It has one thread and no
 connection; all that a fork inherits is loaded modules and the settings, which are the same in all of them.
@@ -23,14 +26,24 @@ from turnloom.workers.embedded.launch import end_with_parent
 
 _PROGRAMS = ("celery.bin.beat", "celery.bin.worker", "celery.concurrency.prefork", "celery.concurrency.thread")
 _TASKS = "turnloom.workers.broker.app"
-_LATER = ("turnloom.planner.llm.openai",)
-"""What a worker loads only when it makes its language model."""
+_WITHOUT_SETTINGS = (
+    *_PROGRAMS,
+    "turnloom.planner.llm.openai",
+    "turnloom.planner.reply.responder",
+    "turnloom.models.ledger.steps",
+)
+"""Modules that read no setting when they are loaded. With what they load, they are five sixths of the work."""
 _PR_SET_NAME = 15
 
 
 def main(supervisor: int, sockets: list[int]) -> None:
     """Load and fork. In each fork, become what the supervisor wants."""
     end_with_parent(signal.SIGKILL, supervisor)
+    load_without_settings()
+    given = sys.stdin.read()
+    if not given:
+        return
+    _enter(**json.loads(given))
     load()
     preloader = os.getpid()
     for number in sockets:
@@ -44,12 +57,31 @@ def main(supervisor: int, sockets: list[int]) -> None:
     os._exit(0)
 
 
+def load_without_settings() -> None:
+    """Load as much as can be loaded before the settings are known."""
+    with loading():
+        for name in _WITHOUT_SETTINGS:
+            importlib.import_module(name)
+
+
 def load() -> None:
     """Load the modules of every worker and of beat."""
     with loading():
-        for name in (*_PROGRAMS, *_LATER):
-            importlib.import_module(name)
         importlib.import_module(_TASKS).app.loader.import_default_modules()
+
+
+def _enter(environment: dict[str, str], log: str) -> None:
+    """Take these settings and this log. Standard input becomes empty."""
+    os.environ.update(environment)
+    _redirect(0, os.devnull, os.O_RDONLY)
+    for output in (1, 2):
+        _redirect(output, log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+
+def _redirect(number: int, path: str, flags: int) -> None:
+    opened = os.open(path, flags, 0o666)
+    os.dup2(opened, number)
+    os.close(opened)
 
 
 def _belong_to(supervisor: int, preloader: int) -> None:
@@ -72,12 +104,8 @@ def _become(connection: socket.socket) -> None:
 def _run(name: str, arguments: list[str], environment: dict[str, str], log: str) -> None:
     """Run a Celery program as a process of its own would: with this name, environment and log."""
     ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode())
-    output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
     os.environ.clear()
-    os.environ.update(environment)
+    _enter(environment, log)
     sys.argv = [celery_program.__file__, *arguments]
     celery_program.main(arguments[0], arguments[1], arguments[2:])
 

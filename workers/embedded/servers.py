@@ -11,10 +11,14 @@ from pathlib import Path
 from turnloom.models.connections import database
 from turnloom.models.connections import redis as live
 from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.settings import settings
+from turnloom.models.schema.roles import provision
 from turnloom.workers.embedded.binaries import postgres_folder, redis_server
-from turnloom.workers.embedded.home import Home, write_private
+from turnloom.workers.embedded.home import Home, write_private, writing
 from turnloom.workers.embedded.process import Process, Program, launch_command
+from turnloom.workers.embedded.progress import Told, tell_nobody, timed
 
+DATABASE = "turnloom"
 _LOWEST_PORT, _PORTS = 20_000, 12_000
 """Below 32768, where Linux begins to hand out ports for outgoing connections."""
 _START_TIMEOUT_S = 60.0
@@ -43,6 +47,59 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Stop the server and return when it has ended. It can be started again, at the same address."""
         self.process.stop(_STOP_TIMEOUT_S)
+
+
+class EmbeddedServers:
+    """Postgres with our database, and Valkey. A server whose URL is given is used as it is, and not started.
+
+    Attributes: `home`; `postgres` and `redis`, None where a URL was given; `database_url` (the application's role),
+    `owner_url` (the role that migrates), `redis_url`.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None,
+        *,
+        database_url: str | None = None,
+        redis_url: str | None = None,
+        told: Told = tell_nobody,
+    ) -> None:
+        self.home = Home(data_dir)
+        self._told = told
+        self.postgres: EmbeddedServer | None = None
+        self.redis: EmbeddedServer | None = None
+        try:
+            with writing(self.home.path):
+                self.redis_url = redis_url or self._start_redis()
+                self.database_url = database_url or self._start_postgres()
+            if database_url:
+                self.owner_url = settings().owner_database_url or database_url
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop the servers, Valkey first, and release the directory."""
+        for server in (self.redis, self.postgres):
+            if server:
+                server.stop()
+        self.home.release()
+
+    def _start_redis(self) -> str:
+        with timed(self._told, "Valkey"):
+            self.redis = redis(self.home)
+            self.redis.start()
+        return self.redis.url
+
+    def _start_postgres(self) -> str:
+        with timed(self._told, "Postgres"):
+            self.postgres = postgres(self.home)
+            self.postgres.start()
+        secrets = self.home.secrets
+        self.owner_url, application_url = provision(
+            self.postgres.url, database=DATABASE, owner_password=secrets.owner, application_password=secrets.application
+        )
+        return application_url
 
 
 def postgres(home: Home) -> EmbeddedServer:

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -18,7 +18,6 @@ import httpx2
 
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Placement, settings
-from turnloom.models.schema.roles import provision
 from turnloom.tools.packs.hotel.settings import HotelSettings
 from turnloom.workers.broker.commands import (
     beat_command,
@@ -27,13 +26,12 @@ from turnloom.workers.broker.commands import (
     web_command,
     worker_command,
 )
-from turnloom.workers.embedded.forks import ForkedProcess, forks
-from turnloom.workers.embedded.home import ApiAccess, Home, writing
+from turnloom.workers.embedded.forks import ForkedProcess, Preloader, preloading
+from turnloom.workers.embedded.home import ApiAccess
 from turnloom.workers.embedded.process import Process, Program, launch_command
 from turnloom.workers.embedded.progress import Told, tell_nobody, timed
-from turnloom.workers.embedded.servers import EmbeddedServer, free_port, is_free, postgres, redis
+from turnloom.workers.embedded.servers import EmbeddedServer, EmbeddedServers, free_port, is_free
 
-DATABASE = "turnloom"
 _HOST = "127.0.0.1"
 _READY_TIMEOUT_S = 60.0
 _FINISH_TIMEOUT_S = 30.0
@@ -64,59 +62,6 @@ class StackOptions:
     """Further environment variables for the processes."""
 
 
-class EmbeddedServers:
-    """Postgres with our database, and Valkey. A server whose URL is given is used as it is, and not started.
-
-    Attributes: `home`; `postgres` and `redis`, None where a URL was given; `database_url` (the application's role),
-    `owner_url` (the role that migrates), `redis_url`.
-    """
-
-    def __init__(
-        self,
-        data_dir: Path | None,
-        *,
-        database_url: str | None = None,
-        redis_url: str | None = None,
-        told: Told = tell_nobody,
-    ) -> None:
-        self.home = Home(data_dir)
-        self._told = told
-        self.postgres: EmbeddedServer | None = None
-        self.redis: EmbeddedServer | None = None
-        try:
-            with writing(self.home.path):
-                self.redis_url = redis_url or self._start_redis()
-                self.database_url = database_url or self._start_postgres()
-            if database_url:
-                self.owner_url = settings().owner_database_url or database_url
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Stop the servers, Valkey first, and release the directory."""
-        for server in (self.redis, self.postgres):
-            if server:
-                server.stop()
-        self.home.release()
-
-    def _start_redis(self) -> str:
-        with timed(self._told, "Valkey"):
-            self.redis = redis(self.home)
-            self.redis.start()
-        return self.redis.url
-
-    def _start_postgres(self) -> str:
-        with timed(self._told, "Postgres"):
-            self.postgres = postgres(self.home)
-            self.postgres.start()
-        secrets = self.home.secrets
-        self.owner_url, application_url = provision(
-            self.postgres.url, database=DATABASE, owner_password=secrets.owner, application_password=secrets.application
-        )
-        return application_url
-
-
 class Stack:
     """The whole service as child processes, while the context is open.
 
@@ -135,17 +80,19 @@ class Stack:
 
     def __enter__(self) -> Self:
         given = settings().model_fields_set
-        self.servers = EmbeddedServers(
-            self.options.data_dir,
-            database_url=settings().database_url if "database_url" in given else None,
-            redis_url=settings().redis_url if "redis_url" in given else None,
-            told=self._told,
-        )
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
+        # The preloader loads while Postgres starts and the database is migrated.
+        with preloading(len(self._celery_commands()), self.options.settings) as preloader:
+            self.servers = EmbeddedServers(
+                self.options.data_dir,
+                database_url=settings().database_url if "database_url" in given else None,
+                redis_url=settings().redis_url if "redis_url" in given else None,
+                told=self._told,
+            )
+            try:
+                self._start(preloader)
+            except BaseException:
+                self.close()
+                raise
         return self
 
     def __exit__(
@@ -198,7 +145,7 @@ class Stack:
         assert self.servers.redis, "REDIS_URL names another server"
         return self.servers.redis
 
-    def _start(self) -> None:
+    def _start(self, preloader: Preloader | None) -> None:
         port = _port(self.options.port, "--port")
         flower = self.options.flower_port
         flower_port = None if flower is None else _port(flower, "--flower-port")
@@ -218,18 +165,17 @@ class Stack:
             **({} if flower_port is None else _FLOWER_SETTINGS),
             **self.options.settings,
         }
-        # The preloader loads while the database is migrated.
-        with forks(len(self._celery_commands()), self.environment, self.servers.home.logs / "preloader.log") as found:
-            with timed(self._told, "the database's tables"):
-                self._migrate()
-            # The socket outlives every web server: the next one answers clients that connect while none runs.
-            self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
-            for program in self._programs(self._socket.fileno(), flower_port, found):
-                process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
-                self.processes[program.name] = process
-                process.start()
-            self._wait_for("web", "the API", f"{self.url}/healthz")
-            self._wait_for("web", "the workers and beat", f"{self.url}/healthz?deep=1")
+        forks = preloader.fork(self.environment, self.servers.home.logs / "preloader.log") if preloader else []
+        # The socket outlives every web server: the next one answers clients that connect while none runs.
+        self._socket = socket.create_server((_HOST, port), backlog=_BACKLOG)
+        web, workers = self._web_programs(self._socket.fileno()), self._programs(flower_port, forks)
+        # A web server needs no tables to start.
+        self._run(web)
+        with timed(self._told, "the database's tables"):
+            self._migrate()
+        self._run(workers)
+        self._wait_for("web", "the API", f"{self.url}/healthz")
+        self._wait_for("web", "the workers and beat", f"{self.url}/healthz?deep=1")
         if self.flower_url:
             self._wait_for("flower", "Flower", f"{self.flower_url}/healthcheck")
         reached = {"TURNLOOM_API_URL": self.url, "TURNLOOM_API_KEY": self.dev_key}
@@ -252,21 +198,33 @@ class Stack:
         if done.returncode != 0:
             raise Unavailable(f"the database could not be migrated: {done.stderr.strip() or done.stdout.strip()}")
 
-    def _programs(self, listening: int, flower_port: int | None, forks: Sequence[ForkedProcess]) -> list[Program]:
-        """Return the programs that run beside the servers. `listening` is the file number of the API's socket."""
-        ours = partial(Program, environment=self.environment)
-        web = web_command(bind=f"fd://{listening}", processes=1)
+    def _run(self, programs: Iterable[Program]) -> None:
+        for program in programs:
+            process = Process(program, records=self.servers.home.records, logs=self.servers.home.logs)
+            self.processes[program.name] = process
+            process.start()
+
+    def _web_programs(self, listening: int) -> list[Program]:
+        """Return the web servers. `listening` is the file number of the API's socket."""
+        command = web_command(bind=f"fd://{listening}", processes=1)
         names = ["web", *(f"web-{number}" for number in range(2, self.options.webs + 1))]
-        programs = [ours(name=name, command=web, is_watched=True, files=(listening,)) for name in names]
-        for (name, command), fork in zip_longest(self._celery_commands().items(), forks):
-            programs.append(ours(name=name, command=command, is_watched=True, fork=fork))
+        ours = partial(Program, environment=self.environment, command=command, is_watched=True, files=(listening,))
+        return [ours(name=name) for name in names]
+
+    def _programs(self, flower_port: int | None, forks: Sequence[ForkedProcess]) -> list[Program]:
+        """Return the programs that need the database's tables: beat, the workers, and Flower."""
+        ours = partial(Program, environment=self.environment)
+        programs = [
+            ours(name=name, command=command, is_watched=True, fork=fork)
+            for (name, command), fork in zip_longest(self._celery_commands().items(), forks)
+        ]
         if flower_port is not None:
             programs.append(ours(name="flower", command=flower_command(host=_HOST, port=flower_port)))
         return programs
 
     def _celery_commands(self) -> dict[str, list[str]]:
         """Return the commands of beat and the workers, by the names of their processes."""
-        placement = self.environment.get("TURNLOOM_PLACEMENT", settings().placement)
+        placement = self.options.settings.get("TURNLOOM_PLACEMENT", settings().placement)
         threads = queues_of_threads(self.options.planners, self.options.tool_workers, cast("Placement", placement))
         commands = {
             "beat": beat_command(),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.facts import is_alive, wait_for
 from turnloom.models.runtime.settings import ROOT
-from turnloom.workers.embedded.forks import ForkedProcess, forks
+from turnloom.workers.embedded.forks import ForkedProcess, preloading
 from turnloom.workers.embedded.process import Process, Program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere every process is started by itself")
@@ -26,19 +26,23 @@ sys.exit(3)
 """A Celery application that ends its process when it is loaded, or waits if beat loads it."""
 PRELOADED = """
 from pathlib import Path
+from turnloom.models.runtime.settings import settings
 from turnloom.workers.embedded import preloader
 before = {path.name for path in Path("/proc/self/fd").iterdir()}
+preloader.load_without_settings()
+unread = settings.cache_info().misses == 0
 preloader.load()
 after = {path.name for path in Path("/proc/self/fd").iterdir()}
-print(len([*Path("/proc/self/task").iterdir()]), after - before)
+print(len([*Path("/proc/self/task").iterdir()]), after - before, unread)
 """
 SUPERVISOR = """
 import sys
 from pathlib import Path
 from tests.workers.embedded.test_forks import become
-from turnloom.workers.embedded.forks import forks
+from turnloom.workers.embedded.forks import preloading
 here = Path(sys.argv[1])
-with forks(1, {"PYTHONPATH": str(here)}, here / "preloader.log") as [fork]:
+with preloading(1, {"PYTHONPATH": str(here)}) as preloader:
+    [fork] = preloader.fork({}, here / "preloader.log")
     become(fork, here, "beat")
 print(fork.pid, flush=True)
 fork.wait()
@@ -56,8 +60,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def waiting(folder: Path) -> Iterator[list[ForkedProcess]]:
     """Two forks that find the application."""
-    with forks(3, {"PYTHONPATH": str(folder), "WORK": "1"}, folder / "preloader.log") as made:
-        yield made
+    with preloading(3, {"PYTHONPATH": str(folder)}) as preloader:
+        assert preloader
+        yield preloader.fork({"WORK": "1"}, folder / "preloader.log")
 
 
 def become(fork: ForkedProcess, folder: Path, program: str) -> None:
@@ -92,11 +97,12 @@ def test_the_signal_that_ends_a_fork_is_known(waiting: list[ForkedProcess], fold
     assert other.wait() == -signal.SIGTERM
 
 
-def test_a_process_starts_without_its_fork(tmp_path: Path) -> None:
+def test_a_process_starts_without_its_fork(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """If the preloader fails, the command itself is started."""
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('no preloader')")
-    log_path = tmp_path / "preloader.log"
-    with forks(1, {"PYTHONPATH": str(tmp_path)}, log_path) as [fork]:
+    with preloading(1, {"PYTHONPATH": str(tmp_path)}) as preloader:
+        assert preloader
+        [fork] = preloader.fork({}, tmp_path / "preloader.log")
         command = [sys.executable, "-c", "import signal; signal.pause()"]
         process = Process(Program(name="p", command=command, fork=fork), records=tmp_path, logs=tmp_path)
         process.start()
@@ -104,13 +110,15 @@ def test_a_process_starts_without_its_fork(tmp_path: Path) -> None:
 
     restarts = process.restarts
     process.stop(5)
-    assert "no preloader" in log_path.read_text()
+    assert "no preloader" in capfd.readouterr().err
     assert restarts == 0
 
 
 def test_an_unused_fork_ends(tmp_path: Path) -> None:
     """A stack that does not come up leaves no fork behind."""
-    with forks(1, {}, tmp_path / "preloader.log") as [fork]:
+    with preloading(1, {}) as preloader:
+        assert preloader
+        [fork] = preloader.fork({"TURNLOOM_OFFLINE_MODEL": "true"}, tmp_path / "preloader.log")
         pid = int(fork._connection.recv(16, 0x2))  # MSG_PEEK
 
     wait_for(lambda: not is_alive(pid), within_s=30)
@@ -129,11 +137,14 @@ def test_forks_end_with_a_supervisor_that_is_killed(folder: Path) -> None:
 
 
 def test_a_fork_inherits_no_thread_and_no_connection() -> None:
-    """The modules that the preloader loads start no thread, not even in a C library, and open no file."""
+    """The modules that the preloader loads start no thread, not even in a C library, and open no file.
+
+    What it loads before it gets the settings reads none.
+    """
     environment = {**os.environ, "TURNLOOM_OFFLINE_MODEL": "true"}
 
     done = subprocess.run(
         [sys.executable, "-c", PRELOADED], capture_output=True, text=True, check=True, env=environment
     )
 
-    assert done.stdout == "1 set()\n"
+    assert done.stdout == "1 set() True\n"

@@ -14,14 +14,14 @@ from tests.facts import is_alive, wait_for
 from turnloom.models.connections.database import ping
 from turnloom.models.errors import Conflict
 from turnloom.workers.embedded.home import Home
-from turnloom.workers.embedded.stack import EmbeddedServers
+from turnloom.workers.embedded.servers import EmbeddedServers
 
 CRASHING = """
 import signal, sys
 from pathlib import Path
 import psycopg
 from redis import Redis
-from turnloom.workers.embedded.stack import EmbeddedServers
+from turnloom.workers.embedded.servers import EmbeddedServers
 servers = EmbeddedServers(Path(sys.argv[1]))
 with psycopg.connect(servers.owner_url) as connection:
     connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")

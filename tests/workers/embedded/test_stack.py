@@ -15,7 +15,8 @@ import pytest
 from tests.facts import is_alive, wait_for
 from turnloom.workers.cli.up import banner
 from turnloom.workers.embedded.pid_files import signal_group
-from turnloom.workers.embedded.stack import EmbeddedServers, Stack
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from redis import Redis
 
 from tests.conftest import new_database
 from turnloom.models.tables.base import Row
-from turnloom.workers.embedded.stack import EmbeddedServers
+from turnloom.workers.embedded.servers import EmbeddedServers
 
 
 @pytest.fixture(scope="module")
