@@ -4,7 +4,9 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 
@@ -52,15 +54,42 @@ def leader(stack: Stack) -> int:
     return int(led[0][0].rpartition("/")[2])
 
 
+def running_outside(api: httpx2.Client, leading: int) -> str:
+    """Post until a slow step runs outside the process `leading`. Returns its turn."""
+    for _ in range(10):
+        turn_id = post_slow(api)
+        if worker_of(api, turn_id) != leading:
+            return turn_id
+    raise AssertionError("all steps ran in the leader")
+
+
+def post_slow(api: httpx2.Client) -> str:
+    """Return a turn whose only step runs, for long."""
+    turn_id: str = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
+    wait_for(lambda: [step["status"] for step in _steps(api, turn_id)] == ["running"])
+    return turn_id
+
+
+def worker_of(api: httpx2.Client, turn_id: str) -> int:
+    """Return the process that runs the first step."""
+    return int(_steps(api, turn_id)[0]["worker"].rpartition("/")[2])
+
+
+def _steps(api: httpx2.Client, turn_id: str) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = api.get(f"/v1/turns/{turn_id}").json()["steps"]
+    return steps
+
+
 def test_a_frozen_leader_keeps_recovery_out_for_seconds_only(stack: Stack) -> None:
     """The step of a killed worker runs again in time, although the process that leads recovery is frozen."""
     with client_of(stack) as api:
-        turn_id = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
-        wait_for(lambda: [step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]] == ["running"])
-        with frozen(leader(stack)):
-            stack.processes["worker-io-1"].kill()
+        leading = leader(stack)
+        turn_id = running_outside(api, leading)
+        worker = worker_of(api, turn_id)
+        with frozen(leading):
+            next(process for process in stack.processes.values() if process.pid == worker).kill()
             killed = time.monotonic()
-            wait_for(lambda: api.get(f"/v1/turns/{turn_id}").json()["steps"][0]["attempt"] == 2, 2 * PROMISED_S)
+            wait_for(lambda: _steps(api, turn_id)[0]["attempt"] == 2, 2 * PROMISED_S)
             took_s = time.monotonic() - killed
             turn = finished(api, turn_id)
 
