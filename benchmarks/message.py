@@ -13,7 +13,7 @@ from benchmarks.drivers.orders import Order
 from benchmarks.figures import Row, Spread, Table, at_most
 from benchmarks.progress import progress
 from benchmarks.systems import System
-from turnloom.workers.broker.commands import worker_command
+from turnloom.workers.broker.command_lines import worker_command
 from turnloom.workers.embedded.stack import Stack
 
 _APP = "benchmarks.drivers.messages"

@@ -8,7 +8,7 @@ import psycopg
 
 from benchmarks.bare_route import TABLE
 from turnloom.models.errors import Unavailable
-from turnloom.workers.broker.commands import web_command
+from turnloom.workers.broker.command_lines import web_command
 from turnloom.workers.embedded.process import Process, Program
 from turnloom.workers.embedded.servers import DATABASE, free_port
 from turnloom.workers.embedded.stack import Stack

@@ -17,7 +17,7 @@ from benchmarks.drivers.orders import READY, Order, Report
 from benchmarks.processes import running
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Placement
-from turnloom.workers.broker.commands import queues_of_threads, worker_command
+from turnloom.workers.broker.command_lines import queues_of_threads, worker_command
 from turnloom.workers.embedded.process import Process, launch_command
 from turnloom.workers.embedded.stack import Stack
 

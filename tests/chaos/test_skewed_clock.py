@@ -9,7 +9,7 @@ import pytest
 
 from tests.chaos.drills import PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
-from turnloom.workers.broker.commands import PLANNING_QUEUES, worker_command
+from turnloom.workers.broker.command_lines import PLANNING_QUEUES, worker_command
 from turnloom.workers.embedded.process import Process, Program
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ import pytest
 from tests.chaos.drills import PLACEMENT, PLAN, TURNS, Ground, drill, drilled_stack
 from tests.facts import wait_for
 from turnloom.models.runtime.settings import ROOT
-from turnloom.workers.broker.commands import queues_of_threads, worker_command
+from turnloom.workers.broker.command_lines import queues_of_threads, worker_command
 from turnloom.workers.embedded.process import Process, Program
 
 _PACKAGES = ("models", "tools", "planner", "workers", "web", "migrations", "prompts")

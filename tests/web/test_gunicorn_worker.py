@@ -12,7 +12,7 @@ import pytest
 from tests.facts import wait_for
 from turnloom.models.runtime.settings import ROOT
 from turnloom.web.gunicorn_worker import _address
-from turnloom.workers.broker.commands import web_command
+from turnloom.workers.broker.command_lines import web_command
 from turnloom.workers.embedded.servers import free_port
 
 HEADER_S, BODY_S, IDLE_S = 0.6, 0.6, 1.2

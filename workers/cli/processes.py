@@ -10,7 +10,7 @@ import click
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
-from turnloom.workers.broker.commands import beat_command, flower_command, web_command, worker_command
+from turnloom.workers.broker.command_lines import beat_command, flower_command, web_command, worker_command
 from turnloom.workers.upkeep import liveness_file
 
 

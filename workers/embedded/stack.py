@@ -19,7 +19,7 @@ import httpx2
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.tools.packs.hotel.settings import HotelSettings
-from turnloom.workers.broker.commands import (
+from turnloom.workers.broker.command_lines import (
     beat_command,
     flower_command,
     queues_of_threads,
