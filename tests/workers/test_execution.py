@@ -52,14 +52,24 @@ def test_reads_beside_a_parked_step_continue() -> None:
     assert statuses(turn.id) == {"late": "pending", "a": "succeeded", "b": "succeeded", "c": "succeeded"}
 
 
-def test_reads_given_back_in_another_generation_are_sent_again() -> None:
+def test_reads_given_back_in_another_generation_are_sent_again(tools: dict[str, Tool]) -> None:
     """The turn was compiled without them while they were held, so they must be sent."""
+    may_end = {1: threading.Event(), 2: threading.Event()}
+
+    def call(query: Wait, _: object) -> Waited:
+        may_end[query.ms].wait(8)
+        return Waited(ms=query.ms, payload=None)
+
+    tools["sim.wait"] = replace(tools["sim.wait"], call=call)
     failing = step("f", "y", tool="sim.fail", args={"code": "NOT_FOUND"})
-    turn = running_turn(wait_step("a", ms=500), wait_step("b", "a", ms=1), wait_step("y", ms=100), failing)
+    turn = running_turn(wait_step("a", ms=2), wait_step("b", "a", ms=2), wait_step("y", ms=1), failing)
     running = threading.Thread(target=run, args=(turn.id, ["a", "b"], ["y", "f"]))
     running.start()
-    wait_for(lambda: statuses(turn.id)["a"] == "running")
+    wait_for(lambda: statuses(turn.id)["b"] == "running")
     recompile(turn.id)
+    may_end[1].set()
+    wait_for(lambda: statuses(turn.id)["b"] == "pending")
+    may_end[2].set()
     running.join()
 
     assert (statuses(turn.id)["b"], queue_length("maintenance")) == ("pending", 1)
