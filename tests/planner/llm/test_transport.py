@@ -246,7 +246,8 @@ def test_a_forked_process_has_connections_of_its_own(server: Wire) -> None:
         import os, sys, httpx2
         from turnloom.planner.llm.transport import KeptConnections
         http = httpx2.Client(transport=KeptConnections())
-        ask = lambda: print(http.post(sys.argv[1]).text, flush=True)
+        # One write a line: the two processes share the pipe, and an unbuffered print makes two.
+        ask = lambda: os.write(1, f"{http.post(sys.argv[1]).text}\\n".encode())
         ask()
         child = os.fork()
         ask()
