@@ -31,7 +31,7 @@ PLACES = (
     ("rules.",),
     ("without.",),
 )
-FIRST, LONG, LONGER = 1_000, 2_000, 4_000
+FIRST, LONG, LONGER = 1_000, 4_000, 8_000
 WORST = 10_000
 AT_MOST_S = 0.4
 NOTHING_S = 0.01
