@@ -93,10 +93,10 @@ def read(db: psycopg.Connection, turn_ids: Sequence[UUID]) -> Mapping[UUID, Turn
     """Return those of the turns that exist, of any tenant, as they are at one moment: in one statement."""
     with db.cursor(row_factory=dict_row) as cursor:
         cursor.execute(_QUERY, (list(FINAL_TURN_STATUSES), list(turn_ids)), prepare=True)
-        return {row["id"]: _whole(row) for row in cursor}
+        return {row["id"]: _snapshot(row) for row in cursor}
 
 
-def _whole(row: dict[str, Any]) -> TurnSnapshot:
+def _snapshot(row: dict[str, Any]) -> TurnSnapshot:
     plans = [{"revision": plan["revision"], **plan["document"]} for plan in row.pop("plans") or ()]
     return TurnSnapshot(plans=plans, steps=[_step(step) for step in row.pop("steps") or ()], **row)
 

@@ -54,12 +54,12 @@ def leader(stack: Stack) -> int:
     return int(led[0][0].rpartition("/")[2])
 
 
-def running_outside(api: httpx2.Client, leading: int) -> str:
-    """Post until a slow step runs outside the process `leading`. Returns its turn."""
+def running_outside(api: httpx2.Client, leading: int) -> tuple[str, int]:
+    """Post until a slow step runs outside the process `leading`. Returns its turn and the process that runs it."""
     for _ in range(10):
         turn_id = post_slow(api)
-        if worker_of(api, turn_id) != leading:
-            return turn_id
+        if (worker := worker_of(api, turn_id)) != leading:
+            return turn_id, worker
     raise AssertionError("all steps ran in the leader")
 
 
@@ -84,8 +84,7 @@ def test_a_frozen_leader_keeps_recovery_out_for_seconds_only(stack: Stack) -> No
     """The step of a killed worker runs again in time, although the process that leads recovery is frozen."""
     with client_of(stack) as api:
         leading = leader(stack)
-        turn_id = running_outside(api, leading)
-        worker = worker_of(api, turn_id)
+        turn_id, worker = running_outside(api, leading)
         with frozen(leading):
             next(process for process in stack.processes.values() if process.pid == worker).kill()
             killed = time.monotonic()

@@ -84,12 +84,9 @@ def pack_commands() -> dict[str, click.Group]:
         NotFound: it names a pack that does not exist, or the commands of a pack cannot be imported.
         Conflict: several packs have the name of an enabled one.
     """
-    return {
-        str(group.name): group
-        for pack in known_packs(settings().packs)
-        for group in vars(pack.part("commands") or object).values()
-        if isinstance(group, click.Group)
-    }
+    parts = [part for pack in known_packs(settings().packs) if (part := pack.part("commands"))]
+    groups = [group for part in parts for group in vars(part).values() if isinstance(group, click.Group)]
+    return {str(group.name): group for group in groups}
 
 
 @contextmanager
