@@ -37,5 +37,5 @@ def test_a_burst_is_answered_once(holding: Stack) -> None:
 
     assert len({turn["turn_id"] for turn in accepted}) == 1
     assert turn["status"] == "succeeded"
-    assert BURST_MS <= turn["timings"]["queued_ms"] < 4 * BURST_MS
+    assert BURST_MS <= turn["timings"]["queued_ms"] < 10 * BURST_MS
     assert later["seq"] == 2
