@@ -1,5 +1,6 @@
 """Each process loads only the libraries that it needs, because each one lengthens its start."""
 
+import os
 import subprocess
 import sys
 
@@ -42,7 +43,11 @@ _MCP = {"mcp", "mcp_types", "anyio", "uvicorn", "jsonschema", "turnloom.tools.mc
 def test_no_process_loads_what_it_does_not_use(start: str, unwanted: set[str]) -> None:
     """Imports inside functions serve this: a process that never calls the function starts without the library."""
     command = [sys.executable, "-c", f"{start}; import sys; print(*sys.modules)"]
+    # A variable that only a pack knows makes the command load the packs, to find out whether it is misspelt.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("TURNLOOM_")}
 
-    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+
+    loaded = set(run.stdout.split())
 
     assert loaded & unwanted == set()
