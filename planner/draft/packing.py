@@ -9,7 +9,6 @@ and closer for other scripts than four characters would be.
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext
+from turnloom.planner.words import words_in
 
 VERBATIM = 16
 """If there are more exchanges than this, older ones are summarised, and at most half as many are kept word for word."""
@@ -28,7 +28,8 @@ _GONE = "…"
 _HISTORY_HALF_LIFE = 4
 """An exchange counts half after this many further exchanges."""
 _MEMORY_HALF_LIFE_S = 1_800
-_WORD = re.compile(r"\w{3,}")
+_SHORTEST_WORD = 3
+"""Shorter words, such as "of", say little about a message."""
 
 
 def tokens(value: Any) -> int:
@@ -160,4 +161,4 @@ def _overlap(wanted: frozenset[str], text: str) -> float:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
+    return frozenset(words_in(text, shortest=_SHORTEST_WORD))

@@ -13,7 +13,6 @@ relationship has the mean relevance of its ends, or its own match if that is bet
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +28,8 @@ from turnloom.models.contracts.knowledge import (
     Provenance,
     Relationship,
 )
-from turnloom.planner.knowledge.graph import Knowledge, key_of, word
+from turnloom.planner.knowledge.graph import Knowledge, key_of
+from turnloom.planner.words import words_in
 
 HALF_LIFE = timedelta(hours=24)
 FLOOR = 0.2
@@ -118,7 +118,7 @@ def snapshot(knowledge: Knowledge, scores: Scores, budget: int) -> dict[str, Any
 
 
 def _relevance(knowledge: Knowledge, goal: str) -> dict[ItemKey, float]:
-    match = _matches(_words(knowledge), set(_split(goal)))
+    match = _matches(_words(knowledge), set(words_in(goal)))
     near = {name: match[ItemKey("entity", name)] for name in knowledge.entities}
     for _ in range(_REACH):
         before = dict(near)
@@ -155,13 +155,7 @@ def _words(knowledge: Knowledge) -> Words:
                 texts[key] = [item.kind, *item.attributes, *map(str, item.attributes.values())]
             case Hypothesis():
                 texts[key] = [item.text]
-    return {key: Counter(one for text in said for one in _split(text)) for key, said in texts.items()}
-
-
-def _split(text: str) -> list[str]:
-    """Return the words of a text, without case, accents and the plural's s."""
-    found = (word(one) for one in re.findall(r"[^\W_]+", text))
-    return [one[:-1] if len(one) > 3 and one.endswith("s") else one for one in found]
+    return {key: Counter(one for text in said for one in words_in(text)) for key, said in texts.items()}
 
 
 def _facts(knowledge: Knowledge) -> dict[str, list[AttributeFact]]:

@@ -17,6 +17,7 @@ from turnloom.planner.memory.slots import Slot, read_value
 from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 from turnloom.planner.reply.grounding.scan import figures
 from turnloom.planner.reply.sentence_stream import Sentences
+from turnloom.planner.words import words_in
 from turnloom.tools.packs.dates.stays import read_stays
 from turnloom.tools.packs.hotel.terms import find_terms
 from turnloom.tools.packs.research.comparison import Quoted, _stands_in
@@ -75,6 +76,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "quotes": lambda text: _stands_in(Quoted(document="d", text=text + "b"), text[:1000]),
     "values": lambda text: comparable(text[:1000]),
     "names": word,
+    "words": lambda text: list(words_in(text)),
 }
 TAILS = ("", "1", "\0x")
 LONG = 10_000

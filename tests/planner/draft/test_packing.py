@@ -97,14 +97,24 @@ def test_the_last_exchange_stays_and_older_ones_go(context: Context) -> None:
     assert 2 <= len(fits.history) < 12
 
 
-def test_of_results_of_one_age_the_relevant_one_is_told(context: Context) -> None:
-    """With room for one of two results, the one that fits the message is given."""
-    paris, rome = (_remembered(["place " * 300], city=city) for city in ("Paris", "Rome"))
+@pytest.mark.parametrize(
+    ("message", "wanted", "other"),
+    [
+        ("and the weather in Rome?", "Rome", "Paris"),
+        ("京都の天気は", "京都市", "大阪市"),
+        ("ומה ברומא?", "ברומא", "פריז"),
+    ],
+)
+def test_of_results_of_one_age_the_relevant_one_is_told(
+    context: Context, message: str, wanted: str, other: str
+) -> None:
+    """With room for one of two results, the one that fits the message is given, in any script."""
+    memory = [_remembered(["place " * 300], city=city) for city in (other, wanted)]
     history = [Exchange("long", "word " * 4_300)]
 
-    fits = packed(context("and the weather in Rome?", history=history, memory=[paris, rome]))
+    fits = packed(context(message, history=history, memory=memory))
 
-    assert [entry.args["city"] for entry in fits.memory] == ["Rome"]
+    assert [entry.args["city"] for entry in fits.memory] == [wanted]
 
 
 def test_of_equally_relevant_results_the_newer_one_is_told(context: Context) -> None:

@@ -45,6 +45,16 @@ def test_types_attributes_and_values_are_words_too(goal: str) -> None:
     assert scores["attraction:nijo_castle"] > scores["hotel:far_away_inn"]
 
 
+def test_text_without_spaces_is_matched_in_parts() -> None:
+    """A goal in Japanese names a temple within a longer word."""
+    known = graph(*told(found("寺", "金閣寺"), found("城", "大阪城")))
+
+    scores = score(known, "金閣寺の拝観料はいくらですか", NOON)
+
+    of = {one.name: scores.of[key_of(one)] for one in known.entities.values()}
+    assert of["金閣寺"] > of["大阪城"] == FLOOR
+
+
 def test_a_rare_word_counts_more_than_a_common_one() -> None:
     """A word that every hotel has does not distinguish them."""
     hotels = [item for n in range(10) for item in told(found("hotel", f"Hotel {n}"))]
