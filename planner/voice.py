@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.prompts import Prompts, Rendered
 
@@ -11,7 +12,7 @@ def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tup
     """Return the inputs that all system prompts share, and the fragments that were rendered for them."""
     parts = {
         "style": prompts.render(f"styles/{agent.style}"),
-        "locale": prompts.render("fragments/locale", locale=user.get("locale"), timezone=user.get("timezone")),
+        "locale": prompts.render("fragments/locale", locale=user.get("locale"), timezone=timezone_of(user)),
         "safety": prompts.render("fragments/safety"),
     }
     return {"persona": agent.persona.strip(), **{name: part.text for name, part in parts.items()}}, [*parts.values()]

@@ -108,6 +108,9 @@ class Tool:
     """Error codes of the tool, in addition to those of the runner."""
     asks: tuple[str, ...] = ()
     """Fields that the tool may ask the user for (`NeedsInput`)."""
+    readings: Callable[[Any], Mapping[str, list[Any]]] | None = None
+    """Returns the readings of ambiguous words in the output model, as choices by field; nothing if they are clear. The
+    result is that of the first reading. A reply that builds on it asks the user which one is meant."""
     extra: str | None = None
     """The extra of the package `turnloom` that brings its libraries. Without them no plan is offered the tool."""
 

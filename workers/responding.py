@@ -5,11 +5,9 @@ After the reply the conversation's next turn may start.
 
 import time
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import statement
 from turnloom.models.connections.redis import append_delta, settle_deltas
@@ -19,6 +17,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import replies, turns
 from turnloom.models.ledger.turns import Ending, FinishedTurn
 from turnloom.models.runtime.crash_points import reach
+from turnloom.models.runtime.local_time import local_now
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
@@ -168,7 +167,7 @@ def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[R
         agent=agent,
         tools=registry(),
         prompts=tailored(material.tenant_id).prompts,
-        now=datetime.now(ZoneInfo(material.person.get("timezone") or "UTC")),
+        now=local_now(material.person),
         slots=shown(slots, agent.slots),
         bound=bound,
     )

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from turnloom.models.contracts.base import Contract, Moment
 from turnloom.models.contracts.turn import Identifier, Locale, Timezone
+from turnloom.models.runtime.settings import settings
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
@@ -55,7 +56,8 @@ class Profile(Contract):
     name: str = Field(min_length=1, max_length=200)
     """The name by which others find them."""
     email: Email | None = None
-    timezone: Timezone = "UTC"
+    timezone: Timezone = Field(default_factory=lambda: settings().default_timezone)
+    """By default the deployment's, `TURNLOOM_DEFAULT_TIMEZONE`."""
     locale: Locale = "en"
     working_hours: WorkingHours = Field(default_factory=office_hours)
     """Weekday -> start and end, in their time zone; by default Monday to Friday, nine to five."""

@@ -5,9 +5,13 @@ A malformed URL must be refused here: the libraries that would read it quote it 
 
 import re
 from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from pydantic import AfterValidator
+
 _ENCODED = "in names and passwords, write @ : / ? # % and spaces as %40 %3A %2F %3F %23 %25 and %20"
+_REDIS_SCHEMES = ("redis", "rediss", "unix")
 _UNENCODED = re.compile(r"[\s\x00-\x1f\x7f]|%(?!(?!00)[0-9A-Fa-f]{2})")
 
 
@@ -23,6 +27,36 @@ def check_service_url(url: str, schemes: Sequence[str] = ()) -> None:
         raise ValueError(f"the URL must begin with {wanted}")
     if _UNENCODED.search(url) or not _is_split_well(url):
         raise ValueError(f"the URL cannot be read: {_ENCODED}")
+
+
+def _postgres(url: str) -> str:
+    check_service_url(url, ("postgresql", "postgres"))
+    return url
+
+
+def _redis(url: str) -> str:
+    if url.partition("://")[0].lower() not in _REDIS_SCHEMES:
+        raise ValueError(
+            "the server must be Redis or Valkey, at redis://HOST:6379/0 or rediss://…; TURNLOOM_BROKER_URL names"
+            " another broker"
+        )
+    check_service_url(url)
+    return url
+
+
+def _service(url: str) -> str:
+    check_service_url(url)
+    return url
+
+
+PostgresUrl = Annotated[str, AfterValidator(_postgres)]
+"""The URL of a database."""
+
+RedisUrl = Annotated[str, AfterValidator(_redis)]
+"""The URL of a Redis-protocol server."""
+
+ServiceUrl = Annotated[str, AfterValidator(_service)]
+"""The URL of any service."""
 
 
 def shown_url(url: str) -> str:

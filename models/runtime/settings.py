@@ -16,13 +16,13 @@ from pydantic import AfterValidator, AliasChoices, Field, PrivateAttr, Validatio
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from turnloom.models.contracts.field_descriptions import Described
+from turnloom.models.contracts.turn import Timezone
 from turnloom.models.errors import Misconfigured, NotFound
-from turnloom.models.runtime.service_urls import check_service_url
+from turnloom.models.runtime.service_urls import PostgresUrl, RedisUrl, ServiceUrl
 from turnloom.models.runtime.setting_faults import PREFIX, fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
 
-_REDIS_SCHEMES = ("redis", "rediss", "unix")
 LEAST_CONNECTIONS = 4
 """Connections to Postgres that a process needs at least."""
 
@@ -58,18 +58,18 @@ class Settings(EnvironmentSettings):
 
     _of_packs: dict[type[EnvironmentSettings], EnvironmentSettings] = PrivateAttr(default_factory=dict)
 
-    database_url: str = Field(
+    database_url: PostgresUrl = Field(
         "postgresql://turnloom@127.0.0.1:5432/turnloom", validation_alias=AliasChoices("database_url", "DATABASE_URL")
     )
     """Postgres, as the application's role, which owns nothing."""
-    owner_database_url: str | None = None
+    owner_database_url: PostgresUrl | None = None
     """Postgres, as the role that owns the tables; used by `turnloom migrate` only. Default: `DATABASE_URL`."""
-    redis_url: str = Field("redis://127.0.0.1:6379/0", validation_alias=AliasChoices("redis_url", "REDIS_URL"))
+    redis_url: RedisUrl = Field("redis://127.0.0.1:6379/0", validation_alias=AliasChoices("redis_url", "REDIS_URL"))
     """The Redis-protocol server: Celery's broker, chord counters, live events."""
     broker_fast: bool = True
     """Whether messages, chords and the transport are Turnloom's own. `0`: Celery's own, which cost about five times as
     much CPU. All processes need the same value."""
-    broker_url: str | None = None
+    broker_url: ServiceUrl | None = None
     """Another broker that Celery knows, such as `amqp://USER:PASSWORD@HOST`; its messages are Celery's own."""
     database_pooled: bool = False
     """Whether a pooler that lends a server's connection for a transaction, such as PgBouncer, stands in front of
@@ -79,7 +79,9 @@ class Settings(EnvironmentSettings):
 
     openai_api_key: str | None = Field(None, validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"))
     """Key of the language-model endpoint."""
-    openai_base_url: str | None = Field(None, validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"))
+    openai_base_url: ServiceUrl | None = Field(
+        None, validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL")
+    )
     """Any endpoint that speaks the OpenAI protocol: vLLM, Ollama, llama.cpp, LiteLLM."""
     offline_model: bool = False
     """Let the offline model answer if neither of the two is set; otherwise a worker that plans or answers does not
@@ -123,6 +125,8 @@ class Settings(EnvironmentSettings):
     same paths in prompts/."""
     default_agent: str = "generic"
     """The agent of a turn that names none, in a new conversation."""
+    default_timezone: Timezone = "Asia/Jerusalem"
+    """The time zone of users for whom nobody names one: it decides which day is today."""
     placement: Placement = "spread"
     """How steps are laid on workers. `spread`: independent tools run on separate workers. `dense`, for high volume: up
     to four read-only tools of a turn run together in one worker's threads. A worker that takes plans and tools goes on
@@ -170,7 +174,7 @@ class Settings(EnvironmentSettings):
     api_proxies: list[Annotated[str, AfterValidator(_network)]] = ["127.0.0.0/8", "::1"]
     """Addresses and networks of the proxies in front, as a JSON list. They speak for many clients and may hold any
     number of connections."""
-    api_url: str = "http://127.0.0.1:8000"
+    api_url: ServiceUrl = "http://127.0.0.1:8000"
     """Where commands that talk to a running stack find its API."""
     api_key: str | None = None
     """The key that these commands use; by default the embedded stack's own."""
@@ -215,31 +219,6 @@ class Settings(EnvironmentSettings):
                 " connections are kept for accepting messages, and others are lent while it leads"
             )
         return size
-
-    @field_validator("database_url", "owner_database_url")
-    @classmethod
-    def _names_postgres(cls, url: str | None) -> str | None:
-        if url is not None:
-            check_service_url(url, ("postgresql", "postgres"))
-        return url
-
-    @field_validator("redis_url")
-    @classmethod
-    def _names_redis(cls, url: str) -> str:
-        if url.partition("://")[0].lower() not in _REDIS_SCHEMES:
-            raise ValueError(
-                "the server must be Redis or Valkey, at redis://HOST:6379/0 or rediss://…; TURNLOOM_BROKER_URL names"
-                " another broker"
-            )
-        check_service_url(url)
-        return url
-
-    @field_validator("openai_base_url", "api_url", "broker_url")
-    @classmethod
-    def _names_a_service(cls, url: str | None) -> str | None:
-        if url is not None:
-            check_service_url(url)
-        return url
 
     def of(self, pack: type[Own]) -> Own:
         """Return a pack's own settings. They are read once, like these.

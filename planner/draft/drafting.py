@@ -16,6 +16,7 @@ from turnloom.models.contracts.plan import Fault, FaultCode, Plan
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.errors import InvalidPlan, Unavailable
+from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext, history_messages, known
 from turnloom.planner.draft.packing import packed
@@ -114,7 +115,7 @@ def planning_messages(context: PlanningContext) -> tuple[list[PromptMessage], tu
         tools=tuple(context.offered.tools.values()),
         phased=context.mode == "adaptive",
         locale=context.user.get("locale"),
-        timezone=context.user.get("timezone"),
+        timezone=timezone_of(context.user),
     )
     return _messages(context, _planning_rules(rules))
 
@@ -130,7 +131,7 @@ class _Rules:
     tools: tuple[Tool, ...]
     phased: bool
     locale: str | None
-    timezone: str | None
+    timezone: str
 
 
 @lru_cache(maxsize=128)

@@ -27,7 +27,7 @@ def aggregation(given: ReplyInput) -> Aggregation | None:
         return None
     tool = given.tools.tools.get(formatter.tool)
     wanted = material.synthesis_hint == formatter.hint or any(step.tool == formatter.tool for step in material.steps)
-    if tool is None or not (tool.formatter and tool.inline) or not wanted or given.question():
+    if tool is None or not (tool.formatter and tool.inline) or not wanted or given.missing():
         return None
     if given.formatted() is not None or not any(given.succeeded()):
         return None

@@ -59,7 +59,7 @@ def is_due(given: ReplyInput) -> bool:
     agent, material = given.agent, given.material
     if settings().critic == "off" or agent.critic == "off":
         return False
-    if material.has_fixed_plan or material.ending or given.question() or _came_to_nothing(given):
+    if material.has_fixed_plan or material.ending or given.missing() or _came_to_nothing(given):
         return False  # no language model may be called, only the user can help, or no step succeeded
     unsure = material.confidence is not None and material.confidence < agent.critic_below
     return agent.critic == "always" or unsure or any(step.status in ("failed", "unknown") for step in material.steps)

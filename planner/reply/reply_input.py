@@ -50,9 +50,25 @@ class ReplyInput:
         remembered = {entry.tool: entry.result for entry in memory}
         return remembered | {step.tool: step.result for step in self.material.steps if step.status == "succeeded"}
 
+    def missing(self) -> dict[str, Any]:
+        """Return the fields that steps lack, each with its choices, or True. Only the user can give them."""
+        return {name: choices for step in self.material.steps for name, choices in (step.asks or {}).items()}
+
+    def readings(self) -> dict[str, list[Any]]:
+        """Return the readings of the user's words, by field, where a step has built on the first of several."""
+        found: dict[str, list[Any]] = {}
+        if self.missing():
+            return found  # one question at a time
+        built_on = {needed for step in self.succeeded() for needed in step.needs}
+        for step in self.succeeded():
+            tool = self.tools.tools.get(step.tool)
+            if step.id in built_on and tool is not None and tool.readings is not None:
+                found |= tool.readings(tool.output.model_validate(step.result, by_name=True))
+        return found
+
     def question(self) -> Question | None:
-        """Return the question that only the user can answer; None if no step asks for anything."""
-        needs = {name: choices for step in self.material.steps for name, choices in (step.asks or {}).items()}
+        """Return the question that only the user can answer; None if nothing is missing or ambiguous."""
+        needs = self.missing() or self.readings()
         choices = {name: options for name, options in needs.items() if isinstance(options, list)}
         return Question(fields=sorted(needs), choices=choices) if needs else None
 

@@ -250,6 +250,7 @@ def _framed(text: str, given: ReplyInput, stale_at: str | None) -> tuple[str, li
     render = given.prompts.render
     before = [render("responding/stood_in")] if given.material.stood_in else []
     after = [render("responding/stale", at=stale_at)] if stale_at else []
+    after += [render("responding/readings", readings=readings)] if (readings := given.readings()) else []
     parts = [*(note.text for note in before), text, *(note.text for note in after)]
     return "\n\n".join(parts), [note.source for note in (*before, *after)]
 

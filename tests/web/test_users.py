@@ -35,7 +35,7 @@ def test_a_user_is_put_and_shown(client: FlaskClient) -> None:
     shown = client.get("/v1/users/noa").get_json()
 
     assert (made["id"], made["timezone"], made["scopes"], made["accounts"]) == ("noa", "Asia/Jerusalem", ["a", "b"], [])
-    assert (shown["name"], shown["timezone"], shown["scopes"]) == ("Noa Levi", "UTC", [])
+    assert (shown["name"], shown["timezone"], shown["scopes"]) == ("Noa Levi", "Asia/Jerusalem", [])
     assert [account["integration"] for account in shown["accounts"]] == ["caldav"]
     assert shown["working_hours"]["mon"] == ["09:00", "17:00"]
 

@@ -40,7 +40,7 @@ def _hours(_context: click.Context, _parameter: click.Parameter, value: tuple[st
 @of_tenant
 @click.option("--name", help="Name that others find the user by; required for a new user.")
 @click.option("--email")
-@click.option("--timezone", help="Timezone, such as Asia/Jerusalem.  [default: UTC]")
+@click.option("--timezone", help="Timezone, such as Asia/Jerusalem.  [default: TURNLOOM_DEFAULT_TIMEZONE]")
 @click.option("--locale", help="Locale, such as en or he-IL.  [default: en]")
 @click.option(
     "--hours",

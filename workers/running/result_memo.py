@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import orjson
 from pydantic import ValidationError
@@ -20,6 +19,7 @@ from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import memory
 from turnloom.models.ledger.steps import ClaimedStep, FinishedStep
+from turnloom.models.runtime.local_time import local_now
 from turnloom.models.runtime.logging import log
 from turnloom.tools.context import ToolContext
 from turnloom.tools.registry import Tool
@@ -79,6 +79,6 @@ def _to_be_remembered(
 
 
 def _left_of_day_s(user: dict[str, Any]) -> float:
-    now = datetime.now(ZoneInfo(user.get("timezone") or "UTC"))
+    now = local_now(user)
     midnight = datetime.combine(now.date() + timedelta(days=1), time(), now.tzinfo)
     return midnight.timestamp() - now.timestamp()

@@ -1,14 +1,13 @@
 """The planning context gathers what a planning call needs to know about a turn and its conversation."""
 
-from datetime import datetime
 from typing import cast
-from zoneinfo import ZoneInfo
 
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Mode
 from turnloom.models.ledger import replies
 from turnloom.models.ledger.turns import ClaimedTurn
+from turnloom.models.runtime.local_time import local_now
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.packing import wants_summary
@@ -37,7 +36,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
         tools=tools,
         message=turn.message,
         mode=mode,
-        now=datetime.now(ZoneInfo(turn.person.get("timezone") or "UTC")),
+        now=local_now(turn.person),
         timeout_s=min(turn.left_ms / 1000, _PLANNING_S),
         prompts=tailor.prompts,
         # The other modes plan a part at a time; a playbook is a whole.

@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from tests.planner.llm.scripted import Script
 from tests.planner.material import make_material
 from turnloom.models.contracts.step_result import StepResult
+from turnloom.models.contracts.turn import Question
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import fill_template, template_for
+from turnloom.planner.reply.responder import compose
 from turnloom.tools.registry import load_registry
 
 AGENT = load_agents(ROOT / "prompts" / "agents").get("hotel")
@@ -91,12 +94,6 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
                 "Sea Suite, with breakfast, with free cancellation",
                 "1 more",
             ],
-        ),
-        (
-            "present_best_two_options",
-            {"dates.resolve_hint": WEEKEND, **availability(*TWO)},
-            {},
-            ["If you meant Sat 5 Dec 2026 to Sun 6 Dec 2026"],
         ),
         ("present_best_two_options", availability(sold_out=["Sea Suite"]), {}, ["no free room", "Sold out: Sea Suite"]),
         ("show_updated_options", availability(*TWO[:1], budget=BUDGET), {}, ["within 400 ILS", "there is one room"]),
@@ -203,3 +200,19 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
 
     assert text.startswith("That room is not free any more.\nFrom Fri 4 Dec 2026")
     assert "generate booking link" in text
+
+
+def test_an_ambiguous_weekend_is_asked_as_a_choice() -> None:
+    """The reply shows rooms for the first reading and asks which one is meant, but only if a step has built on it."""
+    dates = StepResult(id="dates", tool="dates.resolve_hint", args={}, status="succeeded", result=WEEKEND)
+    found = availability(*TWO)["pms.get_availability"]
+    rooms = StepResult(
+        id="rooms", tool="pms.get_availability", args={}, status="succeeded", result=found, needs=("dates",)
+    )
+    asked = compose(told("present_best_two_options", [dates, rooms]), Script())
+    alone = compose(told("ask_for_dates", [dates]), Script())
+
+    halves = ["Fri 4 Dec 2026 to Sat 5 Dec 2026", "Sat 5 Dec 2026 to Sun 6 Dec 2026"]
+    assert asked.reply.question == Question(fields=["dates"], choices={"dates": halves})
+    assert asked.reply.text.endswith(f"Which dates do you mean: {halves[0]}, or {halves[1]}?")
+    assert alone.reply.question is None

@@ -152,5 +152,5 @@ def test_adding_the_demo_users_keeps_existing_users() -> None:
         seen.append((done("user", "list", "--json"), done("user", "show", "david-katz", "--json"), told))
 
     assert seen[0] == seen[1]
-    assert (shown()["timezone"], shown()["scopes"], told) == ("UTC", ["a.read", "b.write"], 0)
+    assert (shown()["timezone"], shown()["scopes"], told) == ("Asia/Jerusalem", ["a.read", "b.write"], 0)
     assert shown("david-katz")["connections"] == [{"user": "noa", "name": "Noa Levi", "is_active": True}]

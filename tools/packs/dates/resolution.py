@@ -8,11 +8,10 @@ from pydantic import AfterValidator, Field
 
 from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NeedsInput
+from turnloom.models.runtime.local_time import timezone_of
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.dates.stays import Stay, coming_weekend, read_stays
 from turnloom.tools.registry import tool
-
-DEFAULT_TIMEZONE = "Asia/Jerusalem"
 
 
 def _known(name: str) -> str:
@@ -29,7 +28,7 @@ class Hint(Contract):
     """Only the words about time, as the user wrote them: "next weekend", "2 nights from Friday", "12-14 December",
     "2026-12-05 to 2026-12-08". Numeric dates have the day first."""
     timezone: Annotated[str, AfterValidator(_known)] | None = None
-    """IANA name of the time zone that decides which day is today. Default: the user's own, else Asia/Jerusalem."""
+    """IANA name of the time zone that decides which day is today. Default: the user's own."""
 
 
 class ResolvedStay(Contract):
@@ -45,7 +44,11 @@ class ResolvedStay(Contract):
     """All readings of an ambiguous hint, beginning with the dates above. Empty if there is only one reading."""
 
 
-@tool("dates.resolve_hint", effect="read", inline=True, remember_s=86_400, asks=("hint",))
+def _readings(stay: ResolvedStay) -> dict[str, list[str]]:
+    return {"dates": [_in_words(reading) for reading in stay.alternatives]} if stay.alternatives else {}
+
+
+@tool("dates.resolve_hint", effect="read", inline=True, remember_s=86_400, asks=("hint",), readings=_readings)
 def resolve_hint(query: Hint, context: ToolContext) -> ResolvedStay:
     """Turn a phrase about time into check-in and check-out dates. Use it whenever dates are not given as ISO dates.
 
@@ -54,7 +57,7 @@ def resolve_hint(query: Hint, context: ToolContext) -> ResolvedStay:
             weekend, in words that this tool understands.
     """
     # The contract of the turn has already checked the user's time zone.
-    tz = query.timezone or context.user.get("timezone") or DEFAULT_TIMEZONE
+    tz = query.timezone or timezone_of(context.user)
     today = datetime.now(ZoneInfo(tz)).date()
     stays = read_stays(query.hint, today)
     if not stays:
