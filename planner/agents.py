@@ -29,6 +29,13 @@ class Formatter(Contract):
     the last result of that tool, `tool.name:field` for a field of it, a number for itself. An argument without a value
     is left out."""
 
+    @property
+    def sources(self) -> frozenset[str]:
+        """The tools whose results it joins."""
+        return frozenset(
+            source.partition(":")[0] for found in self.args.values() for source in found if isinstance(source, str)
+        )
+
 
 class AgentProfile(Contract):
     """An agent: its persona, tools, limits and style."""

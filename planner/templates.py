@@ -5,7 +5,6 @@ The syntax nodes, filters and methods that it may use are closed lists. Everythi
 text is counted against the budget of one rendering.
 """
 
-import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +19,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import htmlsafe_json_dumps
 
 from turnloom.models.contracts.override import LARGEST_TEXT
+from turnloom.planner.readable_values import day, readable
 
 _LARGEST_RESULT = 1_048_576
 """Most characters that one rendering may write, and most that it may make on the way."""
@@ -241,20 +241,6 @@ def _format(pattern: str, value: Any) -> str:
     return str(pattern % value)
 
 
-def _day(value: Any) -> str:
-    """Write a date for people, such as Fri 4 Dec 2026. Any other value is written as it is."""
-    try:
-        day = date.fromisoformat(str(value))
-    except ValueError:
-        return str(value)
-    return f"{day:%a} {day.day} {day:%b %Y}"
-
-
-def _readable(value: Any) -> str:
-    """Write a value for people: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
 def _to_json(value: Any) -> str:
     """Write a value as JSON. It escapes < and >, so that no value can close the tag around it."""
     return htmlsafe_json_dumps(value, ensure_ascii=False, sort_keys=True, default=str)
@@ -262,10 +248,10 @@ def _to_json(value: Any) -> str:
 
 _OWN_FILTERS = {
     "counted": _count,
-    "day": _day,
+    "day": day,
     "format": _format,
     "join": _join,
-    "readable": _readable,
+    "readable": readable,
     "replace": _replace,
     "round": _round,
     "tojson": _to_json,

@@ -104,6 +104,8 @@ class Tailored:
         own = read_prompt(name, text)
         if undeclared := own.inputs - shipped.inputs:
             raise ValueError(f"it may declare the inputs {sorted(shipped.inputs)}, not {sorted(undeclared)}")
+        if not own.words_of:
+            own = replace(own, words_of=shipped.words_of, beside=shipped.beside)
         own = replace(own, source=f"{own.source}+{digest(text)}", inputs=shipped.inputs)
         for inputs in samples(shipped.name, shipped.inputs):
             if found := leaked(own.render(inputs).text, text):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from turnloom.models.contracts.plan import Effect, StepStatus
+from turnloom.models.contracts.plan import Effect, StepStatus, find_references, parse_reference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +28,9 @@ class StepResult:
     critical: bool = True
     revision: int = 1
     """The revision of the plan that it belongs to."""
+
+    @property
+    def refers_to(self) -> list[str]:
+        """The steps whose results its arguments refer to."""
+        found = (parse_reference(reference) for _, reference in find_references(dict(self.args)))
+        return list(dict.fromkeys(reference.step for reference in found if reference))

@@ -48,6 +48,10 @@ class Prompt:
     used: frozenset[str]
     """The inputs that it uses."""
     template: Template
+    words_of: tuple[str, ...] = ()
+    """The tools whose results it words (`from`). As the template of a reply it fits only if all of them succeeded."""
+    beside: tuple[str, ...] = ()
+    """The tools whose results need no other words beside this template."""
 
     @cached_property
     def words(self) -> str:
@@ -88,7 +92,7 @@ def read_yaml(text: str) -> Any:
 
 
 def read_prompt(name: str, text: str) -> Prompt:
-    """Read a prompt: a front matter with name, version and inputs, then the template.
+    """Read a prompt: a front matter with name, version, inputs and perhaps `from`, then the template.
 
     Raises:
         ValueError: the text is not a prompt, has another name, or uses inputs that it does not declare.
@@ -100,6 +104,7 @@ def read_prompt(name: str, text: str) -> Prompt:
     try:
         head = read_yaml(front)
         version, inputs = int(head["version"]), frozenset(head["inputs"])
+        words_of, beside = _names(head.get("from", [])), _names(head.get("beside", []))
     except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
         raise ValueError(f"prompt {name}: its front matter must have name, version and inputs ({error})") from error
     try:
@@ -108,7 +113,13 @@ def read_prompt(name: str, text: str) -> Prompt:
         raise ValueError(f"prompt {name}: {error}") from error
     if head.get("name") != name or not used <= inputs:
         raise ValueError(f"prompt {name}: the front matter must name it and declare its inputs {sorted(used)}")
-    return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), template)
+    return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), template, words_of, beside)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("`from` and `beside` list tools")
+    return tuple(map(str, value))
 
 
 class Prompts:
@@ -169,6 +180,16 @@ class Prompts:
         """Return the names of all shipped prompts."""
         found = ((folder, path) for folder in self.folders for path in folder.rglob("*.j2"))
         return sorted({path.relative_to(folder).with_suffix("").as_posix() for folder, path in found})
+
+    def wordings(self) -> dict[str, Prompt]:
+        """Return the templates of replies that word results of tools, by name: the tenant's own over the shipped."""
+        found = {**self._shipped_wordings, **self.own}
+        return {name: prompt for name, prompt in found.items() if prompt.words_of}
+
+    @cached_property
+    def _shipped_wordings(self) -> dict[str, Prompt]:
+        found = (self.get(name) for name in self.names() if name.startswith("responding/"))
+        return {prompt.name: prompt for prompt in found if prompt.words_of}
 
     def shipped_name(self, name: str) -> str:
         """Return the shipped prompt that defines the inputs of this one: itself, or that of its family."""

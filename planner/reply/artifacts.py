@@ -1,7 +1,6 @@
 """Make the artifacts of a reply from the results of steps, each as its tool declares."""
 
 from turnloom.models.contracts.artifact import Artifact
-from turnloom.models.contracts.plan import find_references, parse_reference
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.logging import log
 from turnloom.planner.reply.reply_input import ReplyInput
@@ -24,9 +23,4 @@ def _artifact(step: StepResult, tool: Tool) -> Artifact | None:
     except Exception:  # noqa: BLE001 - a pack's own code may fail; a reply without an artifact is better than none
         log.warning("artifact.failed", tool=tool.name, step_id=step.id, exc_info=True)
         return None
-    return artifact and artifact.model_copy(update={"sources": [step.id, *_referred(step)]})
-
-
-def _referred(step: StepResult) -> list[str]:
-    found = (parse_reference(reference) for _, reference in find_references(dict(step.args)))
-    return list(dict.fromkeys(reference.step for reference in found if reference))
+    return artifact and artifact.model_copy(update={"sources": [step.id, *step.refers_to]})

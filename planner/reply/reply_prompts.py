@@ -1,4 +1,4 @@
-"""Wording: the template that writes a reply and its inputs, or the language model's prompt if no template fits."""
+"""Write a reply from templates, or make the prompt with which the language model writes it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,17 @@ from typing import Any
 from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Usage
+from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.context import history_messages
+from turnloom.planner.draft.prompts import Rendered
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.reply.grounding import Violation
 from turnloom.planner.reply.reply_input import ReplyInput
+from turnloom.planner.reply.result_fields import result_fields
+from turnloom.planner.reply.template_choice import LAST_RESORT, Part
 from turnloom.planner.voice import voice
 
 NO_USAGE = Usage(cost=0.0)
-LAST_RESORT = "responding/results"
-"""The template that fits every reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +26,12 @@ class ReplyDraft:
 
     text: str
     written_by: str
-    """`template:NAME@VERSION`, `llm:NAME`, or `planner`."""
+    """`template:NAME@VERSION` with all names, `llm:NAME`, or `planner`."""
     prompts: tuple[str, ...] = ()
     """`name@version` of everything rendered for it."""
     usage: Usage = NO_USAGE
+    authored: str = ""
+    """The templates' own words, which may state what no result holds."""
 
     @property
     def is_templated(self) -> bool:
@@ -35,42 +39,68 @@ class ReplyDraft:
         return self.written_by.startswith("template:")
 
 
-def template_for(given: ReplyInput) -> str | None:
-    """Return the name of the template that fits; None if the language model should write."""
-    material = given.material
-    if material.ending in ("cancelled", "superseded"):
-        return f"responding/{material.ending}"
-    if any(step.status == "needs_input" for step in material.steps):
-        return "responding/question"
-    if fitting := _refusal(given) or _hinted(given):
-        return fitting
-    if given.formatted() is not None:
-        return "responding/itinerary"
-    if material.ending:
-        return "responding/late"
-    nothing = not any(step.status == "succeeded" for step in material.steps)
-    return LAST_RESORT if material.has_fixed_plan or nothing or given.agent.responder == "template" else None
-
-
-def fill_template(given: ReplyInput, template: str, artifacts: Sequence[Artifact]) -> ReplyDraft:
-    """Write the reply from a template."""
-    render, material = given.prompts.render, given.material
-    went_wrong = [_problem(step) for step in material.steps if _went_wrong(step)]
-    problems = render("fragments/problems", steps=went_wrong, bound=given.bound)
-    question, formatted = given.question(), given.formatted()
-    text = render(
-        template,
-        action=material.action,
-        steps=[shown(step) for step in material.steps],
-        results=given.results(),
-        slots=dict(given.slots),
-        problems=problems.text,
-        output=formatted.result if formatted else None,
-        question=question.model_dump() if question else None,
-        artifacts=[{"kind": artifact.kind, "title": artifact.title} for artifact in artifacts],
-        locale=material.person.get("locale"),
+def fill_templates(given: ReplyInput, parts: Sequence[Part], artifacts: Sequence[Artifact]) -> ReplyDraft:
+    """Write the reply from templates, one for each part. What cannot be filled in is said by the last resort."""
+    went_wrong = [_problem(step) for step in given.material.steps if _went_wrong(step)]
+    problems = given.prompts.render("fragments/problems", steps=went_wrong, bound=given.bound)
+    filling = _Filling(given, artifacts)
+    written = [filling.written(part, parts, problems.text if part is parts[-1] else "") for part in parts]
+    said = [rendered for rendered in written if rendered.text] or [
+        filling.fill(Part(LAST_RESORT), parts, problems.text)
+    ]
+    sources = tuple(dict.fromkeys(rendered.source for rendered in said))
+    return ReplyDraft(
+        text="\n\n".join(rendered.text for rendered in said),
+        written_by=f"template:{', '.join(sources)}",
+        prompts=(*sources, problems.source),
+        authored=" ".join(given.prompts.in_effect(source.partition("@")[0]).words for source in sources),
     )
-    return ReplyDraft(text=text.text, written_by=f"template:{text.source}", prompts=(text.source, problems.source))
+
+
+class _Filling:
+    """The filling in of a reply's templates."""
+
+    def __init__(self, given: ReplyInput, artifacts: Sequence[Artifact]) -> None:
+        question, formatted = given.question(), given.formatted()
+        self._given = given
+        self._common = {
+            "action": given.material.action,
+            "results": given.results(),
+            "slots": dict(given.slots),
+            "output": formatted.result if formatted else None,
+            "question": question.model_dump() if question else None,
+            "artifacts": [{"kind": artifact.kind, "title": artifact.title} for artifact in artifacts],
+            "locale": given.material.person.get("locale"),
+        }
+
+    def written(self, part: Part, parts: Sequence[Part], problems: str) -> Rendered:
+        """Return the text of a part, that of the last resort if the part's template fails or has nothing to say."""
+        try:
+            rendered = self.fill(part, parts, problems)
+        except Exception:  # a template is data, and results may have another shape than it was written for
+            if part.template == LAST_RESORT:
+                raise
+            log.warning("template.failed", template=part.template, exc_info=True)
+        else:
+            if rendered.text or not part.says:
+                return rendered
+        return self.fill(Part(LAST_RESORT, part.says), parts, problems)
+
+    def fill(self, part: Part, parts: Sequence[Part], problems: str) -> Rendered:
+        """Return the text of a part. A template that says results does not see those that other parts say."""
+        seen = self._given.material.steps
+        if part.template == LAST_RESORT:
+            seen = [step for step in seen if step.status != "succeeded" or step in part.says]
+        elif part.says:
+            others = [step for other in parts if other is not part for step in other.says]
+            seen = [step for step in seen if step not in others]
+        inputs = {**self._common, "steps": [self._shown(step) for step in seen], "problems": problems}
+        return self._given.prompts.render(part.template, **inputs)
+
+    def _shown(self, step: StepResult) -> dict[str, Any]:
+        tool = self._given.tools.tools.get(step.tool)
+        fields = result_fields(step.result, tool.output_schema if tool else {})
+        return {**shown(step), "fields": [field._asdict() for field in fields]}
 
 
 def responding_messages(given: ReplyInput) -> tuple[list[PromptMessage], tuple[str, ...]]:
@@ -109,40 +139,6 @@ def revising_messages(
     revise = given.prompts.render("responding/revise", **judgement)
     messages += [{"role": "assistant", "content": draft.text}, {"role": "user", "content": revise.text}]
     return messages, (*prompts, revise.source)
-
-
-def authored(given: ReplyInput, draft: ReplyDraft) -> str:
-    """Return the template's own words if a template wrote the draft. They may state what no result holds."""
-    if not draft.is_templated:
-        return ""
-    name = draft.written_by.removeprefix("template:").partition("@")[0]
-    return given.prompts.in_effect(name).words
-
-
-def _refusal(given: ReplyInput) -> str | None:
-    """Return the template that explains why nothing was achieved, if all failures have the same code.
-
-    Results of inline tools, such as resolved dates, do not count as achieved.
-    """
-    steps = given.material.steps
-    workings = {tool.name for tool in given.tools.tools.values() if tool.inline and not tool.formatter}
-    if any(step.status == "succeeded" and step.tool not in workings for step in steps):
-        return None
-    codes = {(step.error or {}).get("code") for step in steps if step.status == "failed"}
-    name = f"responding/refused/{str(codes.pop()).lower()}" if len(codes) == 1 else None
-    return name if name and given.prompts.has(name) else None
-
-
-def _hinted(given: ReplyInput) -> str | None:
-    """Return the template that the plan asked for, if it exists and there are results to fill it with."""
-    hint, formatter = given.material.synthesis_hint, given.agent.formatter
-    name = f"responding/{hint}"
-    if hint not in given.agent.hints or not given.prompts.has(name):
-        return None
-    if formatter is not None and hint == formatter.hint:
-        return name if given.formatted() is not None else None
-    steps = given.material.steps
-    return name if not steps or any(step.status == "succeeded" for step in steps) else None
 
 
 def _went_wrong(step: StepResult) -> bool:

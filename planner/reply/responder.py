@@ -7,7 +7,7 @@ figures without a source are left out.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -24,17 +24,15 @@ from turnloom.planner.reply.critic import Criticism, criticise, is_due
 from turnloom.planner.reply.grounding import Grounding, Violation, check, withhold
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import (
-    LAST_RESORT,
     NO_USAGE,
     ReplyDraft,
-    authored,
-    fill_template,
+    fill_templates,
     responding_messages,
     revising_messages,
     rewriting_messages,
-    template_for,
 )
 from turnloom.planner.reply.sentence_stream import LONGEST_REPLY, Sentences
+from turnloom.planner.reply.template_choice import Part, last_resort, template_parts
 
 _UNSURE = "responding/unsure"
 """The template that stands in for a direct answer whose figures have no source."""
@@ -49,7 +47,7 @@ class Composed:
     """The formatter's result, if the plan has one."""
     usage: Usage
     written_by: str
-    """`template:NAME@VERSION`, `llm:NAME`, or `planner` if its own answer was kept."""
+    """`template:NAME@VERSION` with all names, `llm:NAME`, or `planner` if its own answer was kept."""
     prompts: tuple[str, ...]
     """`name@version` of everything rendered for it."""
     inputs: str
@@ -79,7 +77,7 @@ class Composed:
 def asks_llm(given: ReplyInput) -> bool:
     """Return whether the language model writes the reply or criticises it."""
     is_written = bool(given.material.reply) and not given.material.ending
-    return (not is_written and template_for(given) is None) or is_due(given)
+    return (not is_written and template_parts(given) is None) or is_due(given)
 
 
 def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = None) -> Composed:
@@ -184,16 +182,16 @@ class _Writing:
     def _check(self, draft: ReplyDraft) -> Grounding:
         if self.is_unchecked(draft):
             return Grounding((), ())
-        self._evidence.add_authored(authored(self._given, draft), "template")
+        self._evidence.add_authored(draft.authored, "template")
         return check(draft.text, self._evidence)
 
     def _first(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
         material = self._given.material
         if material.reply and not material.ending:
             return ReplyDraft(text=material.reply[:LONGEST_REPLY], written_by="planner")
-        template = template_for(self._given)
-        if template is not None:
-            return self._fill(template)
+        parts = template_parts(self._given)
+        if parts is not None:
+            return self._fill(parts)
         sentences = Sentences(self._evidence, self._on_delta)
         draft = self._generate(*responding_messages(self._given), sentences)
         if draft is not None:
@@ -207,20 +205,11 @@ class _Writing:
         return self._generate(*rewriting_messages(self._given, draft, grounding.violations), lambda _: None)
 
     def _last(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft:
-        template = _UNSURE if self._given.material.reply and self._given.is_direct else LAST_RESORT
-        return self._fill(template)
+        is_unsure = self._given.material.reply and self._given.is_direct
+        return self._fill([Part(_UNSURE)] if is_unsure else last_resort(self._given))
 
-    def _fill(self, template: str) -> ReplyDraft:
-        try:
-            return self._filled(template)
-        except Exception:  # a template is data, and results may have another shape than it was written for
-            if template == LAST_RESORT:
-                raise
-            log.warning("template.failed", template=template, exc_info=True)
-        return self._filled(LAST_RESORT)
-
-    def _filled(self, template: str) -> ReplyDraft:
-        draft = fill_template(self._given, template, self.artifacts)
+    def _fill(self, parts: Sequence[Part]) -> ReplyDraft:
+        draft = fill_templates(self._given, parts, self.artifacts)
         return replace(draft, text=draft.text[:LONGEST_REPLY])
 
     def _generate(

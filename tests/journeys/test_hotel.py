@@ -100,8 +100,8 @@ def test_a_held_room_is_not_sold_to_another(api: httpx2.Client) -> None:
     assert erased.status_code == 204
 
 
-def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) -> None:
-    """The two best options come first. The reply names them without their prices, and every figure has a source."""
+def test_the_table_has_all_prices_and_the_text_the_best_two(api: httpx2.Client) -> None:
+    """The two best options come first. The reply names them with their prices, and every figure has a source."""
     (turn,) = talk(api, "A room next weekend for 2 adults and a child of 5")
 
     table = turn["reply"]["artifacts"][0]["data"]
@@ -110,7 +110,8 @@ def test_the_table_has_the_prices_and_the_text_the_choice(api: httpx2.Client) ->
     assert table["preview"] == 2
     assert prices == sorted(prices)
     assert all(row[0] in text for row in table["rows"][:2])
-    assert not any(f"{price:g}" in text for price in prices)
+    assert all(f"{price:g} ILS in all" in text for price in prices[:2])
+    assert not any(f"{price:g} ILS" in text for price in set(prices) - set(prices[:2]))
     assert text.endswith(f"Which dates do you mean: {', or '.join(turn['reply']['question']['choices']['dates'])}?")
     assert turn["reply"]["grounded"] is True
     assert {source["path"] for source in turn["reply"]["sources"]} >= {"check_in", "check_out"}

@@ -8,8 +8,9 @@ import pytest
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.reply.reply_input import ReplyInput
-from turnloom.planner.reply.reply_prompts import fill_template, template_for
+from turnloom.planner.reply.reply_prompts import fill_templates
 from turnloom.planner.reply.responder import compose
+from turnloom.planner.reply.template_choice import template_parts
 
 MORNING = {"start": "2026-12-01T10:00:00+02:00", "end": "2026-12-01T10:30:00+02:00", "tz": "Asia/Jerusalem"}
 NOON = {"start": "2026-12-02T12:15:00+02:00", "end": "2026-12-02T12:45:00+02:00", "tz": "Asia/Jerusalem"}
@@ -28,9 +29,10 @@ def reply(reply_input: Callable[..., ReplyInput]) -> Callable[..., str]:
             for name, result in results.items()
         ]
         made = reply_input(*steps, agent="assistant", synthesis_hint=hint)
-        template = template_for(made)
-        assert template == f"responding/{hint}"
-        return fill_template(made, template, []).text
+        parts = template_parts(made)
+        assert parts
+        assert [part.template for part in parts] == [f"responding/{hint}"]
+        return fill_templates(made, parts, []).text
 
     return write
 

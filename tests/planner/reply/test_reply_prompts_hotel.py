@@ -1,4 +1,4 @@
-"""The hotel agent's templates say what matters, and leave prices to the table."""
+"""The hotel agent's templates say what matters: the best options with their prices, and not the whole table."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -13,8 +13,9 @@ from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.reply.reply_input import ReplyInput
-from turnloom.planner.reply.reply_prompts import fill_template, template_for
+from turnloom.planner.reply.reply_prompts import fill_templates
 from turnloom.planner.reply.responder import compose
+from turnloom.planner.reply.template_choice import Part, template_parts
 from turnloom.tools.registry import load_registry
 
 AGENT = load_agents(ROOT / "prompts" / "agents").get("hotel")
@@ -67,16 +68,18 @@ def reply(hint: str, results: dict[str, Any], slots: dict[str, Any] | None = Non
         for number, (tool, result) in enumerate(results.items())
     ]
     given = told(hint, steps, slots)
-    template = template_for(given)
-    assert template == f"responding/{hint}"
-    return fill_template(given, template, []).text
+    parts = template_parts(given)
+    assert parts
+    assert parts[0].template == f"responding/{hint}"
+    return fill_templates(given, parts, []).text
 
 
 @pytest.mark.parametrize("hint", AGENT.hints)
 def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
     """Even without a result the reply says something, and does not list faults."""
     assert shipped().has(f"responding/{hint}")
-    if hint in ("collect_guest_info", "missing_info_for_link", "ask_for_dates", "conversational"):
+    assert bool(shipped().get(f"responding/{hint}").words_of) == (template_parts(told(hint, [])) is None)
+    if hint in ("collect_guest_info", "missing_info_for_link", "ask_for_dates"):
         assert reply(hint, {})
 
 
@@ -90,8 +93,8 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
             [
                 "Fri 4 Dec 2026 to Sat 5 Dec 2026",
                 "2 adults, 1 child",
-                "Classic Double, room only, not refundable",
-                "Sea Suite, with breakfast, with free cancellation",
+                "1. Classic Double, room only, not refundable: 396 ILS in all",
+                "2. Sea Suite, with breakfast, with free cancellation: 914 ILS in all",
                 "1 more",
             ],
         ),
@@ -170,10 +173,10 @@ def test_a_template_says_what_matters(
 
 @pytest.mark.parametrize("hint", ["present_best_two_options", "show_updated_options"])
 def test_the_text_does_not_repeat_the_table(hint: str) -> None:
-    """Prices, and rooms beyond the first two, are only in the table."""
+    """Rooms beyond the first two are only in the table."""
     text = reply(hint, availability(*TWO, option("Twin", 1020)))
 
-    assert [words for words in ("396", "914", "1020", "Twin") if words in text] == []
+    assert [words for words in ("396", "914", "1020", "Twin") if words in text] == ["396", "914"]
 
 
 def test_a_phone_number_is_not_said_back() -> None:
@@ -196,7 +199,8 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
     )
     hint = "show_updated_options"
 
-    text = fill_template(told(hint, [gone, found]), f"responding/{hint}", []).text
+    given = told(hint, [gone, found])
+    text = fill_templates(given, [Part(f"responding/{hint}", [found])], []).text
 
     assert text.startswith("That room is not free any more.\nFrom Fri 4 Dec 2026")
     assert "generate booking link" in text

@@ -27,7 +27,13 @@ TRIP = StepResult(
     status="succeeded",
     result={"days": [{"date": "2026-12-01", "morning": "Colosseum"}], "stay": "Inn", "notes": []},
 )
-DATES = StepResult(id="n", tool="dates.resolve_hint", args={}, status="succeeded", result={"check_in": "2026-12-01"})
+DATES = StepResult(
+    id="n",
+    tool="dates.resolve_hint",
+    args={},
+    status="succeeded",
+    result={"check_in": "2026-12-01", "check_out": "2026-12-02"},
+)
 CHOICES = ["Fri 4-6 December", "Sat 5-7 December"]
 ASKS = StepResult(id="d", tool="dates.resolve_hint", args={}, status="needs_input", asks={"hint": CHOICES})
 
@@ -40,22 +46,24 @@ def _failed(code: str) -> StepResult:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/question@3"),
-        ((HOTELS, TRIP), {}, "template:responding/itinerary@2"),
-        ((HOTELS,), {"submitted": True}, "template:responding/results@2"),
-        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@2"),
+        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@1, responding/question@3"),
+        ((HOTELS, TRIP), {}, "template:responding/itinerary@3"),
+        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@1"),
+        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@1"),
+        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@3"),
+        ((HOTELS,), {"synthesis_hint": "itinerary"}, "llm:scripted"),
         ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
-        ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@2"),
+        ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@3"),
         ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@1"),
         ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@1"),
-        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@2"),
-        ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@2"),
-        ((_failed("../results"),), {}, "template:responding/results@2"),
-        ((), {}, "template:responding/results@2"),
-        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@2"),
-        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@2"),
-        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@2"),
-        ((WEATHER,), {"ending": "late"}, "template:responding/late@2"),
+        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@3"),
+        ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@3"),
+        ((_failed("../results"),), {}, "template:responding/results@3"),
+        ((), {}, "llm:scripted"),
+        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@3, responding/weather@1"),
+        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@3, responding/itinerary@3"),
+        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@3"),
+        ((WEATHER,), {"ending": "late"}, "template:responding/late@3, responding/weather@1"),
         ((WEATHER,), {"synthesis_hint": "no_such_hint"}, "llm:scripted"),
         ((WEATHER,), {"synthesis_hint": "../agents/travel"}, "llm:scripted"),
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
@@ -64,7 +72,9 @@ def _failed(code: str) -> StepResult:
         "question",
         "itinerary",
         "submitted",
+        "two_results",
         "hint",
+        "hint_without_its_result",
         "not_its_hint",
         "all_failed",
         "refused",
@@ -108,8 +118,8 @@ def test_the_results_template_stands_in(
 
     composed = compose(reply_input(WEATHER), llm)
 
-    assert composed.written_by == "template:responding/results@2"
-    assert "lookup weather" in composed.reply.text
+    assert composed.written_by == "template:responding/weather@1"
+    assert "The weather in Rome" in composed.reply.text
 
 
 def test_a_written_reply_streams(script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
@@ -138,13 +148,13 @@ def test_what_a_tool_returned_stays_data(
 
 
 def test_a_question_lists_fields_and_choices(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """A question that only the user can answer is one sentence. For programs it has fields and choices."""
+    """A question that only the user can answer follows what was found. For programs it has fields and choices."""
     composed = compose(reply_input(HOTELS, ASKS), llm)
 
     question = composed.reply.question
     assert question is not None
     assert (question.fields, question.choices) == (["hint"], {"hint": CHOICES})
-    assert composed.reply.text == "Which hint do you mean: Fri 4-6 December or Sat 5-7 December?"
+    assert composed.reply.text.endswith("\n\nWhich hint do you mean: Fri 4-6 December or Sat 5-7 December?")
 
 
 def test_the_formatters_artifact_comes_first(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:

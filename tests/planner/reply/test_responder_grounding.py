@@ -70,7 +70,7 @@ def test_after_one_more_try_the_template_stands_in(
     composed = compose(reply_input(HOTELS), llm)
 
     assert len(script.requests) == 2
-    assert composed.written_by.startswith("template:responding/results@")
+    assert composed.written_by.startswith("template:responding/places_to_stay@")
     assert (composed.drafts, composed.usage.llm_calls) == (drafts, calls)
     assert "85" not in composed.reply.text
     assert composed.reply.grounded is True
