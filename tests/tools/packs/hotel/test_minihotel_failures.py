@@ -163,20 +163,20 @@ def test_a_room_that_cannot_be_read_is_not_sold(call: Call, minihotel: MiniHotel
     assert len(data(call(AVAILABILITY, STAY))["options"]) == prices
 
 
-def test_without_credentials_nothing_is_asked(
-    call: Call, minihotel: MiniHotelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_credentials_nothing_is_asked(call: Call, minihotel: MiniHotelServer) -> None:
     """The failure names the setting and the missing entry, and shows no secret."""
-    monkeypatch.setenv("TURNLOOM_MINIHOTEL_CREDENTIALS", '{"other": {"username": "u", "password": "s3cr3t"}}')
-    settings.cache_clear()
-
-    envelope = call(AVAILABILITY, STAY)
+    # Not the fixture `monkeypatch`: it is undone after the server's own credentials, and would set them for good.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TURNLOOM_MINIHOTEL_CREDENTIALS", '{"other": {"username": "u", "password": "s3cr3t"}}')
+        settings.cache_clear()
+        envelope = call(AVAILABILITY, STAY)
+        shown = repr(settings())
 
     assert envelope.error
     assert envelope.error.code == "CONNECTION_INACTIVE"
     assert "TURNLOOM_MINIHOTEL_CREDENTIALS has no entry 'gordon'" in envelope.error.message
     assert minihotel.asked == []
-    assert "s3cr3t" not in repr(settings())
+    assert "s3cr3t" not in shown
 
 
 def test_a_service_that_fails_is_left_alone(
