@@ -1,9 +1,9 @@
 """The base of all contracts."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from turnloom.models.contracts.field_descriptions import Described
 
@@ -25,3 +25,19 @@ Moment = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """A time from the database's clock. Pydantic's own form leaves out the decimals of a whole second."""
+
+
+def _as_share(value: Any) -> Any:
+    """Read 95 and "95%" as 0.95, as people and language models write it. What is beyond an end is the end."""
+    if isinstance(value, str):
+        try:
+            value = float(value.strip().removesuffix("%")) / (100 if "%" in value else 1)
+        except ValueError:
+            return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return min(max(value / 100 if value > 1 else value, 0), 1)
+
+
+Confidence = Annotated[float, BeforeValidator(_as_share), Field(ge=0, le=1)]
+"""How sure somebody is, from 0 to 1."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, FiniteFloat
 
-from turnloom.models.contracts.base import Contract, Moment
+from turnloom.models.contracts.base import Confidence, Contract, Moment
 
 Trust = Literal["model", "outside", "tool"]
 """The kind of source, the least trusted first: a language model concluded it from a result, a tool passes on what
@@ -25,7 +25,6 @@ Kind = Literal["entity", "fact", "relationship", "hypothesis", "lesson"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Word = Annotated[str, Field(min_length=1, max_length=50)]
 Value = Annotated[str, Field(max_length=1_000)] | bool | int | FiniteFloat
-Confidence = Annotated[float, Field(ge=0, le=1)]
 
 
 class EntityLink(Contract):

@@ -6,11 +6,11 @@ A plan is a DAG of steps, each one tool call. An argument is a literal or a refe
 
 import re
 from collections.abc import Iterator, Sized
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import Field
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
-from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.base import Confidence, Contract
 
 PLAN_FORMAT = 1
 """Version of this format, stored with every plan."""
@@ -89,6 +89,14 @@ STEP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 _REFERENCE = re.compile(r"([A-Za-z0-9_-]{1,64})((?:\.[A-Za-z0-9_-]{1,200}|\[[0-9]{1,9}\])*)")
 _PART = re.compile(r"\.([A-Za-z0-9_-]+)|\[([0-9]+)\]")
+
+
+def _or_absent(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """Leave out a decoration that cannot be read: a plan does not fail for it."""
+    try:
+        return read(value)
+    except ValidationError:
+        return None
 
 
 class Fallback(Contract):
@@ -170,8 +178,8 @@ class Plan(Contract):
     """The planner's reasoning, for operators."""
     action: str | None = None
     """The current action, in one phrase for people."""
-    confidence: float | None = Field(None, ge=0, le=1)
-    """How sure the planner is."""
+    confidence: Annotated[Confidence | None, WrapValidator(_or_absent)] = None
+    """How sure the planner is, from 0 to 1."""
     slots: dict[str, Any] | None = None
     """Values from the message, as typed values of the agent's slots."""
     forget: list[str] | None = None

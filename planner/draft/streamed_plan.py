@@ -14,7 +14,8 @@ from pydantic_core import from_json
 
 from turnloom.models.contracts.plan import Step, implied_needs
 from turnloom.models.errors import InvalidPlan
-from turnloom.planner.llm.decoding import check_storable, decode_step
+from turnloom.planner.llm.decoding import decode_step
+from turnloom.planner.llm.json_object import check_storable
 from turnloom.planner.plan.expansion import Expansion
 from turnloom.planner.plan.phases import is_later
 from turnloom.planner.plan.validation import PlanLimits, validate_next
@@ -32,6 +33,10 @@ class WrittenStep:
     """To run now; None where it has to wait for the whole plan."""
 
 
+_BEGIN = re.compile(r'\{\s{0,20}["}]')
+"""How an object begins. A brace in the prose before the plan is followed by something else."""
+_LONGEST_BEGIN = 22
+
 OnStep = Callable[[WrittenStep], None]
 """Takes each step when it is complete, in the plan's order."""
 
@@ -48,6 +53,7 @@ class PlanReader:
         self._tools = expansion.tools
         self._limits = limits
         self._text = ""
+        self._has_begun = False
         self._ends = _Ends()
         self._read = 0
         self._told = 0
@@ -59,9 +65,12 @@ class PlanReader:
 
     def __call__(self, piece: str) -> None:
         self._text += piece
-        if not self._text.startswith("{"):
-            _, brace, rest = self._text.partition("{")
-            self._text = brace + rest
+        if not self._has_begun:
+            begin = _BEGIN.search(self._text)
+            self._has_begun = begin is not None
+            self._text = self._text[begin.start() :] if begin else self._text[-_LONGEST_BEGIN:]
+        if not self._has_begun:
+            return
         end = self._ends.last(self._text)
         if end is not None:
             self._read_steps(self._text[:end])

@@ -5,13 +5,12 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from turnloom.models.contracts.base import Contract
-from turnloom.models.contracts.knowledge import Confidence, EntityLink, Finding, Name, Value, Word
+from turnloom.models.contracts.base import Confidence, Contract
+from turnloom.models.contracts.knowledge import EntityLink, Finding, Name, Value, Word
 from turnloom.models.errors import InvalidPlan
 from turnloom.planner.knowledge.graph import entity_id
-from turnloom.planner.llm.decoding import decode
+from turnloom.planner.llm.json_object import read_object
 from turnloom.planner.llm.schema import strict_schema
-from turnloom.tools.registry import Registry
 
 
 class ConcludedAttribute(Contract):
@@ -111,7 +110,7 @@ def read_conclusion(text: str) -> Conclusion:
         InvalidPlan: the answer is not a conclusion.
     """
     try:
-        return Conclusion.model_validate(decode(text, Registry()))
+        return Conclusion.model_validate(read_object(text))
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found[:5])

@@ -33,6 +33,10 @@ _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostnam
 
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
 
+_STEP_ID = "^[A-Za-z0-9_-]+$"
+_SOURCE = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+|\[[0-9]+\])*$"
+"""As `models.contracts.plan` reads them, without the bounds of length: a grammar grows with each bound."""
+
 _REFERENCE = {"$ref": "#/$defs/reference"}
 _NULL = {"type": "null"}
 
@@ -54,7 +58,7 @@ def plan_schema(
         {
             "thought": _text("What the user wants and how the tools serve it, in one or two sentences."),
             "action": _optional(_text("What is being done, in one phrase for the user.")),
-            "confidence": _optional({"type": "number", "description": "How sure you are, from 0 to 1."}),
+            "confidence": _optional(_share("How sure you are, from 0 to 1.")),
             **(slots_schema(agent.slots) if agent else {}),
             "synthesis_hint": _hint_schema(agent.hints if agent else []),
             "reply": _optional(_text("The whole answer, where no tool is needed; null where there are steps.")),
@@ -62,7 +66,7 @@ def plan_schema(
             "steps": _steps_schema(tuple(tools.tools.values()), at_most, phased),
         }
     )
-    source = _text("Where the value comes from: step_id.path[0].field of another step's result.")
+    source = _text("Where the value comes from: step_id.path[0].field of another step's result.", _SOURCE)
     return plan | {"$defs": {"reference": _closed({"$from": source})}}
 
 
@@ -131,7 +135,7 @@ def _variant(tool: Tool, phased: bool) -> Schema:
     return _closed(
         {
             "tool": name,
-            "id": _text("Unique in the plan: letters, digits, - and _."),
+            "id": _text("Unique in the plan: letters, digits, - and _.", _STEP_ID),
             "reason": _optional(_text("Why this step is needed.")),
             "args": _arguments(tool),
             "needs": {"type": "array", "items": _text("Id of a step to wait for whose data is not used.")},
@@ -252,5 +256,9 @@ def _union(*branches: Schema) -> Schema:
     return flat[0] if len(flat) == 1 else {"anyOf": flat} | description
 
 
-def _text(description: str) -> Schema:
-    return {"type": "string", "description": description}
+def _text(description: str, pattern: str | None = None) -> Schema:
+    return {"type": "string", **({"pattern": pattern} if pattern else {}), "description": description}
+
+
+def _share(description: str) -> Schema:
+    return {"type": "number", "minimum": 0, "maximum": 1, "description": description}

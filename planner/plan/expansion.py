@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from turnloom.models.contracts.plan import Fault, FaultCode, Plan, Step, find_references, is_reference
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.logging import log
+from turnloom.planner.plan.argument_faults import faults_of_arguments
 from turnloom.planner.plan.playbooks import PREFIX, VARIABLE, Playbooks, called_name
 from turnloom.planner.plan.references import resolve
-from turnloom.planner.plan.validation import PlanLimits, faults_of_arguments, validate
+from turnloom.planner.plan.validation import PlanLimits, validate
 from turnloom.tools.registry import Registry
 
 _PASSED_ON = ("reason", "critical", "assumes", "parallel_group", "phase", "purpose", "timeout_ms")

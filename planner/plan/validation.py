@@ -23,6 +23,7 @@ from turnloom.models.contracts.plan import (
 from turnloom.models.errors import InvalidPlan
 from turnloom.planner.memory.slot_state import read_slots
 from turnloom.planner.memory.slots import Slots
+from turnloom.planner.plan.argument_faults import faults_of_arguments, faults_of_references_as_text
 from turnloom.planner.plan.phases import faults_of_phases
 from turnloom.planner.plan.references import Schema, compatible, schema_at
 from turnloom.tools.registry import Registry, Tool
@@ -173,6 +174,7 @@ def _faults_of_call(step: Step, by_id: Mapping[str, Step], tools: Registry) -> I
         else:
             yield from faults_of_arguments(step, f"{place}args", tool, args)
             yield from _faults_of_fallback(step, place, tool, tools)
+        yield from faults_of_references_as_text(step, f"{place}args", args, by_id, tools)
         for path, reference in find_references(args):
             where = ".".join([step.id, f"{place}args", *map(str, path)])
             wanted = schema_at(tool.input_schema, path) if tool else None
@@ -186,21 +188,6 @@ def _calls(step: Step) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "", step.tool, step.args
     for index, fallback in enumerate(step.fallbacks):
         yield f"fallbacks[{index}].", fallback.tool, fallback.args
-
-
-def faults_of_arguments(step: Step, place: str, tool: Tool, args: dict[str, Any]) -> Iterator[Fault]:
-    """Check the literal arguments with the tool's input model. What it says about references is ignored."""
-    references = [path for path, _ in find_references(args)]
-    try:
-        tool.input.model_validate(args)
-    except ValidationError as error:
-        for found in error.errors(include_url=False, include_context=False, include_input=False):
-            where = found["loc"]
-            if any(where[: len(path)] == path for path in references) or (not where and references):
-                continue
-            path = ".".join([place, *(str(part) for part in where)])
-            message = f"step {step.id!r} ({tool.name}): {path}: {found['msg']}"
-            yield Fault(step=step.id, code="bad_argument", message=message, path=f"{step.id}.{path}")
 
 
 def _faults_of_fallback(step: Step, place: str, tool: Tool, tools: Registry) -> Iterator[Fault]:

@@ -16,12 +16,11 @@ from turnloom.models.contracts.turn import Usage
 from turnloom.models.errors import InvalidPlan, Unavailable
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
-from turnloom.planner.llm.decoding import decode
+from turnloom.planner.llm.json_object import read_object
 from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
 from turnloom.planner.llm.schema import strict_schema
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import shown
-from turnloom.tools.registry import Registry
 
 Verdict = Literal["ok", "revise", "ask"]
 
@@ -82,7 +81,7 @@ def criticise(given: ReplyInput, text: str, llm: LanguageModel, timeout_s: float
             schema=critic_schema(),
             timeout_s=min(timeout_s, _MOST_S),
         )
-        judgement = Judgement.model_validate(decode(generation.text, Registry()))
+        judgement = Judgement.model_validate(read_object(generation.text))
     except Unavailable as error:
         log.warning("critic.skipped", code=error.code)
         return None

@@ -1,6 +1,7 @@
 """Functions that read a text from outside take time in proportion to its length, whatever the text."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -9,8 +10,10 @@ import pytest
 from tests.patterns.attacks import cpu_s
 from tests.planner.reply.grounding.replies import NOW, evidence
 from turnloom.models.contracts.belief import comparable
+from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.knowledge.graph import word
+from turnloom.planner.llm.json_object import read_object
 from turnloom.planner.llm.offline.intent import understand
 from turnloom.planner.llm.offline.rules import load_rules
 from turnloom.planner.memory.slots import Slot, read_value
@@ -29,6 +32,7 @@ PIECES = [
     *("x", "1", "1,", "1 ", "12-", "a.", "a@", "a-1", "+1 ", "de ", "5 De", "1/", "(", "](", "<a href=", "//", "e.g."),
     *("ILS ", "https://", "a.b/", "\u0661", "①", "&#49;", "&", "_", "*", "`", "dni1", "passport-", "May 1 ", "1 and "),
     *("1000 EUR ", "054-1234567 ", "\u200b", "from ", "for two nights ", " / ", "# ", "#", " ", "\n", '."', "!", "!)"),
+    *("{", '{"', '{"a":', "{'", ", }", '\\"', ",", ",\n", '{"a":1,}'),
     *("when is ", "echo ", "plan ", "can i ", "budget of ", "%", "½", "evil.", "。"),
 ]
 
@@ -64,6 +68,12 @@ def _as_slot(text: str) -> None:
             continue
 
 
+def _as_plan(text: str) -> None:
+    for begin in ("", '{"', '{"a": "', '{"a": '):
+        with suppress(InvalidPlan):
+            read_object(begin + text)
+
+
 READERS: dict[str, Callable[[str], Any]] = {
     "reply": lambda text: check(text, KNOWN),
     "private": _held_back,
@@ -77,6 +87,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "values": lambda text: comparable(text[:1000]),
     "names": word,
     "words": lambda text: list(words_in(text)),
+    "plans": _as_plan,
 }
 TAILS = ("", "1", "\0x")
 LONG = 10_000

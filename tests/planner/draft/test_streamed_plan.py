@@ -45,7 +45,7 @@ def early(tools: Registry, *steps: Any, limits: PlanLimits | None = None) -> lis
 @pytest.mark.parametrize("pieces", [1, 5, 40, 10_000])
 def test_each_step_is_passed_on_once_whatever_the_pieces(pieces: int, tools: Registry) -> None:
     """The steps have the plan's order and places."""
-    text = "Here it is: " + json.dumps({"steps": [wait("a"), wait("b", "a"), wait("c", "b")]})
+    text = "Here {it} is, for { you }: " + json.dumps({"steps": [wait("a"), wait("b", "a"), wait("c", "b")]})
 
     steps = told(text, tools, pieces=pieces)
 

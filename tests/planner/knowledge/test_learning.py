@@ -116,7 +116,7 @@ def test_a_conclusion_without_an_observation_is_dropped(context: Context, script
     [
         says("I have learned a lot."),
         says('{"entities": []}'),
-        says(json.dumps({**NOTHING, "entities": [{**RIVER, "confidence": 7}]})),
+        says(json.dumps({**NOTHING, "entities": [{**RIVER, "confidence": "high"}]})),
         says(json.dumps({**NOTHING, "entities": [{**RIVER, "name": "x" * 201}]})),
         says(json.dumps({**NOTHING, "entities": [RIVER] * 101})),
         says(json.dumps({**NOTHING, "steps": [{"tool": "sim.write"}]})),

@@ -153,3 +153,72 @@ def test_lists_of_typed_results_fit_the_formatter(tools: Registry) -> None:
 def test_what_is_no_plan_is_refused(tools: Registry, data: Any) -> None:
     """Anything without a list of steps is refused."""
     assert faults(data, tools) == {(None, "bad_shape")}
+
+
+@pytest.mark.parametrize(("written", "meant"), [(95, 0.95), ("95%", 0.95), (0.4, 0.4), (1, 1), (-1, 0), ("high", None)])
+def test_no_plan_fails_for_its_confidence(tools: Registry, written: Any, meant: float | None) -> None:
+    """A percentage is a share, and what cannot be read is left out."""
+    assert validate({"confidence": written, "steps": []}, tools).confidence == meant
+
+
+SIGHT = {"name": "Gion", "kind": "district", "lat": 35, "lon": 135.8, "summary": "", "source": "demo"}
+
+
+@pytest.mark.parametrize(
+    ("attractions", "places"),
+    [
+        ([{"$from": "a.results[0]"}, {"$from": "a.results[1]"}], []),
+        ([{"$from": "a.results[0]"}, SIGHT], []),
+        ([{"$from": "a.results[0]"}, {"kind": "district"}], ["i.args.attractions.1.name"]),
+        ({"$from": "a"}, []),
+        ("Gion", ["i.args.attractions"]),
+    ],
+    ids=["references", "mixed", "wrong-beside", "whole", "wrong"],
+)
+def test_a_reference_stands_for_an_item_of_a_list(tools: Registry, attractions: Any, places: list[str]) -> None:
+    """This holds inside a union too. What is wrong beside it is still reported, with its place in the plan."""
+    args = {"city": "Kyoto", "days": 2, "attractions": attractions}
+    search = {"id": "a", "tool": "travel.search_attractions", "args": {"city": "Kyoto"}}
+    plan = {"steps": [search, {"id": "i", "tool": "travel.format_itinerary", "args": args}]}
+
+    if not places:
+        assert validate(plan, tools).steps[1].args == args
+        return
+    with pytest.raises(InvalidPlan) as caught:
+        validate(plan, tools)
+
+    assert {fault["path"] for fault in caught.value.faults} >= set(places)
+
+
+@pytest.mark.parametrize(
+    ("written", "right"),
+    [
+        ("${a.ms}", "a.ms"),
+        ("{{a.ms}}", "a.ms"),
+        ("{{ a.ms }}", "a.ms"),
+        ("$a.ms", "a.ms"),
+        ("$.a.ms", "a.ms"),
+        ("a.ms", "a.ms"),
+        ("It took ${a.ms} ms", "a.ms"),
+        ({"deep": ["{{a}}"]}, "a"),
+        ("${lost.items[0].name}", "lost.items[0].name"),
+    ],
+)
+def test_a_reference_in_another_notation_is_a_fault_that_names_the_right_one(
+    tools: Registry, written: Any, right: str
+) -> None:
+    """Nothing would be filled in there, and the tool would get the text."""
+    plan = {"steps": [wait("a"), {"id": "b", "tool": "sim.write", "args": {"value": written}}]}
+    with pytest.raises(InvalidPlan) as caught:
+        validate(plan, tools)
+
+    assert [(fault["step"], fault["code"]) for fault in caught.value.faults] == [("b", "bad_reference")]
+    assert f'write {{"$from": "{right}"}}' in caught.value.faults[0]["message"]
+
+
+@pytest.mark.parametrize("text", ["a", "ms", "a.nothing", "${HOME}", "{{name}}", "costs $5.50", "e.g. this", "a b.c"])
+def test_an_ordinary_text_is_no_reference(tools: Registry, text: str) -> None:
+    """Only what names a step, or has the form of a reference in marks, is taken for one."""
+    plan = {"steps": [wait("a"), {"id": "b", "tool": "sim.write", "args": {"value": text}}]}
+
+    assert validate(plan, tools)
