@@ -15,6 +15,9 @@ READY := $(VENV)/.ready
 PEERS_VENV := $(CURDIR)/.venv-peers
 PEERS_READY := $(PEERS_VENV)/.ready
 
+# Each command starts many processes. They keep what they compile, even where the environment says that they should not.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo up check fix test chaos bench docs migrate
 
