@@ -103,6 +103,14 @@ def test_postgres_refuses_a_wrong_password(servers, user):
         psycopg.connect(f"postgresql://{user}:wrong@{address}")
 
 
+def test_a_password_is_hashed_once(servers):
+    """The passwords are long and random. A client computes every further round for each connection."""
+    with psycopg.connect(servers.postgres.url) as admin:
+        hashes = admin.execute("SELECT rolpassword FROM pg_authid WHERE rolname LIKE 'turnloom%'").fetchall()
+
+    assert [hashed.partition(":")[0] for (hashed,) in hashes] == ["SCRAM-SHA-256$1"] * 2
+
+
 def test_redis_refuses_strangers(servers):
     """Valkey accepts no client without the password, which is not on its command line."""
     _, _, address = servers.redis_url.rpartition("@")
