@@ -15,10 +15,12 @@ under these names; it may lack any of them:
 
 import importlib
 import pkgutil
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -85,7 +87,7 @@ def find_packs(names: Iterable[str]) -> list[Pack]:
         Conflict: several packs have one of the names.
     """
     installed = defaultdict(list)
-    for pack in [*shipped_packs(), *_plug_ins()]:
+    for pack in [*shipped_packs(), *_plug_ins(tuple(sys.path))]:
         installed[pack.name].append(pack)
     found = []
     for name in names:
@@ -161,7 +163,12 @@ def _importing(pack: Pack) -> Iterator[None]:
         raise NotFound(f"the tool pack {pack.name!r} ({pack}) cannot be loaded: {reason}") from error
 
 
-def _plug_ins() -> list[Pack]:
+@lru_cache(maxsize=1)
+def _plug_ins(_search_path: tuple[str, ...]) -> list[Pack]:
+    """Return the packs of the distributions on this path. A process finds those that were installed before its start.
+
+    Searching reads the metadata of every distribution, and a process asks for its packs several times.
+    """
     return [
         Pack(entry.name, entry.module, entry.dist.name if entry.dist else "an unknown package")
         for entry in entry_points(group=GROUP)
