@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, Field, PrivateAttr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from turnloom.models.contracts.field_descriptions import Described
 from turnloom.models.contracts.turn import Timezone
@@ -48,6 +48,18 @@ class EnvironmentSettings(Described, BaseSettings):
         env_ignore_empty=True,
         hide_input_in_errors=True,
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read no files. Each further source looks at every field again, at each start of a process."""
+        return init_settings, env_settings
 
 
 Own = TypeVar("Own", bound=EnvironmentSettings)
