@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -104,6 +104,8 @@ def servers(clean_environment: None) -> Iterator[EmbeddedServers]:
         upgrade(started.owner_url)
         yield started
     finally:
+        if _superuser.cache_info().currsize:
+            _superuser(started).close()
         started.close()
 
 
@@ -123,19 +125,24 @@ _KEPT = 2
 @contextmanager
 def new_database(servers: EmbeddedServers, patch: pytest.MonkeyPatch) -> Iterator[str]:
     """Make a migrated, empty database, and let the settings name it while the block runs."""
-    assert servers.postgres
     name = f"test_{uuid4().hex}"
-    with psycopg.connect(servers.postgres.url, autocommit=True) as admin:
-        while len(_spent) > _KEPT:
-            admin.execute(f"DROP DATABASE {_spent.pop(0)} WITH (FORCE)")
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE turnloom STRATEGY FILE_COPY OWNER {OWNER_ROLE}")
-        url, owner_url = (_renamed(url, name) for url in (servers.database_url, servers.owner_url))
-        patch.setenv("DATABASE_URL", url)
-        patch.setenv("TURNLOOM_OWNER_DATABASE_URL", owner_url)
-        _forget_settings()
-        yield url
-        _forget_settings()
-        _spent.append(name)
+    while len(_spent) > _KEPT:
+        _superuser(servers).execute(f"DROP DATABASE {_spent.pop(0)} WITH (FORCE)")
+    _superuser(servers).execute(f"CREATE DATABASE {name} TEMPLATE turnloom STRATEGY FILE_COPY OWNER {OWNER_ROLE}")
+    url, owner_url = (_renamed(url, name) for url in (servers.database_url, servers.owner_url))
+    patch.setenv("DATABASE_URL", url)
+    patch.setenv("TURNLOOM_OWNER_DATABASE_URL", owner_url)
+    _forget_settings()
+    yield url
+    _forget_settings()
+    _spent.append(name)
+
+
+@lru_cache(maxsize=1)
+def _superuser(servers: EmbeddedServers) -> psycopg.Connection:
+    """Return the connection that makes and drops databases. Opening one for each takes longer than dropping one."""
+    assert servers.postgres
+    return psycopg.connect(servers.postgres.url, autocommit=True)
 
 
 @pytest.fixture
