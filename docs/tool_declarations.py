@@ -30,7 +30,7 @@ def _guards(tool: Tool) -> Iterator[str]:
     if isinstance(tool.integration, str):
         yield f"service: `{tool.integration}`"
     if tool.remember_s:
-        yield f"a result holds for {tool.remember_s:g} s"
+        yield f"a result is remembered for {tool.remember_s:g} s"
     if tool.cache_s:
         yield f"a result holds for {tool.cache_s:g} s in the whole tenant"
 

@@ -36,6 +36,8 @@ Rate = str
 
 RATE = re.compile("[1-9][0-9]{0,5}/(second|minute|hour|day)")
 
+_EFFECT_REMEMBERED_S = 30 * 86_400.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
@@ -69,9 +71,10 @@ class Tool:
     shareable: bool = True
     """Whether a plan that contains the same read twice makes it once. False if the point is the call itself."""
     remember_s: float | None = None
-    """How long a result stays valid, in seconds. Until then the same call in the same conversation is not made again.
-    None means that results are not remembered. This works only for tools that read and need no approval. Calls of an
-    inline tool are always made; their remembered results only inform the planner."""
+    """How long a conversation remembers a result, in seconds; 0 for not at all. Until then the same read in the same
+    conversation is not made again. Calls that need approval and those of an inline tool are always made, and so are
+    calls with an effect; their remembered results only inform the planner. None means 30 days for a tool with an
+    effect, so that the planner knows what was done, and 0 for one that reads."""
     always_made: bool = False
     """Whether a call is made even if its result is remembered, because others may change the data. The remembered
     result then only tells the planner what the user has seen."""
@@ -125,6 +128,13 @@ class Tool:
     def integration_of(self, query: BaseModel, context: ToolContext) -> Integration | None:
         """Return the outside service that a call uses; None if it uses none."""
         return self.integration(query, context) if callable(self.integration) else self.integration
+
+    @property
+    def remembered_s(self) -> float:
+        """How long a conversation remembers a result, in seconds."""
+        if self.remember_s is not None:
+            return self.remember_s
+        return 0.0 if self.effect == "read" else _EFFECT_REMEMBERED_S
 
     @property
     def queue(self) -> Queue:

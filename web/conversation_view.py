@@ -75,6 +75,7 @@ def memory_view(row: ConversationRow, results: Sequence[MemoryRow], agents: Agen
                 result=result.result,
                 turn_id=str(result.turn_id),
                 step=result.step_id,
+                holds=result.holds,
                 at=result.at,
                 expires_at=result.expires_at,
             )

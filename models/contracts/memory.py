@@ -17,7 +17,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecalledResult:
-    """A result from an earlier turn of the conversation that still holds."""
+    """A result from an earlier turn of the conversation."""
 
     tool: str
     args: Mapping[str, Any]
@@ -29,7 +29,8 @@ class RecalledResult:
     age_s: int
     """Seconds since the call."""
     holds: bool = True
-    """Whether a plan may build on the result: no call with an effect has ended since."""
+    """Whether a plan may build on the result: it was read, and no call with an effect has ended since. Otherwise it
+    only tells what was done or found."""
 
     def shown(self) -> dict[str, Any]:
         """Return the entry as prompts and readers see it."""
@@ -44,7 +45,7 @@ class RecalledResult:
 
 
 class RememberedResult(Contract):
-    """A tool call's result that is still valid: the same call in this conversation is not made again."""
+    """A tool call's result that the conversation remembers."""
 
     tool: str
     args: dict[str, Any]
@@ -52,9 +53,12 @@ class RememberedResult(Contract):
     result: Any
     turn_id: str
     step: str
+    holds: bool
+    """Whether the same call gets this result instead of being made again, unless its tool is always called. False for
+    calls with an effect, and for what was read before one ended."""
     at: Moment
     expires_at: Moment
-    """When it stops being valid."""
+    """When it is forgotten."""
 
 
 class MemoryView(Contract):

@@ -10,7 +10,6 @@ from turnloom.models.errors import Conflict, NotFound
 from turnloom.models.ledger.transitions import call
 from turnloom.models.tables.conversations import IS_LISTED, ConversationRow
 from turnloom.models.tables.knowledge import KnowledgeRow
-from turnloom.models.tables.memory import MemoryRow
 from turnloom.models.tables.notifications import NotificationRow
 
 
@@ -56,7 +55,6 @@ def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     if row.active_turn_id is not None:
         raise Conflict(f"conversation {conversation_id!r} has a turn in work; erase it when that is final", code="busy")
     for statement in (
-        delete(MemoryRow).where(MemoryRow.tenant_id == tenant_id, MemoryRow.conversation_id == conversation_id),
         delete(KnowledgeRow).where(
             KnowledgeRow.tenant_id == tenant_id, KnowledgeRow.conversation_id == conversation_id
         ),

@@ -1,4 +1,4 @@
-"""A conversation's memory is its last exchanges, a summary, and results that are still valid."""
+"""A conversation's memory is its last exchanges, a summary, and results of its earlier turns."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ class Recalled:
     asked: list[dict[str, Any]]
     """`{tool, args, needs}` of the calls for which the previous turn asked the user something."""
     memory: list[RecalledResult]
-    """Results that have not expired, newest first."""
+    """Results of earlier turns that have not expired, newest first."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,10 @@ def find(db: psycopg.Connection, tenant_id: UUID, conversation_id: str, tool: st
 
 
 def of_conversation(db: Session, tenant_id: UUID, conversation_id: str) -> list[MemoryRow]:
-    """Return a conversation's results that are still valid, newest first."""
+    """Return the results that a conversation remembers, newest first."""
     query = select(MemoryRow).where(
         MemoryRow.tenant_id == tenant_id,
         MemoryRow.conversation_id == conversation_id,
-        MemoryRow.holds,
         MemoryRow.expires_at > func.clock_timestamp(),
     )
     return list(db.scalars(query.order_by(MemoryRow.at.desc(), MemoryRow.tool, MemoryRow.input_hash)))

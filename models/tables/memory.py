@@ -1,4 +1,4 @@
-"""Memory holds results of a conversation's tool calls that are still valid."""
+"""Memory holds results of a conversation's tool calls."""
 
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ class MemoryRow(Row):
     turn_id: Mapped[UUID]
     step_id: Mapped[str]
     holds: Mapped[bool] = mapped_column(server_default="true")
-    """False once a call with an effect has ended in the conversation since: that may have made it wrong."""
+    """Whether it stands in for the same call. False for a call with an effect, and for what was read before one ended:
+    that may have made it wrong."""
     at: Mapped[datetime]
     expires_at: Mapped[datetime]

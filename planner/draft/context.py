@@ -47,7 +47,7 @@ class PlanningContext:
     slots: Mapping[str, Any] = field(default_factory=dict)
     """Slots that the conversation has settled so far."""
     memory: Sequence[RecalledResult] = ()
-    """Results of earlier turns that still hold, newest first."""
+    """Results of earlier turns, newest first. A plan may build on those that hold; the others tell what was done."""
     knowledge: Mapping[str, Any] = field(default_factory=dict)
     """The part of the knowledge graph that matters for the message, in mode `adaptive`."""
     last: Plan | None = None
@@ -80,11 +80,11 @@ def known(context: PlanningContext) -> list[Rendered]:
     That is its summary, slots, memory and open questions, the unavailable tools, and its knowledge.
     """
     slots = shown(context.slots, context.agent.slots)
-    memory = [entry.shown() for entry in context.memory]
     render, parts = context.prompts.render, []
-    if context.summary or slots or memory or context.asked:
-        of_conversation = {"summary": context.summary, "slots": slots, "memory": memory, "asked": list(context.asked)}
-        parts.append(render("planning/known", **of_conversation))
+    if context.summary or slots or context.memory or context.asked:
+        of_conversation = {"summary": context.summary, "slots": slots, "asked": list(context.asked)}
+        memory, earlier = ([one.shown() for one in context.memory if one.holds is holds] for holds in (True, False))
+        parts.append(render("planning/known", **of_conversation, memory=memory, earlier=earlier))
     if context.unavailable and context.mode != "direct":
         parts.append(render("planning/unavailable", unavailable=context.unavailable))
     standing = [step.model_dump(mode="json", exclude_defaults=True) for step in _standing(context)]

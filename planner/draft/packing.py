@@ -30,6 +30,8 @@ _HISTORY_HALF_LIFE = 4
 _MEMORY_HALF_LIFE_S = 1_800
 _SHORTEST_WORD = 3
 """Shorter words, such as "of", say little about a message."""
+_LINES = 40
+"""The part of the budget that an older result of a tool may take: at 6,000 tokens a link with what it is for."""
 
 
 def tokens(value: Any) -> int:
@@ -85,7 +87,7 @@ def packed(context: PlanningContext) -> PlanningContext:
     done = _cut_results(context.done, budget // 3)
     used = sum(tokens(part) for part in (summary, context.knowledge) if part)
     used += sum(tokens(step.result) for step in done if step.result is not None)
-    memory = [replace(entry, result=cut(entry.result, budget // 8)) for entry in context.memory]
+    memory = _cut_memory(context, budget)
     kept = _chosen([*_exchanges(context), *_entries(memory, _words(context.message))], budget - used)
     return replace(
         context,
@@ -94,6 +96,23 @@ def packed(context: PlanningContext) -> PlanningContext:
         history=[exchange for place, exchange in enumerate(context.history) if ("history", place) in kept],
         memory=[entry for place, entry in enumerate(memory) if ("memory", place) in kept],
     )
+
+
+def _cut_memory(context: PlanningContext, budget: int) -> list[RecalledResult]:
+    """Cut the newest result of each tool, and the one that fits the message best, to an eighth of the budget.
+
+    The tool's others are for other dates or other wishes. They are cut to a line.
+    """
+    memory = [replace(entry, result=cut(entry.result, budget // 8)) for entry in context.memory]
+    scores = [candidate.score for candidate in _entries(memory, _words(context.message))]
+    places: dict[str, list[int]] = {}
+    for place, entry in enumerate(memory):
+        places.setdefault(entry.tool, []).append(place)
+    whole = {place for of_tool in places.values() for place in (of_tool[0], max(of_tool, key=scores.__getitem__))}
+    return [
+        entry if place in whole else replace(entry, result=cut(entry.result, budget // _LINES))
+        for place, entry in enumerate(memory)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ class ToolTerms(Contract):
     """Scopes that the user must have granted."""
     per_user: Rate | None = None
     per_tenant: Rate | None = None
+    remember_s: float | None = Field(None, ge=0, le=30 * 86_400)
+    """How long a conversation remembers what a call returned."""
 
     @field_validator("per_user", "per_tenant")
     @classmethod

@@ -24,6 +24,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_][A-Za-z0-9_-]*)*
 _LONGEST_NAME = 64
 """Longest function name that the APIs of language models allow. Each dot is counted as `__`."""
 _TIMEOUT_S = 30.0
+_REMEMBER_S = 3_600.0
+"""How long a conversation remembers what a tool has read, if the file does not say it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def _made(
         per_tenant=own.per_tenant,
         integration=".".join(name.split(".")[:2]),
         reconcile=repeatable if treatment.may_repeat else None,
+        remember_s=_REMEMBER_S if own.remember_s is None and treatment.effect == "read" else own.remember_s,
+        always_made=True,  # nobody says how long its data are good
     )
 
 

@@ -1,8 +1,9 @@
-"""The result memo keeps results of calls in a conversation, so that they are not fetched again while valid.
+"""The result memo keeps results of calls in a conversation, for the time that their tool declares.
 
-It holds only reads, for the time that their tool declares. The same call is the same tool with the same arguments, with
-references filled in and defaults added, for the same person. No result is kept past the person's midnight, because a
-result about "tomorrow" is about one day.
+While the result of a read is valid, the same call is not made again: the same tool with the same arguments, with
+references filled in and defaults added, for the same person. It is not kept past the person's midnight, because a
+result about "tomorrow" is about one day. A call with an effect is always made. Its result is kept so that later turns
+can speak of what was done.
 """
 
 import hashlib
@@ -26,26 +27,37 @@ from turnloom.tools.registry import Tool
 from turnloom.workers.running.outcomes import ended
 
 MAX_RESULT_BYTES = 65_536
-"""A longer result is fetched again, because every turn reads the memoised ones."""
+"""A longer result is not kept, because every turn reads the memoised ones."""
 
 
 def through_memory(
     step: ClaimedStep, tool: Tool, args: dict[str, Any], context: ToolContext, make: Callable[[], Envelope]
 ) -> FinishedStep:
-    """Use the memoised result of the same call if there is one; otherwise make the call and memoise its result."""
+    """Use the memoised result of the same read if there is one; otherwise make the call and memoise its result."""
     key = input_hash(tool, args, context.user)
-    if key is None:
-        return ended(step, make())
-    # An inline tool's call costs less than a look-up.
-    known = None if tool.inline or tool.always_made else _look_up(tool, key, context)
+    known = None if key is None or _is_always_made(tool) else _look_up(tool, key, context)
     if known is not None:
         return FinishedStep(step.id, step.attempt, "succeeded", result=known, cache="memory", input_hash=key)
-    return _to_be_remembered(ended(step, make()), tool, args, key, context)
+    return memoised(ended(step, make()), tool, args, context)
+
+
+def memoised(finished: FinishedStep, tool: Tool, args: dict[str, Any], context: ToolContext) -> FinishedStep:
+    """Return the outcome of a call with the wish to memoise its result, if it succeeded and is not too long."""
+    key = input_hash(tool, args, context.user)
+    if key is None or finished.status != "succeeded" or len(orjson.dumps(finished.result)) > MAX_RESULT_BYTES:
+        return replace(finished, input_hash=key)
+    for_s = tool.remembered_s if tool.effect != "read" else min(tool.remembered_s, _left_of_day_s(context.user))
+    return replace(finished, input_hash=key, remember={"tool": tool.name, "args": args, "for_s": for_s})
+
+
+def _is_always_made(tool: Tool) -> bool:
+    """Whether a call is made even if its result is known. The call of an inline tool costs less than a look-up."""
+    return tool.effect != "read" or tool.requires_approval or tool.inline or tool.always_made
 
 
 def input_hash(tool: Tool, args: dict[str, Any], user: dict[str, Any]) -> str | None:
     """Return a hash that equal calls share; None if the results are not memoised, or the tool refuses the arguments."""
-    if tool.remember_s is None or tool.effect != "read" or tool.requires_approval:
+    if tool.remembered_s == 0:
         return None
     try:
         full = tool.input.model_validate(args).model_dump(mode="json")
@@ -67,15 +79,6 @@ def _look_up(tool: Tool, key: str, context: ToolContext) -> Any:
     except ValidationError:
         return None  # it is from an earlier release of the tool
     return known
-
-
-def _to_be_remembered(
-    finished: FinishedStep, tool: Tool, args: dict[str, Any], key: str, context: ToolContext
-) -> FinishedStep:
-    holds_s = min(tool.remember_s or 0.0, _left_of_day_s(context.user))
-    if finished.status != "succeeded" or len(orjson.dumps(finished.result)) > MAX_RESULT_BYTES:
-        return replace(finished, input_hash=key)
-    return replace(finished, input_hash=key, remember={"tool": tool.name, "args": args, "for_s": holds_s})
 
 
 def _left_of_day_s(user: dict[str, Any]) -> float:

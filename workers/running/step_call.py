@@ -29,7 +29,7 @@ from turnloom.tools.registry import Tool
 from turnloom.workers.running import parking
 from turnloom.workers.running.effect_dedup import begin
 from turnloom.workers.running.outcomes import GRACE_S, Outcome, Parked, ended, failed, unknown
-from turnloom.workers.running.result_memo import through_memory
+from turnloom.workers.running.result_memo import memoised, through_memory
 from turnloom.workers.running.tool_metrics import count_call, count_retry
 from turnloom.workers.turns.hook_events import hook_recorder
 from turnloom.workers.turns.process_parts import registry
@@ -107,7 +107,7 @@ class StepCalls:
         if _is_lost(step, tool):
             earlier = runner.reconcile(tool, args, context, on_note, guards)
             if earlier is not None:
-                return ended(step, earlier)
+                return memoised(ended(step, earlier), tool, args, context)
             if (repeated := begin(self._turn_id, replace(step, unsure=False), tool, args)) is not None:
                 return repeated
         on_retry = partial(self._note_retry, step)

@@ -46,7 +46,7 @@ def recall(turn: ClaimedTurn, agent: AgentProfile, tools: Registry) -> PlanningC
         summary=recalled.summary,
         slots=turn.slots,
         asked=recalled.asked,
-        memory=[entry for entry in recalled.memory if entry.holds],
+        memory=recalled.memory,
         revision=turn.revision,
         again=turn.again,
         done=_done(turn),

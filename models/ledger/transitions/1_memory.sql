@@ -5,9 +5,9 @@ create function hot.is_rolled_back(p_superseded_by uuid) returns boolean languag
   select exists (select from turns where id = p_superseded_by and on_busy = 'rollback')
 $$;
 
--- The lock of what a turn's conversation remembers.
-create function hot.memory_lock(p_turn turns) returns bigint language sql stable as $$
-  select hashtextextended(concat_ws('|', 'memory', p_turn.tenant_id, p_turn.conversation_id), 0)
+-- The lock of what a conversation remembers.
+create function hot.memory_lock(p_tenant uuid, p_conversation text) returns bigint language sql stable as $$
+  select hashtextextended(concat_ws('|', 'memory', p_tenant, p_conversation), 0)
 $$;
 
 -- Takes the right to change what a conversation remembers; the caller holds the turn's lock. The conversation's active
@@ -15,16 +15,33 @@ $$;
 -- order would be a deadlock.
 create function hot.lock_memory(p_turn turns) returns void language plpgsql as $$
 begin
-  perform pg_advisory_xact_lock(hot.memory_lock(p_turn));
+  perform pg_advisory_xact_lock(hot.memory_lock(p_turn.tenant_id, p_turn.conversation_id));
 end $$;
 
+-- The results that a conversation remembers. `place` counts those of one tool from the newest on: by place, the newest
+-- of each tool comes before the second newest of any.
+create function hot.ranked_memory(p_tenant uuid, p_conversation text)
+returns table (place bigint, tool text, input_hash text, args jsonb, result jsonb, turn_id uuid, step_id text,
+               holds boolean, at timestamptz, expires_at timestamptz) language sql stable as $$
+  select row_number() over (partition by m.tool order by m.at desc, m.input_hash), m.tool, m.input_hash, m.args,
+         m.result, m.turn_id, m.step_id, m.holds, m.at, m.expires_at
+    from memory m where m.tenant_id = p_tenant and m.conversation_id = p_conversation
+$$;
+
 -- Remembers results of steps that were recorded just now, `p_ended`, and whose tools are remembered: of p_finished
--- those with `remember`, {tool, args, for_s}. What has run out goes. What was read while a call with an effect was
--- under way does not hold. The caller holds the turn's lock.
+-- those with `remember`, {tool, args, for_s}. What has run out goes, and so does what is beyond the hundred that are
+-- shown first. What was read while a call with an effect was under way does not hold, and neither does the result of
+-- such a call: it tells what was done, and stands in for no further call. A call with an effect may end late; what was
+-- erased or rolled back before remembers nothing of it. The caller holds the turn's lock.
 create function hot.remember(p_turn turns, p_finished jsonb, p_ended text[], p_at timestamptz)
 returns void language plpgsql as $$
 begin
   perform hot.lock_memory(p_turn);
+  if hot.is_rolled_back(p_turn.superseded_by) or exists (
+       select from conversations c where c.tenant_id = p_turn.tenant_id and c.id = p_turn.conversation_id
+                                     and c.erased_at >= p_turn.created_at) then
+    return;
+  end if;
   delete from memory m
    where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.expires_at <= p_at;
   insert into memory as m (tenant_id, conversation_id, tool, input_hash, args, result, turn_id, step_id, holds, at,
@@ -39,10 +56,15 @@ begin
                                              remember jsonb)
     join steps s on s.turn_id = p_turn.id and s.id = e.id and s.attempt = greatest(e.attempt, 1)
                 and s.id = any (p_ended)
-   where e.status = 'succeeded' and jsonb_typeof(e.remember) = 'object'
+   where e.status = 'succeeded' and jsonb_typeof(e.remember) = 'object' and e.input_hash is not null
   on conflict (tenant_id, conversation_id, tool, input_hash) do update
      set args = excluded.args, result = excluded.result, turn_id = excluded.turn_id, step_id = excluded.step_id,
          holds = excluded.holds, at = excluded.at, expires_at = excluded.expires_at;
+  delete from memory m
+   where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id
+     and (m.tool, m.input_hash) in (
+           select x.tool, x.input_hash from hot.ranked_memory(p_turn.tenant_id, p_turn.conversation_id) x
+            order by x.place, x.at desc, x.tool, x.input_hash offset 100);
 end $$;
 
 -- Lets nothing hold any more that a conversation has found so far: a call with an effect has ended, and may have
@@ -62,9 +84,10 @@ begin
    where m.tenant_id = p_turn.tenant_id and m.conversation_id = p_turn.conversation_id and m.turn_id = p_turn.id;
 end $$;
 
--- What of a conversation's memory has not run out, but for what a turn has found itself: the newest p_most, newest
--- first. What does not hold may have been changed since by a call with an effect: a plan cannot build on it, but a
--- reply may still speak of it.
+-- What of a conversation's memory has not run out, but for what a turn has found itself: p_most results, the newest of
+-- each tool before the second newest of any; in the order of their times, the newest first. What does not hold may have
+-- been changed since by a call with an effect, or is what such a call did: a plan cannot build on it, but a reply may
+-- still speak of it.
 create function hot.fresh_memory(p_tenant uuid, p_conversation text, p_without uuid, p_most int)
 returns jsonb language plpgsql stable as $$
 begin
@@ -73,10 +96,9 @@ begin
              'tool', m.tool, 'args', m.args, 'result', m.result, 'turn', m.turn_id, 'step', m.step_id, 'holds', m.holds,
              'age_s', greatest(0, floor(extract(epoch from clock_timestamp() - m.at))))
              order by m.at desc, m.tool, m.input_hash), '[]')
-      from (select * from memory x
-             where x.tenant_id = p_tenant and x.conversation_id = p_conversation
-               and x.turn_id is distinct from p_without and x.expires_at > clock_timestamp()
-             order by x.at desc, x.tool, x.input_hash limit p_most) m);
+      from (select * from hot.ranked_memory(p_tenant, p_conversation) x
+             where x.turn_id is distinct from p_without and x.expires_at > clock_timestamp()
+             order by x.place, x.at desc, x.tool, x.input_hash limit p_most) m);
 end $$;
 
 -- The last p_most answered exchanges of a turn's conversation that its summary does not cover, oldest first: [{message,

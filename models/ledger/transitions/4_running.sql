@@ -565,7 +565,7 @@ declare
   t turns;
 begin
   select * into t from turns where id = p_turn for no key update skip locked;
-  return found and pg_try_advisory_xact_lock(hot.memory_lock(t));
+  return found and pg_try_advisory_xact_lock(hot.memory_lock(t.tenant_id, t.conversation_id));
 end $$;
 
 -- Records for several executors in one commit: for each its turn, and what it asks of hot.advance. Out, for each: the

@@ -1,6 +1,7 @@
 -- Erasing a conversation: its turns stay, without text. The caller holds its lock, and none of its turns is worked on.
 
--- Erases what the turns of a conversation say, and their replies.
+-- Erases what the turns of a conversation say, their replies, and what it remembers. The lock of its memory comes last,
+-- as in the record of a step: a call that ends late either finds the conversation erased, or is erased with it.
 create function hot.erase_turns(p_tenant uuid, p_conversation text) returns void language plpgsql as $$
 declare
   v_turns uuid[] := array(select id from turns where tenant_id = p_tenant and conversation_id = p_conversation);
@@ -14,6 +15,8 @@ begin
   update turns set message = '', person = '{}', extra = '{}', callback_url = null, submitted_plan = null, slots = null,
          action = null, output = null, error = null
    where id = any (v_turns);
+  perform pg_advisory_xact_lock(hot.memory_lock(p_tenant, p_conversation));
+  delete from memory where tenant_id = p_tenant and conversation_id = p_conversation;
 end $$;
 
 -- Erases the contents of a conversation's audit records, and appends the record that says so: its content alone stays.

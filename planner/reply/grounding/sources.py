@@ -37,7 +37,7 @@ def gather(
             evidence.add_result(step.result, origin)
         if step.asks:
             evidence.add_result(dict(step.asks), origin, "needs")
-    for entry in sorted(memory, key=lambda entry: entry.age_s):
+    for entry in sorted((one for one in memory if _is_evidence(tools, one.tool)), key=lambda entry: entry.age_s):
         evidence.add_result(entry.result, _origin(tools, entry.tool, entry.step, entry.turn, entry.age_s))
     evidence.add_said(said.message, "message")
     evidence.add_said(dict(said.slots), "slots")

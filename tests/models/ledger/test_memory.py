@@ -2,100 +2,55 @@
 
 from dataclasses import asdict
 from typing import Any
-from uuid import UUID
+from uuid import uuid4
 
 import psycopg
 import pytest
 
-from tests.factories import NOTHING, PLANNER, REGISTRY, claim_turn, finish_turn, make_tenant, open_turn, recall, step
+from tests.factories import claim_turn, finish_turn, make_tenant, open_turn, recall
+from tests.models.ledger.remembering import CALL, answered, begun_turn, found, known, planned
 from tests.models.ledger.stopping import end
 from turnloom.models.connections.database import statement, transaction
-from turnloom.models.contracts.plan import Plan
-from turnloom.models.contracts.turn import Reply
-from turnloom.models.ledger import conversations, memory, plans, replies, steps, turns
-from turnloom.models.ledger.plans import NewPlan
+from turnloom.models.ledger import conversations, memory, steps
 from turnloom.models.ledger.steps import Capacity, FinishedStep, Handover, Holder
-from turnloom.models.ledger.turns import ClaimedTurn, Ending
-from turnloom.workers.compiling import compile_plan, fragment_rows
 
 pytestmark = pytest.mark.usefixtures("database")
-
-CALL = {"tool": "a.look", "args": {"city": "Rome"}, "for_s": 60.0}
-
-
-def _turn(tenant: UUID, **request: Any) -> ClaimedTurn:
-    turn = claim_turn(open_turn(tenant, **request).turn_id)
-    assert turn is not None
-    return turn
-
-
-def _plan(turn: ClaimedTurn, slots: dict[str, Any] | None = None, effect: str = "read") -> None:
-    plan = Plan.model_validate({"steps": [step("a"), step("b")]})
-    compiled = compile_plan(plan, REGISTRY, "dense")
-    columns = [{**column, "effect": effect} for column in compiled.steps]
-    rows = fragment_rows(compiled.fragments)
-    new = NewPlan(plan, "llm", {}, columns, rows, "dense", None, slots=slots)
-    with statement() as db:
-        assert plans.record(db, turn.id, turn.attempt, new, NOTHING, PLANNER) is not None
-
-
-def _find(turn: ClaimedTurn, name: str = "a", result: Any = "sunny", call: dict[str, Any] | None = CALL) -> None:
-    """Run a step of a turn; `call` is the call to remember."""
-    holder = Holder("w", 60_000)
-    with statement() as db:
-        claim = steps.claim(db, turn.id, [[name]], turn.generation, holder)
-        claimed = claim.lanes[0].step
-        assert claimed is not None
-        found = FinishedStep(name, claimed.attempt, "succeeded", result, input_hash="h", remember=call)
-        steps.advance(db, turn.id, turn.generation, Handover([found]), Capacity("tools.io", 0), holder)
-
-
-def _known(turn: ClaimedTurn) -> Any:
-    with statement() as db:
-        return memory.find(db, turn.tenant_id, turn.conversation_id, "a.look", "h")
-
-
-def _answer(turn: ClaimedTurn, slots: dict[str, Any] | None = None) -> None:
-    ending = Ending("succeeded", Reply(text="done"), {}, slots=slots)
-    attempt = turn.attempt + 1  # its steps have ended meanwhile
-    with statement() as db:
-        assert turns.finish(db, turn.id, attempt, ending) is not None
 
 
 def test_a_turns_state_becomes_its_conversations() -> None:
     """The next turn gets it. Slots that results fill at the end count too."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first, {"adults": 3})
-    _find(first)
-    _find(first, "b", call=None)
-    _answer(first, {"adults": 3, "day": "2026-12-01"})
+    first = begun_turn(tenant)
+    planned(first, {"adults": 3})
+    found(first)
+    found(first, "b", call=None)
+    answered(first, {"adults": 3, "day": "2026-12-01"})
 
     assert first.slots == {}
-    assert _turn(tenant).slots == {"adults": 3, "day": "2026-12-01"}
-    assert _turn(tenant, conversation_id="c2").slots == {}
+    assert begun_turn(tenant).slots == {"adults": 3, "day": "2026-12-01"}
+    assert begun_turn(tenant, conversation_id="c2").slots == {}
 
 
 def test_a_turn_that_settles_nothing_leaves_the_state_alone() -> None:
     """A turn without a plan, or with a plan that fills no slot, changes nothing."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first, {"adults": 3})
-    _find(first)
-    _find(first, "b", call=None)
-    _answer(first)
-    finish_turn(_turn(tenant))
+    first = begun_turn(tenant)
+    planned(first, {"adults": 3})
+    found(first)
+    found(first, "b", call=None)
+    answered(first)
+    finish_turn(begun_turn(tenant))
 
-    assert _turn(tenant).slots == {"adults": 3}
+    assert begun_turn(tenant).slots == {"adults": 3}
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("interrupt", True), ("rollback", False)])
 def test_a_turn_that_was_rolled_back_is_forgotten(policy: Any, kept: bool) -> None:
     """An interrupted turn keeps its slots and results. One that was rolled back leaves nothing."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first, {"adults": 3})
-    _find(first)
+    first = begun_turn(tenant)
+    planned(first, {"adults": 3})
+    found(first)
     second = open_turn(tenant, on_busy=policy)
     assert second.closed is not None
     end(first.id, second.closed.respond or 0, "superseded")
@@ -104,19 +59,19 @@ def test_a_turn_that_was_rolled_back_is_forgotten(policy: Any, kept: bool) -> No
 
     assert turn is not None
     assert turn.slots == ({"adults": 3} if kept else {})
-    assert _known(turn) == ("sunny" if kept else None)
+    assert known(turn) == ("sunny" if kept else None)
 
 
 def test_the_next_turn_of_a_conversation_gets_earlier_results() -> None:
     """Each comes with its arguments, its step and its age. In its own turn it is an ordinary result."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first)
-    _find(first)
-    _find(first, "b", call=None)
+    first = begun_turn(tenant)
+    planned(first)
+    found(first)
+    found(first, "b", call=None)
     own = recall(first).memory
-    _answer(first)
-    second = _turn(tenant)
+    answered(first)
+    second = begun_turn(tenant)
     (entry,) = recall(second).memory
 
     assert own == []
@@ -129,74 +84,63 @@ def test_the_next_turn_of_a_conversation_gets_earlier_results() -> None:
         "age_s": 0,
         "holds": True,
     }
-    assert _known(second) == "sunny"
-    assert _known(_turn(tenant, conversation_id="c2")) is None
-    assert _known(_turn(make_tenant("other"))) is None
+    assert known(second) == "sunny"
+    assert known(begun_turn(tenant, conversation_id="c2")) is None
+    assert known(begun_turn(make_tenant("other"))) is None
 
 
 def test_an_expired_result_is_not_used_and_is_removed(database: str) -> None:
     """The ledger's clock decides. The conversation's next result replaces it."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first)
-    _find(first, call={**CALL, "for_s": 0.0})
-    stale = _known(first)
-    _find(first, "b", result="rainy")
+    first = begun_turn(tenant)
+    planned(first)
+    found(first, call={**CALL, "for_s": 0.0})
+    stale = known(first)
+    found(first, "b", result="rainy")
     with psycopg.connect(database) as ledger:
         rows = ledger.execute("SELECT step_id FROM memory").fetchall()
 
     assert stale is None
-    assert _known(first) == "rainy"
+    assert known(first) == "rainy"
     assert rows == [("b",)]
 
 
-def test_after_a_write_nothing_found_before_it_holds() -> None:
-    """The write may have changed the data, so the next call is made. The reply may still use the earlier result."""
+def test_the_newest_of_each_tool_come_first_and_a_hundred_stay() -> None:
+    """Many results of one tool do not displace the only one of another, in the ledger or for the planner."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first)
-    _find(first)
-    _find(first, "b", call=None)
-    _answer(first)
-    second = _turn(tenant)
-    _plan(second, effect="write")
-    before = _known(second)
-    _find(second, call=None)
-
+    first = begun_turn(tenant)
+    planned(first)
     with statement() as db:
-        material = replies.gather(db, second.id)
-    assert material is not None
-    assert (before, _known(second), [entry.holds for entry in recall(second).memory]) == ("sunny", None, [False])
-    assert [entry.result for entry in material.memory] == ["sunny"]
-
-
-def test_a_read_beside_a_write_is_not_remembered() -> None:
-    """The order of the two is unknown."""
-    turn = _turn(make_tenant())
-    _plan(turn, effect="write")
+        db.execute(
+            "INSERT INTO memory (tenant_id, conversation_id, tool, input_hash, args, turn_id, step_id, holds, at,"
+            " expires_at) SELECT %s, 'c1', CASE n WHEN 150 THEN 'a.link' ELSE 'a.look' END, n::text, '{}', %s, 'a',"
+            " true, now() - n * interval '1 second', now() + interval '1 hour' FROM generate_series(1, 150) n",
+            (tenant, uuid4()),
+        )
+    found(first)
     with statement() as db:
-        db.execute("UPDATE steps SET effect = 'read' WHERE id = 'b'")
-        steps.claim(db, turn.id, [["a"]], turn.generation, Holder("w", 60_000))
-    _find(turn, "b")
+        left = db.execute("SELECT tool, count(*) FROM memory GROUP BY tool ORDER BY tool").fetchall()
+    told = [entry.tool for entry in recall(first).memory]
 
-    assert _known(turn) is None
+    assert left == [("a.link", 1), ("a.look", 99)]
+    assert (len(told), told[-1]) == (20, "a.link")
 
 
 def test_a_stale_worker_has_nothing_remembered() -> None:
     """A record under an old fence changes nothing."""
-    turn = _turn(make_tenant())
-    _plan(turn)
+    turn = begun_turn(make_tenant())
+    planned(turn)
     late = FinishedStep("a", 7, "succeeded", "old", input_hash="h", remember=CALL)
     with statement() as db:
         steps.advance(db, turn.id, turn.generation, Handover([late]), Capacity("tools.io", 0), Holder("w", 60_000))
 
-    assert _known(turn) is None
+    assert known(turn) is None
 
 
 def test_two_equal_calls_that_end_together_are_remembered_once() -> None:
     """One commit may contain both."""
-    turn = _turn(make_tenant())
-    _plan(turn)
+    turn = begun_turn(make_tenant())
+    planned(turn)
     holder = Holder("w", 60_000)
     with statement() as db:
         claim = steps.claim(db, turn.id, [["a"], ["b"]], turn.generation, holder)
@@ -205,17 +149,17 @@ def test_two_equal_calls_that_end_together_are_remembered_once() -> None:
 
     assert len(claim.lanes) == 2
     assert advance.fenced == []
-    assert _known(turn) == "sunny"
+    assert known(turn) == "sunny"
 
 
 def test_erasure_covers_memory(database: str) -> None:
     """State, results and summary are erased. A summary that is made at that moment is not kept."""
     tenant = make_tenant()
-    first = _turn(tenant)
-    _plan(first, {"adults": 3})
-    _find(first)
-    _find(first, "b", call=None)
-    _answer(first)
+    first = begun_turn(tenant)
+    planned(first, {"adults": 3})
+    found(first)
+    found(first, "b", call=None)
+    answered(first)
     with statement() as db:
         before = memory.unsummarised(db, first.id, 10)
         assert before is not None
@@ -236,8 +180,8 @@ def test_only_final_turns_are_summed_up_and_once() -> None:
     """A summary covers the turns before the first unfinished one and replaces them. The first summary counts."""
     tenant = make_tenant()
     for number in range(4):
-        finish_turn(_turn(tenant, message=f"m{number}"), text=f"r{number}")
-    current = _turn(tenant, message="now")
+        finish_turn(begun_turn(tenant, message=f"m{number}"), text=f"r{number}")
+    current = begun_turn(tenant, message="now")
     with statement() as db:
         one = memory.unsummarised(db, current.id, 3)
         other = memory.unsummarised(db, current.id, 10)

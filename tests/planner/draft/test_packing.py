@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,12 +120,36 @@ def test_of_results_of_one_age_the_relevant_one_is_told(
 
 def test_of_equally_relevant_results_the_newer_one_is_told(context: Context) -> None:
     """With room for one of two results, the newer one is given."""
-    new, old = (_remembered(["place " * 300], age_s=age, city="Rome") for age in (60, 7_200))
+    new, old = (_remembered(["place " * 300], f"look.{age}", age, city="Rome") for age in (60, 7_200))
     history = [Exchange("long", "word " * 4_300)]
 
     fits = packed(context("the weather in Rome?", history=history, memory=[new, old]))
 
     assert [entry.age_s for entry in fits.memory] == [60]
+
+
+def test_of_a_tools_results_the_newest_is_told_whole(context: Context) -> None:
+    """Older ones are cut to a line, except the one that fits the message best. A short result stays as it is."""
+    places = {"places": ["place " * 50] * 4}
+    memory = [_remembered(places, age_s=age, city=city) for age, city in ((60, "Oslo"), (120, "Bonn"), (180, "Rome"))]
+    link = _remembered({"url": "https://book.example/1"}, "a.link", 240)
+
+    fits = packed(context("what was it in Rome?", memory=[*memory, link, replace(link, age_s=300)]))
+
+    assert [entry.result == places for entry in fits.memory[:3]] == [True, False, True]
+    assert tokens(fits.memory[1].result) <= 150
+    assert [entry.result for entry in fits.memory[3:]] == [link.result, link.result]
+
+
+def test_what_was_done_is_told_apart_from_what_holds(context: Context) -> None:
+    """A plan may build on what holds. The rest answers what is asked about it again."""
+    link = replace(_remembered("https://book.example/1", "a.link"), holds=False)
+
+    messages, _ = planning_messages(context("the link again", memory=[link, _remembered("sunny")]))
+
+    holding, _, done = messages[-1]["content"].partition("<earlier>")
+    assert ("sunny" in holding, "sunny" in done) == (True, False)
+    assert ("book.example" in holding, "book.example" in done) == (False, True)
 
 
 def test_the_prompt_is_the_same_whatever_the_order_of_keys(context: Context) -> None:
@@ -147,7 +172,7 @@ def test_slots_and_memory_are_told_as_data(context: Context) -> None:
 
     content = messages[-1]["content"]
     assert (content.count("</memory>"), content.count("</slots>")) == (1, 1)
-    assert "planning/known@2" in prompts
+    assert "planning/known@3" in prompts
 
 
 @pytest.mark.parametrize(

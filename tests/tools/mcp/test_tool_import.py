@@ -160,6 +160,25 @@ def test_the_file_says_how_a_tool_is_guarded() -> None:
     assert (other.timeout_s, other.scopes, other.integration) == (9, frozenset(), "mcp.far")
 
 
+@pytest.mark.parametrize(
+    ("terms", "remembered_s"),
+    [
+        ({"effect": "read"}, 3_600),
+        ({"effect": "write"}, 30 * 86_400),
+        ({"effect": "read", "remember_s": 60}, 60),
+        ({"effect": "write", "remember_s": 0}, 0),
+    ],
+)
+def test_what_a_tool_returned_is_remembered_and_the_tool_called_again(
+    terms: dict[str, Any], remembered_s: float
+) -> None:
+    """The file may say for how long. Nobody says how long the data are good, so each call is made."""
+    tool = only({"name": "look", "inputSchema": OPEN}, **terms).tool
+
+    assert tool is not None
+    assert (tool.remembered_s, tool.always_made) == (remembered_s, True)
+
+
 def test_only_what_the_file_lists_may_be_called() -> None:
     """This applies if the file lists anything."""
     server = McpServer(url="http://unasked", tools={"look": ToolTerms()})

@@ -143,12 +143,13 @@ def test_a_different_call_is_made(world: _World, args: dict[str, Any], context: 
     "tool",
     [
         replace(TOOL, remember_s=None),
+        replace(TOOL, remember_s=None, effect="write"),
         replace(TOOL, remember_s=0.0),
         replace(TOOL, effect="write"),
         replace(TOOL, requires_approval=True),
         replace(TOOL, inline=True),
     ],
-    ids=["not_said", "run_out", "write", "approval", "inline"],
+    ids=["not_said", "not_said_of_a_write", "run_out", "write", "approval", "inline"],
 )
 def test_a_call_of_another_kind_of_tool_is_always_made(world: _World, tool: Tool) -> None:
     """A call with an effect is always made, and so is an inline one, which costs less than the look-up."""
@@ -172,6 +173,18 @@ def test_failures_questions_and_long_results_are_not_memoised(world: _World, ans
     world.call(ROME, answer=answer)
 
     assert world.call(ROME).cache is None
+
+
+def test_what_a_write_did_is_kept_and_stands_in_for_no_call(world: _World) -> None:
+    """The conversation remembers it for 30 days, past midnight, unless the tool says otherwise."""
+    tool = replace(TOOL, effect="write", remember_s=None)
+
+    first = world.call(ROME, tool)
+    second = world.call(ROME, tool)
+    silent = world.call(ROME, replace(tool, remember_s=0))
+
+    assert (world.made, second.cache, silent.remember) == (3, None, None)
+    assert first.remember == {"tool": tool.name, "args": ROME, "for_s": 30 * 86_400}
 
 
 def test_a_result_of_an_earlier_output_model_is_not_used(world: _World) -> None:

@@ -51,7 +51,15 @@ def find_note(_: NewNote, context: ToolContext) -> Note | None:
     return None if found is None else Note(text=found.text, about=found.about, source=found.source)
 
 
-@tool("research.note", effect="write", reconcile=find_note, facts=_noted, is_evidence=False, per_user="120/minute")
+@tool(
+    "research.note",
+    effect="write",
+    reconcile=find_note,
+    facts=_noted,
+    is_evidence=False,
+    remember_s=0,
+    per_user="120/minute",
+)
 def note(query: NewNote, context: ToolContext) -> Note:
     """Keep a note for later steps and messages of this conversation."""
     new = notes.StoredNote(text=query.text, about=query.about, source=query.source)

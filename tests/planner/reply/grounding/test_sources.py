@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from turnloom.models.contracts.memory import RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.grounding import check
 from turnloom.planner.reply.reply_input import ReplyInput
@@ -22,6 +23,26 @@ def test_the_plans_own_word_is_no_evidence(reply_input: Callable[..., ReplyInput
 
     assert [violation.text for violation in grounding.violations] == ["900 EUR"]
     assert [(one.text, one.step, one.path) for one in grounding.sources] == [("80 EUR", "s", "results[0].passage")]
+
+
+def test_what_was_done_is_evidence_in_later_turns(reply_input: Callable[..., ReplyInput]) -> None:
+    """A link that an earlier turn made may be given again. An earlier note is no evidence either."""
+    link = RecalledResult(
+        tool="pms.generate_booking_link",
+        args={},
+        result={"url": "https://book.example/1"},
+        turn="t",
+        step="l",
+        age_s=90,
+        holds=False,
+    )
+    note = replace(link, tool="research.note", result=NOTED.result)
+    told = replace(reply_input(memory=[link, note]), tools=load_registry(["hotel", "research"]))
+
+    grounding = check("Here it is again: https://book.example/1. It costs 900 EUR.", told.evidence())
+
+    assert [(one.text, one.step, one.turn) for one in grounding.sources] == [("https://book.example/1", "l", "t")]
+    assert [violation.text for violation in grounding.violations] == ["900 EUR"]
 
 
 def test_a_fetched_page_is_no_word_of_ours(reply_input: Callable[..., ReplyInput]) -> None:
