@@ -24,8 +24,8 @@ from turnloom.planner.draft.prompts import Prompts, Rendered
 from turnloom.planner.draft.streamed_plan import OnStep, PlanReader
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from turnloom.planner.llm.schema import json_text_arguments, plan_schema
-from turnloom.planner.memory.slot_state import slot_schemas
+from turnloom.planner.llm.schema import plan_schema
+from turnloom.planner.llm.signatures import signature
 from turnloom.planner.plan.expansion import Expansion, expand
 from turnloom.planner.plan.phases import with_kept
 from turnloom.planner.plan.revision import effects_again, steps_before, without_repeats
@@ -143,8 +143,8 @@ def _planning_rules(rules: _Rules) -> Sequence[Rendered]:
         "system/planning",
         **spoken,
         planning=agent.planning,
-        slots=slot_schemas(agent.slots),
-        hints=agent.hints,
+        slots=bool(agent.slots),
+        hints=bool(agent.hints),
         phased=rules.phased,
         tools=_described(rules.tools),
     )
@@ -206,10 +206,8 @@ def _describe(tool: Tool, result_of: str) -> dict[str, Any]:
         "name": tool.name,
         "effect": tool.effect,
         "description": tool.description,
-        "arguments": tool.input_schema,
-        "result": tool.output_schema if result_of == tool.name else None,
+        "result": signature(tool.output_schema) if result_of == tool.name else None,
         "result_of": result_of,
-        "json_text": sorted(json_text_arguments(tool)),
     }
 
 

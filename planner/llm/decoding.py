@@ -93,11 +93,11 @@ def _present(data: dict[str, Any]) -> dict[str, Any]:
 
 def _renamed(step: dict[str, Any]) -> dict[str, Any]:
     """Return a step with the names of our fields, and with the fields of a call inside it beside the others."""
-    call = step.get("function")
+    call = step.get("call") or step.get("function")
     if isinstance(call, str):
         call = {"tool": call}
     if isinstance(call, dict):
-        step = {name: value for name, value in step.items() if name not in ("function", "type")} | call
+        step = {name: value for name, value in step.items() if name not in ("call", "function", "type")} | call
     renamed = {name: value for name, value in step.items() if name not in _STEP_ALIASES}
     for alias, name in _STEP_ALIASES.items():
         if alias in step:

@@ -23,10 +23,12 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Settings
+from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.completion import Completion
 from turnloom.planner.llm.errors import status_error, unavailable
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from turnloom.planner.llm.response_formats import Form, Forms, next_form, request_fields
+from turnloom.planner.llm.signatures import described_types
 from turnloom.planner.llm.transport import KeptConnections
 
 _CONNECT_S = 5.0
@@ -49,8 +51,9 @@ class _Request:
     form: Form
 
     def send(self, until: float) -> Generation:
-        extra = request_fields(self.form, self.schema) if self.schema is not None else {}
-        return self.attempt(self.body | extra, until)
+        if self.schema is None:
+            return self.attempt(self.body, until)
+        return self.attempt(_written_form(self.body, self.form, self.schema), until)
 
 
 class OpenAIModel:
@@ -237,6 +240,17 @@ def _request_of(client: OpenAI) -> httpx2.Request:
     for header in _OF_ONE_CALL:
         made[0].headers.pop(header, None)
     return made[0]
+
+
+def _written_form(body: dict[str, Any], form: Form, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a request whose answer fits the schema. A form that does not take it has it in the prompt, as types."""
+    if form in ("schema", "function"):
+        return body | request_fields(form, schema)
+    whole, shared = described_types(schema)
+    told = shipped().render("system/form", type=whole, types=shared).text
+    first, *others = body["messages"]
+    messages = [first | {"content": f"{first['content']}\n\n{told}"}, *others]
+    return body | request_fields(form, schema) | {"messages": messages}
 
 
 def _written(body: dict[str, Any]) -> bytes:

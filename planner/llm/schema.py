@@ -1,50 +1,45 @@
 """A plan's form is written here as a strict JSON schema, although each tool has other arguments.
 
-In: the tools of an agent.  Out: one JSON schema with a variant of a step per tool, its name first.
-`planner.llm.decoding` turns the answer into a plan's data.
+In: the tools of an agent.  Out: one JSON schema with a variant of a call per tool, its name first. What all steps have
+stands once, around the call. `planner.llm.decoding` turns the answer into a plan's data. What the schema says of its
+fields stands in prompts/planning/fields.yaml; descriptions of arguments and slots are those of tools and profiles.
 
-Strict means: every object is closed, every property required (an optional one may be null), with no free-form objects,
-no `oneOf`, `allOf`, `not`, `if`, and at most ten levels. An argument that cannot be expressed in this way (a dict,
-`Any`, a recursive or very deep model) is requested as a string that holds JSON text, and decoded afterwards.
+An argument that strict mode cannot express (a dict, `Any`, a recursive or very deep model) is requested as a string
+that holds JSON text, and decoded afterwards.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic import BaseModel
 
+from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
+from turnloom.planner.llm.shared_parts import share
+from turnloom.planner.llm.strict_mode import LEVELS, NULL, Schema, closed, optional, strict, union
 from turnloom.planner.memory.slot_state import slots_schema
 from turnloom.tools.registry import Registry, Tool
 
-JSON_TEXT = "JSON text"
-"""The first words in the description of an argument that is written as a string with JSON."""
+JSON_TEXT: Schema = {"$ref": "#/$defs/json_text"}
+"""The schema of a value that is written as a string with JSON."""
+
+_REFERENCE: Schema = {"$ref": "#/$defs/reference"}
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
 
 _DEPTH = 5
-"""Levels left for an argument's own structure inside plan, steps, step, args and the union with a reference."""
-
-_LEVELS = 10
-"""Most levels of a whole answer."""
-
-_KEPT = frozenset({"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
-"""Constraints that strict mode knows; the others are left to validation."""
-
-_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
-
-_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
+"""Levels left for an argument's own structure inside plan, step, call, args and the union with a reference."""
 
 _STEP_ID = "^[A-Za-z0-9_-]+$"
 _SOURCE = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+|\[[0-9]+\])*$"
 """As `models.contracts.plan` reads them, without the bounds of length: a grammar grows with each bound."""
 
-_REFERENCE = {"$ref": "#/$defs/reference"}
-_NULL = {"type": "null"}
-
-Schema = dict[str, Any]
-
-
-class _NotStrict(Exception):
-    """The schema cannot be expressed in strict mode."""
+Texts = Mapping[str, str]
+"""Path of a field -> its description."""
 
 
 def plan_schema(
@@ -54,26 +49,19 @@ def plan_schema(
 
     An agent's profile adds its slots and hints. `phased`: the plan has phases and assumptions.
     """
-    plan = _closed(
-        {
-            "thought": _text("What the user wants and how the tools serve it, in one or two sentences."),
-            "action": _optional(_text("What is being done, in one phrase for the user.")),
-            "confidence": _optional(_share("How sure you are, from 0 to 1.")),
-            **(slots_schema(agent.slots) if agent else {}),
-            "synthesis_hint": _hint_schema(agent.hints if agent else []),
-            "reply": _optional(_text("The whole answer, where no tool is needed; null where there are steps.")),
-            **(_phases_schema() if phased else {}),
-            "steps": _steps_schema(tuple(tools.tools.values()), at_most, phased),
-        }
-    )
-    source = _text("Where the value comes from: step_id.path[0].field of another step's result.", _SOURCE)
-    return plan | {"$defs": {"reference": _closed({"$from": source})}}
+    profile = agent.model_dump_json() if agent else ""
+    return _plan_schema(_Form(tuple(tools.tools.values()), at_most, phased, settings().prompts_dir, profile, agent))
 
 
 def strict_schema(model: type[BaseModel], title: str) -> Schema:
-    """Return the response schema of a model that strict mode can express. `title`: the answer's name."""
+    """Return the response schema of a model that strict mode can express.
+
+    `title` is the answer's name, under which prompts/planning/fields.yaml describes its fields.
+    """
     schema = model.model_json_schema()
-    return _convert(schema, schema, _LEVELS) | {"title": title}
+    converted = strict(_undescribed(schema), schema, LEVELS)
+    assert converted is not None, f"strict mode cannot express {title}"
+    return share(_told(converted, _texts(settings().prompts_dir)[title])) | {"title": title}
 
 
 def takes_json_text(tool: Tool) -> bool:
@@ -84,181 +72,158 @@ def takes_json_text(tool: Tool) -> bool:
 def json_text_arguments(tool: Tool) -> frozenset[str]:
     """Return the names of the arguments that the model writes as a string with JSON."""
     schema = tool.input_schema
-    return frozenset(name for name, inner in schema.get("properties", {}).items() if _strict(inner, schema) is None)
+    return frozenset(
+        name for name, inner in schema.get("properties", {}).items() if strict(inner, schema, _DEPTH) is None
+    )
 
 
-def _hint_schema(hints: list[str]) -> Schema:
-    return _optional(_text("The template that writes the reply, where one fits.") | {"enum": hints}) if hints else _NULL
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The inputs of the form of a plan."""
+
+    tools: tuple[Tool, ...]
+    at_most: int | None
+    phased: bool
+    prompts_dir: Path
+    profile: str
+    """The agent's profile as JSON. The profile itself holds lists, which cannot be hashed."""
+    agent: AgentProfile | None = field(compare=False)
+
+
+@lru_cache(maxsize=128)
+def _plan_schema(form: _Form) -> Schema:
+    texts, agent = _texts(form.prompts_dir), form.agent
+    head = closed(
+        {
+            "thought": _TEXT,
+            "action": optional(_TEXT),
+            "confidence": optional({"type": "number", "minimum": 0, "maximum": 1}),
+            **(slots_schema(agent.slots) if agent else {}),
+            "synthesis_hint": optional(_TEXT | {"enum": agent.hints}) if agent and agent.hints else NULL,
+            **(_phases_schema() if form.phased else {}),
+            "steps": _TEXTS,
+            # After the steps, so that it can be told while it is written: by then it is known that there are none.
+            "reply": optional(_TEXT),
+        }
+    )
+    plan = _told(head, texts["plan"])
+    plan["properties"]["steps"] |= _steps(form, texts["step"])
+    return share(plan | {"$defs": _definitions(form.tools, texts["argument"])})
+
+
+def _definitions(tools: tuple[Tool, ...], texts: Texts) -> Schema:
+    if not tools:
+        return {}
+    source = _TEXT | {"pattern": _SOURCE, "description": texts["reference"]}
+    is_free = any(takes_json_text(tool) or json_text_arguments(tool) for tool in tools)
+    return {
+        "reference": closed({"$from": source}),
+        **({"json_text": _TEXT | {"description": texts["json_text"]}} if is_free else {}),
+    }
 
 
 def _phases_schema() -> Schema:
-    value = _union(*({"type": kind} for kind in ("string", "number", "boolean")), _NULL)
-    assumption = _closed(
-        {
-            "id": _text("Unique in the plan."),
-            "text": _text("What the plan takes for granted."),
-            "subject": _optional(_text("Name of the thing that it is about, where it gives a value of an attribute.")),
-            "attribute": _optional(_text("The attribute, under the name that is known.")),
-            "value": value,
-        }
-    )
-    phase = _closed(
-        {
-            "id": _text("Unique in the plan."),
-            "objective": _text("What is to be reached."),
-            "success_metrics": {"type": "array", "items": _text("How one sees that it is reached.")},
-            "steps": {"type": "array", "items": _text("Id of a step, also of one that has run.")},
-            "rationale": _optional(_text("Why it is needed.")),
-        }
-    )
-    return {
-        "assumptions": {"type": "array", "items": assumption},
-        "phases": {"type": "array", "items": phase, "description": "The way to the goal, in order."},
-        "current_phase": _text("The phase that comes next; done where every success metric is met."),
+    value = union(*({"type": kind} for kind in ("string", "number", "boolean")), NULL)
+    assumption = {
+        "id": _TEXT,
+        "text": _TEXT,
+        "subject": optional(_TEXT),
+        "attribute": optional(_TEXT),
+        "value": value,
     }
-
-
-@lru_cache(maxsize=64)
-def _steps_schema(tools: tuple[Tool, ...], at_most: int | None, phased: bool) -> Schema:
-    steps: Schema = {"type": "array", "description": "The calls of tools; empty where none is needed."}
-    variants = [_variant(tool, phased) for tool in tools]
-    steps |= {"items": {"anyOf": variants}} if variants else {"items": {"type": "string"}, "maxItems": 0}
-    return steps | {"maxItems": at_most} if at_most is not None and variants else steps
-
-
-def _variant(tool: Tool, phased: bool) -> Schema:
-    name = {"type": "string", "const": tool.name}
     phase = {
-        "phase": _optional(_text("Id of the phase that it belongs to.")),
-        "assumes": {"type": "array", "items": _text("Id of an assumption that it rests on.")},
+        "id": _TEXT,
+        "objective": _TEXT,
+        "success_metrics": _TEXTS,
+        "steps": _TEXTS,
+        "rationale": optional(_TEXT),
     }
-    return _closed(
+    return {
+        "assumptions": {"type": "array", "items": closed(assumption)},
+        "phases": {"type": "array", "items": closed(phase)},
+        "current_phase": _TEXT,
+    }
+
+
+def _steps(form: _Form, texts: Texts) -> Schema:
+    if not form.tools:
+        return {"maxItems": 0}
+    calls = [closed({"tool": {"type": "string", "const": tool.name}, "args": _arguments(tool)}) for tool in form.tools]
+    step = closed(
         {
-            "tool": name,
-            "id": _text("Unique in the plan: letters, digits, - and _.", _STEP_ID),
-            "reason": _optional(_text("Why this step is needed.")),
-            "args": _arguments(tool),
-            "needs": {"type": "array", "items": _text("Id of a step to wait for whose data is not used.")},
-            "on_need_error": _optional({"type": "string", "enum": ["skip", "run"]}),
-            **(phase if phased else {}),
+            "id": _TEXT | {"pattern": _STEP_ID},
+            "reason": optional(_TEXT),
+            "call": NULL,
+            "needs": _TEXTS,
+            "on_need_error": optional(_TEXT | {"enum": ["skip", "run"]}),
+            **({"phase": optional(_TEXT), "assumes": _TEXTS} if form.phased else {}),
         }
-    ) | {"description": tool.description}
+    )
+    step = _told(step, texts)
+    step["properties"]["call"] = union(*calls)
+    return {"items": step} | ({} if form.at_most is None else {"maxItems": form.at_most})
 
 
 def _arguments(tool: Tool) -> Schema:
     schema = tool.input_schema
     if takes_json_text(tool):
-        return _text(f"{JSON_TEXT} of an object with the arguments.")
+        return JSON_TEXT
     properties, required = schema.get("properties", {}), schema.get("required", ())
-    return _closed({name: _argument(inner, schema, name in required) for name, inner in properties.items()})
+    return closed({name: _argument(inner, schema, name in required) for name, inner in properties.items()})
 
 
 def _argument(schema: Schema, root: Schema, required: bool) -> Schema:
-    strict = _strict(schema, root)
-    if strict is None:
-        strict = _text(f"{JSON_TEXT} of the value. {schema.get('description', '')}".strip())
-    union = _union(_with_referring_items(strict), _REFERENCE)
-    return union if required else _optional(union)
+    found = strict(schema, root, _DEPTH) or JSON_TEXT | _description(schema)
+    either = union(_with_referring_items(_bare(found)), *([] if required else [NULL]), _REFERENCE)
+    return either | _description(found)
+
+
+def _description(schema: Schema) -> Schema:
+    """Return the description of an argument, or of the first alternative that has one."""
+    texts = (one["description"] for one in (schema, *schema.get("anyOf", ())) if one.get("description"))
+    text = next(texts, None)
+    return {"description": " ".join(text.split())} if text else {}
+
+
+def _bare(schema: Schema) -> Schema:
+    """Return a schema whose alternatives have no descriptions of their own."""
+    bare = {name: value for name, value in schema.items() if name != "description"}
+    return bare | {"anyOf": [_bare(branch) for branch in bare["anyOf"]]} if "anyOf" in bare else bare
 
 
 def _with_referring_items(schema: Schema) -> Schema:
     """Allow each item of a list to come from another step, too."""
     if "anyOf" in schema:
         return schema | {"anyOf": [_with_referring_items(branch) for branch in schema["anyOf"]]}
-    return schema | {"items": _union(schema["items"], _REFERENCE)} if schema.get("type") == "array" else schema
+    return schema | {"items": union(schema["items"], _REFERENCE)} if schema.get("type") == "array" else schema
 
 
-def _strict(schema: Schema, root: Schema) -> Schema | None:
-    """Return the schema in strict form; None if it has none."""
-    try:
-        return _convert(schema, root, _DEPTH)
-    except (_NotStrict, RecursionError):  # a reference to itself, which only a foreign schema has
-        return None
+def _told(schema: Schema, texts: Texts, path: str = "") -> Schema:
+    """Return a schema with texts as the descriptions of its fields."""
+    if "anyOf" in schema:
+        return schema | {"anyOf": [_told(branch, texts, path) for branch in schema["anyOf"]]}
+    if "items" in schema:
+        return schema | {"items": _told(schema["items"], texts, path)}
+    fields = {}
+    for name, inner in schema.get("properties", {}).items():
+        text = texts.get(path + name)
+        fields[name] = _told(inner, texts, f"{path}{name}.") | ({"description": text} if text else {})
+    return schema | {"properties": fields} if fields else schema
 
 
-def _convert(schema: Any, root: Schema, depth: int) -> Schema:
-    if not isinstance(schema, dict) or depth == 0 or schema.keys() & {"not", "if", "prefixItems", "patternProperties"}:
-        raise _NotStrict
-    described = {"description": str(schema["description"])} if schema.get("description") else {}
-    if "$ref" in schema:
-        return _convert(_resolve(schema["$ref"], root), root, depth) | described
-    joined = schema.get("allOf", [])
-    if len(joined) > 1:
-        raise _NotStrict
-    if branches := schema.get("anyOf") or schema.get("oneOf") or joined:
-        return _union(*(_convert(branch, root, depth - 1) for branch in branches)) | described
-    return _convert_typed(schema, root, depth) | described
+def _undescribed(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_undescribed(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: _undescribed(inner)
+        for name, inner in schema.items()
+        if not (name == "description" and isinstance(inner, str))
+    }
 
 
-def _convert_typed(schema: Schema, root: Schema, depth: int) -> Schema:
-    match schema.get("type") or _type_of_values(schema):
-        case "object":
-            return _convert_object(schema, root, depth)
-        case "array":
-            return {"type": "array", "items": _convert(schema.get("items"), root, depth - 1)} | _bounds(schema)
-        case list() as kinds:
-            return _union(*(_convert_typed({**schema, "type": kind}, root, depth) for kind in kinds))
-        case str() as kind if kind in _SCALARS:
-            kept = {key: schema[key] for key in schema.keys() & _KEPT}
-            return {"type": kind} | dict(sorted(kept.items())) | _format(schema)
-    raise _NotStrict
-
-
-def _convert_object(schema: Schema, root: Schema, depth: int) -> Schema:
-    properties = schema.get("properties")
-    if not properties or isinstance(schema.get("additionalProperties"), dict):
-        raise _NotStrict
-    required = schema.get("required", ())
-    converted = {name: _convert(inner, root, depth - 1) for name, inner in properties.items()}
-    return _closed({name: inner if name in required else _optional(inner) for name, inner in converted.items()})
-
-
-def _resolve(reference: str, root: Schema) -> Any:
-    found: Any = root
-    for part in reference.removeprefix("#/").split("/"):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
-
-
-def _type_of_values(schema: Schema) -> str | None:
-    values = [schema["const"]] if "const" in schema else schema.get("enum", [])
-    kinds = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-    found = {kinds.get(type(value)) for value in values}
-    return found.pop() if len(found) == 1 else None
-
-
-def _bounds(schema: Schema) -> Schema:
-    return {key: schema[key] for key in ("minItems", "maxItems") if key in schema}
-
-
-def _format(schema: Schema) -> Schema:
-    return {"format": schema["format"]} if schema.get("format") in _FORMATS else {}
-
-
-def _closed(properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _optional(schema: Schema) -> Schema:
-    return _union(schema, _NULL)
-
-
-def _union(*branches: Schema) -> Schema:
-    """Join alternatives, each once, with nested unions unfolded. A description of the whole moves up."""
-    flat: list[Schema] = []
-    description: Schema = {}
-    for branch in branches:
-        if "anyOf" in branch and "description" in branch:
-            description = {"description": branch["description"]}
-        for one in branch.get("anyOf", [branch]):
-            if one not in flat:
-                flat.append(one)
-    return flat[0] if len(flat) == 1 else {"anyOf": flat} | description
-
-
-def _text(description: str, pattern: str | None = None) -> Schema:
-    return {"type": "string", **({"pattern": pattern} if pattern else {}), "description": description}
-
-
-def _share(description: str) -> Schema:
-    return {"type": "number", "minimum": 0, "maximum": 1, "description": description}
+@lru_cache
+def _texts(prompts_dir: Path) -> Mapping[str, Texts]:
+    texts: Mapping[str, Texts] = yaml.safe_load((prompts_dir / "planning/fields.yaml").read_text("utf-8"))
+    return texts

@@ -80,8 +80,8 @@ def slots_schema(slots: Slots) -> Schema:
     said = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     names = {"type": "array", "items": {"type": "string", "enum": list(slots)}}
     return {
-        "slots": said | {"description": "Values that this message gives; null for slots that it does not mention."},
-        "forget": _nullable(names) | {"description": "Slots that the message takes back."},
+        "slots": said,
+        "forget": _nullable(names),
     }
 
 

@@ -68,6 +68,11 @@ def rest(plan: dict[str, Any], done: Mapping[str, str], at_most: int | None) -> 
     return {**plan, "steps": left}
 
 
+def with_calls(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan whose steps have tool and arguments in `call`, as the response format wants them."""
+    return {**plan, "steps": [_with_call(step) for step in plan["steps"]]}
+
+
 def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
     """Return a plan with its phases: one for all the work.
 
@@ -84,6 +89,12 @@ def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
     head = {"assumptions": [], "phases": [phase] if steps else [], "current_phase": phase["id"] if left else "done"}
     # The steps come last, as in the format, so that a reader of the growing text knows the phase by then.
     return {**{key: value for key, value in plan.items() if key != "steps"}, **head, "steps": left}
+
+
+def _with_call(step: dict[str, Any]) -> dict[str, Any]:
+    call = {"tool": step["tool"], "args": step["args"]}
+    after = {name: value for name, value in step.items() if name not in ("id", "reason", "tool", "args")}
+    return {"id": step["id"], "reason": step["reason"], "call": call, **after}
 
 
 def _is_impossible(step: dict[str, Any], done: Mapping[str, str]) -> bool:
@@ -206,8 +217,8 @@ def _fit(args: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fit_one(value: Any, schema: dict[str, Any]) -> Any:
-    described = [str(branch.get("description", "")) for branch in schema.get("anyOf", [schema])]
-    takes_text = any(description.startswith(JSON_TEXT) for description in described)
+    branches = [one for branch in schema.get("anyOf", ()) for one in branch.get("anyOf", [branch])]
+    takes_text = JSON_TEXT in branches
     if value is None or not takes_text or (isinstance(value, dict) and "$from" in value):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from turnloom.planner.llm.schema import JSON_TEXT
+
 _TAGS = "message|slots|memory|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
 _TAGGED = re.compile(rf"<({_TAGS})>\n([^<]*)\n</\1>")
 """The text between tags is JSON, in which `<` is escaped."""
@@ -68,14 +70,14 @@ def read_request(body: dict[str, Any]) -> Sent:
         if message.get("role") == "user" and not ("<faults>" in content or "<reasons>" in content):
             tagged = {name: json.loads(text) for name, text in _TAGGED.findall(content)}
             said.append(tagged.get("message", content))
-    plan = _plan_schema(body.get("response_format"))
+    plan, defined = _plan_schema(body.get("response_format"))
     steps = plan["steps"] if plan else None
     return Sent(
         messages=said,
         results=tagged.get("results"),
         done={step["id"]: step["status"] for step in tagged.get("observations", [])},
         observed={step["id"]: step["result"] for step in tagged.get("observations", []) if "result" in step},
-        tools=_offered(steps),
+        tools=_offered(steps, defined),
         slots=tagged.get("slots", {}),
         slot_names=list(plan.get("slots", {}).get("properties", {})) if plan else [],
         memory=tagged.get("memory", []),
@@ -90,27 +92,42 @@ def read_request(body: dict[str, Any]) -> Sent:
     )
 
 
-def _plan_schema(response_format: Any) -> dict[str, Any] | None:
-    """Return the schemas of a plan's fields; None if no plan is wanted."""
+def _plan_schema(response_format: Any) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Return the schemas of a plan's fields, None if no plan is wanted, and the parts that they share."""
     if not isinstance(response_format, dict) or response_format.get("type") != "json_schema":
-        return None
+        return None, {}
     try:
-        fields: dict[str, Any] = response_format["json_schema"]["schema"]["properties"]
+        schema: dict[str, Any] = response_format["json_schema"]["schema"]
+        fields: dict[str, Any] = schema["properties"]
     except (KeyError, TypeError):
         raise _unknown_format() from None
     if _FORMATS.isdisjoint(fields):
         raise _unknown_format()
-    return fields if "steps" in fields else None
+    return fields if "steps" in fields else None, schema.get("$defs", {})
 
 
-def _offered(steps: dict[str, Any] | None) -> dict[str, dict[str, Any]] | None:
+def _offered(steps: dict[str, Any] | None, defined: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
     if steps is None:
         return None
     try:
-        variants = [variant["properties"] for variant in steps["items"].get("anyOf", [])]
+        if "properties" not in steps["items"]:
+            return {}
+        call = _unfolded(steps["items"]["properties"]["call"], defined)
+        variants = [variant["properties"] for variant in call.get("anyOf", [call])]
         return {properties["tool"]["const"]: properties["args"] for properties in variants}
     except (KeyError, TypeError):
         raise _unknown_format() from None
+
+
+def _unfolded(value: Any, defined: dict[str, Any]) -> Any:
+    """Return a part of a schema with its shared parts written out, except JSON text."""
+    if isinstance(value, list):
+        return [_unfolded(inner, defined) for inner in value]
+    if not isinstance(value, dict) or value == JSON_TEXT:
+        return value
+    if "$ref" in value:
+        return _unfolded(defined[value["$ref"].rsplit("/", 1)[-1]], defined)
+    return {name: _unfolded(inner, defined) for name, inner in value.items()}
 
 
 def _unknown_format() -> ValueError:

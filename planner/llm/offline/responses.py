@@ -9,7 +9,7 @@ from jinja2 import UndefinedError
 
 from turnloom.planner.draft.prompts import prompts_in
 from turnloom.planner.llm.offline.conclusions import conclude
-from turnloom.planner.llm.offline.plans import direct, rest, with_phases, with_slots, write_plan
+from turnloom.planner.llm.offline.plans import direct, rest, with_calls, with_phases, with_slots, write_plan
 from turnloom.planner.llm.offline.prompt import Sent
 from turnloom.planner.llm.offline.rules import Domain, load_rules
 
@@ -36,7 +36,8 @@ def write(sent: Sent, prompts_dir: Path) -> str:
     else:
         plan = direct(_reply(sent, prompts_dir), "None of the offline rules asks for a tool here.")
     plan = with_slots(plan, sent.slot_names)
-    return json.dumps(with_phases(plan, steps) if sent.is_phased else plan, ensure_ascii=False)
+    plan = with_phases(plan, steps) if sent.is_phased else plan
+    return json.dumps(with_calls(plan), ensure_ascii=False)
 
 
 def _judge(draft: str, results: list[dict[str, Any]]) -> dict[str, Any]:

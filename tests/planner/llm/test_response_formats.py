@@ -1,6 +1,7 @@
 """An answer is bound to a schema in the best form that the endpoint accepts. The scripted endpoint refuses forms."""
 
 import json
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -10,14 +11,11 @@ import pytest
 from tests.planner.llm.scripted import Behaviour, Script, calls, fails, says
 from turnloom.models.errors import Unavailable
 from turnloom.planner.draft.context import PlanningContext
-from turnloom.planner.draft.drafting import draft, planning_messages
-from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.draft.drafting import draft
 from turnloom.planner.draft.streamed_plan import WrittenStep
-from turnloom.planner.knowledge.extraction import conclusion_schema
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.llm.schema import plan_schema
-from turnloom.planner.reply.critic import critic_schema
 
 HELLO: list[PromptMessage] = [{"role": "user", "content": "hello, in JSON"}]
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -176,25 +174,22 @@ def test_arguments_may_come_as_an_object(script: Script, llm: OpenAIModel) -> No
 
 
 @pytest.mark.parametrize("mode", ["auto", "react", "adaptive"])
-def test_the_planning_prompt_alone_says_what_a_plan_holds(context: Callable[..., PlanningContext], mode: str) -> None:
-    """The prompt names every field of the schema, for models that take no schema."""
+def test_a_prompt_holds_the_form_if_nothing_else_does(
+    script: Script, llm: OpenAIModel, context: Callable[..., PlanningContext], mode: str
+) -> None:
+    """Models that take no schema read fields and arguments of a plan as types. For others the schema has them."""
     asked = context("A trip to Rome", mode=mode)
+    plan = json.dumps({"thought": "t", "reply": "Hello.", "steps": []})
+    script.behaviours = [NO_SCHEMA, NO_TOOLS, says(plan)]
 
-    system = planning_messages(asked)[0][0]["content"]
+    draft(asked, llm)
 
+    strict, _, plain = (request["messages"][0]["content"] for request in script.requests)
     schema = plan_schema(asked.offered, None, asked.agent, phased=mode == "adaptive")
-    step = schema["properties"]["steps"]["items"]["anyOf"][0]
-    assert [name for name in (*schema["properties"], *step["properties"]) if f'"{name}"' not in system] == []
-
-
-@pytest.mark.parametrize(
-    ("prompt", "schema"), [("system/critic", critic_schema()), ("system/context", conclusion_schema())]
-)
-def test_other_prompts_name_their_fields_too(prompt: str, schema: dict[str, Any]) -> None:
-    """The prompt of every other call with a JSON answer does so."""
-    text = shipped().in_effect(prompt).text
-
-    assert [name for name in schema["properties"] if f'"{name}"' not in text] == []
+    fields = {*schema["properties"], *schema["properties"]["steps"]["items"]["properties"], "reference"}
+    assert [name for name in fields if not re.search(rf"\b{name}\b", plain)] == []
+    assert '{tool: "travel.lookup_weather", args: {city: ' in plain
+    assert ("args: {" in strict, plain.startswith(strict)) == (False, True)
 
 
 def test_steps_are_passed_on_while_a_function_call_is_written(

@@ -1,6 +1,7 @@
 """The response schema of a plan obeys strict mode for every tool, even for hostile ones."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import date
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from turnloom.planner.knowledge.extraction import Conclusion
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.schema import JSON_TEXT, json_text_arguments, plan_schema, strict_schema
+from turnloom.planner.llm.shared_parts import share
 from turnloom.tools.registry import Registry, Tool
 
 FORBIDDEN = {"oneOf", "allOf", "not", "if", "then", "else", "default", "patternProperties", "prefixItems", "title"}
@@ -65,6 +67,20 @@ def _tool(name: str, model: type[BaseModel]) -> Tool:
     return Tool(name=name, description="…", input=model, output=Bare, call=lambda *_: Bare(), effect="read")
 
 
+REFERENCE = {"$ref": "#/$defs/reference"}
+
+
+def unfolded(schema: Any, defined: dict[str, Any]) -> Any:
+    """Return a schema with its shared parts written out, except references to results and JSON text."""
+    if isinstance(schema, list):
+        return [unfolded(inner, defined) for inner in schema]
+    if not isinstance(schema, dict) or schema in (REFERENCE, JSON_TEXT):
+        return schema
+    if "$ref" in schema:
+        return unfolded(defined[schema["$ref"].removeprefix("#/$defs/")], defined)
+    return {name: unfolded(inner, defined) for name, inner in schema.items()}
+
+
 NASTY = Registry({tool.name: tool for tool in (_tool("t.nasty", Nasty), _tool("t.open", Open), _tool("t.bare", Bare))})
 
 
@@ -102,6 +118,28 @@ def test_the_schema_is_strict(tools: Registry, kind: str, phased: bool) -> None:
     jsonschema_rs.validator_for(schema)
 
 
+def test_what_a_schema_says_twice_stands_once(tools: Registry) -> None:
+    """A repeated part is in `$defs`. Every reference leads there, and every part there is referred to."""
+    text = json.dumps(plan_schema(tools))
+
+    defined = set(plan_schema(tools)["$defs"])
+    assert text.count("Id of the hotel; leave it out") == 1
+    assert set(re.findall(r'"#/\$defs/(\w+)"', text)) == defined
+
+
+def test_sharing_changes_no_meaning() -> None:
+    """With its parts written out again, a shared schema is the one that was given."""
+    day = {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}], "description": "A day, ISO 8601."}
+    shape = {"type": "object", "properties": {"first": day, "last": day | {"description": "Another day, ISO 8601."}}}
+    schema = {"type": "object", "properties": {"a": shape, "b": shape, "c": {"type": "array", "items": day}}}
+
+    shared = share(schema)
+
+    assert len(json.dumps(shared)) < len(json.dumps(schema))
+    assert list(shared["$defs"]) == ["a", "first"]
+    assert unfolded({"properties": shared["properties"]}, shared["$defs"]) == {"properties": schema["properties"]}
+
+
 def test_a_models_own_schema_is_strict() -> None:
     """A schema made from one of our models is strict, except for its name."""
     schema = strict_schema(Conclusion, "context")
@@ -113,9 +151,9 @@ def test_a_models_own_schema_is_strict() -> None:
 def test_phases_are_asked_for_where_they_are_wanted(tools: Registry) -> None:
     """Without phases the schema is as small as before."""
     plain, phased = plan_schema(tools), plan_schema(tools, phased=True)
-    steps = [schema["properties"]["steps"]["items"]["anyOf"][0]["properties"] for schema in (plain, phased)]
+    steps = [schema["properties"]["steps"]["items"]["properties"] for schema in (plain, phased)]
 
-    more = list(phased["properties"])[:-1][-3:]
+    more = list(phased["properties"])[:-2][-3:]
     assert more == ["assumptions", "phases", "current_phase"]
     assert phased["properties"].keys() - plain["properties"].keys() == set(more)
     assert steps[1].keys() - steps[0].keys() == {"phase", "assumes"}
@@ -125,32 +163,31 @@ def test_thought_comes_before_steps_and_the_tool_first(tools: Registry) -> None:
     """A model writes fields in the schema's order. It thinks before it plans, and names a tool before its arguments."""
     schema = plan_schema(tools)
 
-    variants = schema["properties"]["steps"]["items"]["anyOf"]
-    assert [next(iter(schema["properties"])), list(schema["properties"])[-1]] == ["thought", "steps"]
+    variants = _calls(schema)
+    assert [next(iter(schema["properties"])), *list(schema["properties"])[-2:]] == ["thought", "steps", "reply"]
     assert {next(iter(variant["properties"])) for variant in variants} == {"tool"}
     assert [variant["properties"]["tool"]["const"] for variant in variants] == sorted(tools.tools)
 
 
 def test_every_argument_may_be_a_reference(tools: Registry) -> None:
     """Each argument of each tool, and each item of a list, may come from another step."""
-    reference = {"$ref": "#/$defs/reference"}
-    variants = plan_schema(tools)["properties"]["steps"]["items"]["anyOf"]
+    variants = _calls(plan_schema(tools))
 
     arguments = [argument for variant in variants for argument in variant["properties"]["args"]["properties"].values()]
-    lists = [branch for argument in arguments for branch in argument["anyOf"] if branch.get("type") == "array"]
+    lists = [branch for argument in arguments for branch in _branches(argument) if branch.get("type") == "array"]
 
-    assert all(reference in argument["anyOf"] for argument in arguments)
+    assert all(REFERENCE in _branches(argument) for argument in arguments)
     assert lists
-    assert all(reference in array["items"]["anyOf"] for array in lists)
+    assert all(REFERENCE in _branches(array["items"]) for array in lists)
 
 
 def test_what_strict_mode_cannot_say_is_asked_for_as_text() -> None:
     """`Any`, dicts, tuples and recursive models are strings of JSON. The rest keeps its type."""
-    properties = plan_schema(NASTY)["properties"]["steps"]["items"]["anyOf"][0]["properties"]["args"]["properties"]
+    properties = _calls(plan_schema(NASTY))[0]["properties"]["args"]["properties"]
 
     assert json_text_arguments(NASTY.get("t.nasty")) == {"anything", "mapping", "pair", "tree", "pet"}
-    assert properties["anything"]["anyOf"][0]["description"].startswith(JSON_TEXT)
-    assert {"type": "integer", "minimum": 1, "maximum": 9} in properties["count"]["anyOf"]
+    assert JSON_TEXT in _branches(properties["anything"])
+    assert {"type": "integer", "minimum": 1, "maximum": 9} in _branches(properties["count"])
 
 
 def test_decoding_undoes_what_strict_mode_asked_for() -> None:
@@ -164,7 +201,7 @@ def test_decoding_undoes_what_strict_mode_asked_for() -> None:
         "must": None,
     }
     steps = [
-        {"tool": "t.nasty", "id": "n", "args": args, "on_need_error": None},
+        {"id": "n", "call": {"tool": "t.nasty", "args": args}, "on_need_error": None},
         {"tool": "t.open", "id": "o", "args": '{"x": null}'},
     ]
 
@@ -183,6 +220,17 @@ def test_decoding_undoes_what_strict_mode_asked_for() -> None:
         },
         {"tool": "t.open", "id": "o", "args": {"x": None}},
     ]
+
+
+def _calls(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the variants of a call, with their shared parts written out."""
+    call = schema["properties"]["steps"]["items"]["properties"]["call"]
+    variants: list[dict[str, Any]] = unfolded(call, schema["$defs"])["anyOf"]
+    return variants
+
+
+def _branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for branch in schema["anyOf"] for one in branch.get("anyOf", [branch])]
 
 
 def _json(data: Any) -> str:
