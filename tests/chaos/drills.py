@@ -180,6 +180,13 @@ def drill(
     return _count(ground, message, _followed(ground.api, posted, within_s))
 
 
+def assert_all_well(report: Report, *, backend_out: bool = False) -> None:
+    """Assert that every turn succeeded, and that every effect happened once unless `sim.write` could fail for good."""
+    report.assert_nothing_lost_or_doubled()
+    assert report.statuses == {"succeeded": report.accepted}
+    assert backend_out or (report.effects_expected, report.repeated) == (report.accepted, 0)
+
+
 def post_until_accepted(api: httpx2.Client, **request: Any) -> str:
     """Post a turn under its message id until it is accepted, because the API may be down for a moment."""
     body = {"message": "go", "agent": "generic", **request}

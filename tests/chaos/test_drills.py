@@ -22,7 +22,7 @@ from tests.chaos.disturbances import (
     stop_redis,
     stop_worker,
 )
-from tests.chaos.drills import LONG, PLAN, TURNS, Disturbance, Ground, Report, drill, drilled_stack
+from tests.chaos.drills import LONG, PLAN, TURNS, Disturbance, Ground, assert_all_well, drill, drilled_stack
 
 MIXED_S = float(os.environ.get("TURNLOOM_DRILL_MIXED_S", "400"))
 """The time for which the mixed drill would post without faults. With them it takes half as long again."""
@@ -57,17 +57,6 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     """One stack for all drills. Each drill leaves it in working order."""
     with drilled_stack(tmp_path_factory.mktemp("drills")) as whole:
         yield whole
-
-
-def assert_all_well(report: Report, *, backend_out: bool = False) -> None:
-    report.assert_nothing_lost_or_doubled()
-    assert report.statuses == {"succeeded": report.accepted}
-    assert backend_out or (report.effects_expected, report.repeated) == (report.accepted, 0)
-
-
-def test_a_few_turns_survive_an_emptied_broker_and_doubled_messages(ground: Ground) -> None:
-    """Every `make test` runs this drill, because it waits for no lease to run out."""
-    assert_all_well(drill(ground, LOAD[:12], double_messages, once(flush), within_s=30, pause_s=0.05))
 
 
 @pytest.mark.drill
