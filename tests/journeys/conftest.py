@@ -1,4 +1,7 @@
-"""Two stacks for all journeys with a scripted language model, one per placement, because starting is slow."""
+"""Stacks that several modules share, because starting one is slow.
+
+Two have a scripted language model, one per placement. The odd one joins the settings that other journeys do not bear.
+"""
 
 import json
 import shutil
@@ -8,6 +11,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.journeys.hostile import with_hostile_tools
+from tests.journeys.ordering import WINDOWS
 from tests.journeys.speaking import Speaker
 from tests.journeys.stacks import client_of
 from tests.planner.llm.scripted import Script, scripted_server
@@ -109,3 +114,11 @@ def asking_dense(dense: Stack) -> Iterator[httpx2.Client]:
     """A client of the stack `dense`."""
     with client_of(dense) as client:
         yield client
+
+
+@pytest.fixture(scope="package")
+def odd_stack(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack that has tools that harm their process, and waits for missing messages and for the end of a burst."""
+    settings = WINDOWS | with_hostile_tools(tmp_path_factory.mktemp("hostile"))
+    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as stack:
+        yield stack

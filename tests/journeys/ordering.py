@@ -13,6 +13,9 @@ from tests.journeys.following import post, wait_step
 from turnloom.workers.embedded.stack import Stack
 
 CLIENTS = 16
+BURST_MS = 600
+WINDOWS = {"TURNLOOM_ORDER_WINDOW_MS": "30000", "TURNLOOM_BURST_WINDOW_MS": str(BURST_MS)}
+"""Settings of a stack that waits for missing messages so long that even a slow machine sends them in time."""
 _PLAN = {"steps": [wait_step("a")]}
 _LEFT = "SELECT 1 FROM turns WHERE conversation_id LIKE 'order-%' AND finished_at IS NULL LIMIT 1"
 _RAN = (

@@ -1,97 +1,24 @@
 """Tools that block for ever or end their process run in a pool of processes and harm nothing else."""
 
-import json
-import os
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from tests.facts import wait_for
-from tests.installing import ship_packs
 from tests.journeys.following import finished, post, run
-from tests.journeys.stacks import client_of_stack
-from turnloom.models.runtime.settings import ROOT
-
-PACK = '''
-"""Tools that harm their process."""
-import os
-import sys
-import time
-from turnloom.models.contracts.base import Contract
-from turnloom.tools.context import ToolContext
-from turnloom.tools.registry import tool
+from tests.journeys.stacks import client_of
+from turnloom.workers.embedded.stack import Stack
 
 
-class Nothing(Contract):
-    """No arguments."""
-
-
-class Process(Contract):
-    """The process in which a call ran."""
-
-    pid: int
-
-
-def isolated(name, call, timeout_s=1, **options):
-    def harm(query: Nothing, context: ToolContext) -> Process:
-        """Harm the process. For tests."""
-        call(context)
-        return Process(pid=os.getpid())
-
-    harm.__module__ = f"{__name__}.{name}"
-    tool(f"hostile.{name}", isolation="process", timeout_s=timeout_s, shareable=False, **options)(harm)
-
-
-def hold_long(context):
-    """Let no other thread run for longer than a lease lasts."""
-    end = time.monotonic() + 8
-    sys.setswitchinterval(60)
-    while time.monotonic() < end:
-        sum(range(10**6))
-    sys.setswitchinterval(0.005)
-
-
-def spin(context):
-    while True:
-        pass
-
-
-def leave(context):
-    raise SystemExit(3)
-
-
-def interrupt(context):
-    raise KeyboardInterrupt
-
-
-isolated("pid", lambda context: None, 10, effect="read")
-isolated("hold", lambda context: sum(range(10**13)), effect="read")
-isolated("hold_write", lambda context: sum(range(10**13)), effect="write")
-isolated("hold_long", hold_long, 60, effect="read")
-isolated("spin", spin, effect="read")
-isolated("exit", lambda context: context.attempt > 1 or os._exit(3), 10, effect="read")
-isolated("leave", leave, 10, effect="read")
-isolated("interrupt", interrupt, 10, effect="read")
-'''
-
-
-@pytest.fixture(scope="module")
-def api(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx2.Client]:
-    """Start a stack with these tools in their own pack."""
-    home = tmp_path_factory.mktemp("isolation")
-    pack = home / "packs" / "hostile"
-    pack.mkdir(parents=True)
-    (pack / "__init__.py").write_text("")
-    (pack / "harm.py").write_text(PACK)
-    ship_packs(home, home / "packs")
-    settings = {
-        "PYTHONPATH": os.pathsep.join([str(home), str(ROOT)]),
-        "TURNLOOM_PACKS": json.dumps(["sim", "hostile"]),
-    }
-    with client_of_stack(**settings) as client:
+@pytest.fixture
+def api(odd_stack: Stack) -> Iterator[httpx2.Client]:
+    """A client of the stack with these tools."""
+    with client_of(odd_stack) as client:
         yield client
 
 
@@ -142,8 +69,28 @@ def test_a_call_that_raises_an_exit_does_not_end_its_process(api: httpx2.Client,
     assert is_alive(pid)
 
 
-def test_a_call_that_holds_its_process_for_long_is_not_lost(api: httpx2.Client) -> None:
-    """The parent process keeps the lease, so the call is made once."""
-    turn = finished(api, post(api, plan={"steps": [call("a", tool="hold_long")]}, agent="generic")["turn_id"], 60)
+def test_a_call_that_holds_its_process_for_long_is_not_lost(odd_stack: Stack, api: httpx2.Client) -> None:
+    """The parent process renews the lease while no thread of the child can, so the call is made once."""
+    held = Path(odd_stack.environment["HOSTILE_HELD"])
+    held.write_bytes(b"\0")
+    turn_id = post(api, plan={"steps": [call("a", tool="hold_long")]}, agent="generic")["turn_id"]
+    wait_for(lambda: held.read_bytes() == b"\1")
+    before = lease(odd_stack, turn_id)
+    try:
+        wait_for(lambda: lease(odd_stack, turn_id) > before)
+    finally:
+        with held.open("r+b") as file:  # in place, because the child has mapped the file
+            file.write(b"\0")
+
+    turn = finished(api, turn_id)
 
     assert (turn["steps"][0]["status"], turn["steps"][0]["attempt"]) == ("succeeded", 1)
+
+
+def lease(stack: Stack, turn_id: str) -> datetime:
+    """Return the time at which the only step's lease runs out."""
+    with psycopg.connect(stack.database_url) as db:
+        row = db.execute("SELECT lease_until FROM steps WHERE turn_id = %s", [turn_id]).fetchone()
+    assert row
+    assert isinstance(row[0], datetime)
+    return row[0]
