@@ -24,6 +24,7 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.facts import is_alive
 from tests.journeys.stacks import client_of
 from tests.time_report import TimeReport
 from turnloom.models.connections.database import close_connections
@@ -164,7 +165,10 @@ def sim_log(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def stack(sim_log: Path) -> Iterator[Stack]:
-    """Run the whole service, once for all journeys. A test that stops a part of it starts that part again."""
+    """Run the whole service, once for all journeys. A test that stops a part of it starts that part again.
+
+    At its end it leaves no process and no directory.
+    """
     own = {"TURNLOOM_SIM_LOG": str(sim_log), "TURNLOOM_ALLOWED_HOSTS": f'["{ALLOWED_HOST}"]'}
     options = StackOptions(data_dir=None, port=0, flower_port=0, settings=own)
     with pytest.MonkeyPatch.context() as patch, ExitStack() as running:
@@ -174,6 +178,9 @@ def stack(sim_log: Path) -> Iterator[Stack]:
         patch.undo()
         settings.cache_clear()
         yield started
+        last = [process.pid for process in started.processes.values() if process.pid]
+    assert not any(is_alive(pid) for pid in last)
+    assert not started.servers.home.path.exists()
 
 
 @pytest.fixture

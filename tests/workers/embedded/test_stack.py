@@ -110,6 +110,7 @@ def test_workers_and_beat_begin_as_forks(stack: Stack):
     assert names == [each.name for each in at_first]
 
 
+@pytest.mark.drill
 def test_sigterm_ends_everything(up, tmp_path):
     """SIGTERM stops an ephemeral stack with exit code 0 and leaves no process and no directory."""
     process = up("--ephemeral")
@@ -142,6 +143,7 @@ def test_commands_find_the_stack_and_the_key_in_use(stack: Stack, tmp_path: Path
     assert ["succeeded" in here, "succeeded" in there] == [True, True], here + there
 
 
+@pytest.mark.drill
 def test_kill_9_loses_nothing(up, tmp_path):
     """After kill -9, every process ends by itself or at the next start, and committed data is there."""
     home = tmp_path / "data"
