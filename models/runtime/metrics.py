@@ -51,6 +51,11 @@ COUNTED = {
     "turnloom_tool_duration_seconds": Metric(
         "histogram", "Duration of the calls made, tries and pauses included.", ("tool",)
     ),
+    "turnloom_llm_schemas_refused_total": Metric(
+        "counter",
+        "Calls that the endpoint refused because their response schema was too large for it.",
+        ("model",),
+    ),
     "turnloom_news_malformed_total": Metric(
         "counter", "Messages on the channel of live events that could not be read and were skipped.", ()
     ),

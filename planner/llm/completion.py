@@ -7,25 +7,31 @@ import httpx2
 
 from turnloom.models.contracts.turn import Usage
 from turnloom.planner.llm.protocol import FinishReason, Generation
+from turnloom.planner.llm.spoken_text import SpokenText
 
 
 class Completion:
     """One answer of a language model while it arrives."""
 
-    def __init__(self, model: str, cost: float | None) -> None:
-        """`model` is used until the endpoint returns a name; `cost` is None if it is not known."""
+    def __init__(self, model: str, cost: float | None, *, begins_in_thought: bool = False) -> None:
+        """`model` is used until the endpoint returns a name; `cost` is None if it is not known.
+
+        `begins_in_thought`: see `SpokenText`.
+        """
         self._model = model
         self._cost = cost
-        self._pieces: list[str] = []
+        self._spoken = SpokenText(begins_in_thought=begins_in_thought)
         self._arguments: list[str] = []
         self._refusal: list[str] = []
         self._reason: object = None
         self._usage: dict[str, Any] = {}
+        self.began_in_thought = False
+        """Whether it ended a thought that had not begun. Known when the answer is finished."""
 
     @property
     def begun(self) -> bool:
         """Whether any text has come."""
-        return bool(self._pieces or self._arguments or self._refusal)
+        return bool(self._spoken or self._arguments or self._refusal)
 
     def take(self, chunk: object) -> str:
         """Take a chunk of a stream and return the piece of text in it."""
@@ -44,11 +50,17 @@ class Completion:
         self._add(choice.get("message"))
         self._reason = self._reason or "stop"  # some servers omit it; only a stream can be cut without an error
 
+    def rest(self) -> str:
+        """Return the piece of text that was held back. Nothing more will arrive."""
+        return self._spoken.finish()
+
     def finished(self) -> Generation:
         """Return what has arrived."""
+        self._spoken.finish()
+        self.began_in_thought = self._spoken.drop_unopened()
         reason = self._finish_reason()
         return Generation(
-            text=_storable("".join(self._refusal or self._arguments or self._pieces)),
+            text=_storable("".join(self._refusal or self._arguments or [str(self._spoken)])),
             usage=Usage(
                 llm_calls=1,
                 prompt_tokens=_count(self._usage.get("prompt_tokens")),
@@ -80,9 +92,8 @@ class Completion:
         text, refusal = part.get("content"), part.get("refusal")
         if isinstance(refusal, str) and refusal:
             self._refusal.append(refusal)
-        text = text if isinstance(text, str) else ""
+        text = self._spoken.add(text) if isinstance(text, str) and text else ""
         arguments = _arguments(part.get("tool_calls"))
-        self._pieces += [text] if text else []
         self._arguments += [arguments] if arguments else []
         return text + arguments
 
@@ -91,7 +102,7 @@ class Completion:
             return "refusal"
         if self._reason is None:
             return "cut"  # the SDK raises nothing for a stream that ends early
-        if not "".join(self._arguments or self._pieces).strip():
+        if not "".join(self._arguments or [str(self._spoken)]).strip():
             return "empty"
         return "length" if self._reason == "length" else "stop"
 

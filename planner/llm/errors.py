@@ -8,6 +8,8 @@ from openai import APIConnectionError, APIStatusError, APITimeoutError
 
 from turnloom.models.errors import Unavailable
 
+_LONGEST_DETAIL = 1_000
+
 
 def status_error(response: httpx2.Response) -> APIStatusError:
     """Return the SDK's error for an answer with an error status, with the endpoint's own message."""
@@ -16,7 +18,8 @@ def status_error(response: httpx2.Response) -> APIStatusError:
     except ValueError:
         body = response.text
     told = body.get("error", body) if isinstance(body, dict) else body
-    words = told.get("message") if isinstance(told, dict) else None
+    # FastAPI, and so vLLM and others, gives the fields that it refuses as `detail`.
+    words = (told.get("message") or str(told.get("detail", ""))[:_LONGEST_DETAIL]) if isinstance(told, dict) else None
     message = f"HTTP {response.status_code}" + (f": {words}" if words else "")
     return APIStatusError(message, response=response, body=told)
 

@@ -9,9 +9,8 @@ Completions, because every compatible server speaks it.
 import json
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from urllib.request import getproxies
@@ -23,12 +22,11 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Settings
-from turnloom.planner.draft.prompts import shipped
 from turnloom.planner.llm.completion import Completion
 from turnloom.planner.llm.errors import status_error, unavailable
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from turnloom.planner.llm.response_formats import Form, Forms, next_form, request_fields
-from turnloom.planner.llm.signatures import described_types
+from turnloom.planner.llm.request import Attempt, Request
+from turnloom.planner.llm.response_formats import Forms
 from turnloom.planner.llm.transport import KeptConnections
 
 _CONNECT_S = 5.0
@@ -36,24 +34,6 @@ _PROBE_S = 3.0
 _OFFLINE_URL = "http://offline/v1"
 _OF_ONE_CALL = ("content-length", "x-stainless-read-timeout")
 """Headers that the SDK sets for each call."""
-
-Attempt = Callable[[dict[str, Any], float], Generation]
-"""One attempt with a request body, until a moment on this process's monotonic clock."""
-
-
-@dataclass
-class _Request:
-    """A call in progress, and the form in which it asks for an answer that fits a schema."""
-
-    attempt: Attempt
-    body: dict[str, Any]
-    schema: dict[str, Any] | None
-    form: Form
-
-    def send(self, until: float) -> Generation:
-        if self.schema is None:
-            return self.attempt(self.body, until)
-        return self.attempt(_written_form(self.body, self.form, self.schema), until)
 
 
 class OpenAIModel:
@@ -70,6 +50,10 @@ class OpenAIModel:
         self._config = config
         self._cost = cost
         self._forms = Forms()
+        self._limits: dict[str, str] = {}
+        """The name under which a model takes the limit of its answer, where it refused the other one."""
+        self._thinking: set[str] = set()
+        """Models that write only the end of their thoughts. Their next answers are held back until then."""
 
     @property
     def supports_structured_output(self) -> bool:
@@ -121,10 +105,11 @@ class OpenAIModel:
         body = self._body(messages, model) | {"stream": True, "stream_options": {"include_usage": True}}
         return self._persist(self._request(partial(self._pieces, on_delta), body, schema), timeout_s)
 
-    def _request(self, attempt: Attempt, body: dict[str, Any], schema: dict[str, Any] | None) -> _Request:
-        return _Request(attempt, body, schema, self._forms.best(body["model"]))
+    def _request(self, attempt: Attempt, body: dict[str, Any], schema: dict[str, Any] | None) -> Request:
+        self._forms.check_size(body["model"], schema)
+        return Request(attempt, body, schema, self._forms, self._forms.best(body["model"]))
 
-    def _persist(self, request: _Request, timeout_s: float | None) -> Generation:
+    def _persist(self, request: Request, timeout_s: float | None) -> Generation:
         tries, first_form = self._config.llm_retries + 1, request.form
         budget_s = timeout_s if timeout_s is not None else self._config.llm_timeout_s * tries
         retrying = Retrying(
@@ -136,41 +121,52 @@ class OpenAIModel:
         generation: Generation = retrying(self._try, request, time.monotonic() + budget_s)
         if request.form != first_form:
             self._forms.keep(request.body["model"], request.form)
+        if request.limit is not None:
+            self._limits[request.body["model"]] = request.limit
         return generation
 
-    def _try(self, request: _Request, end: float) -> Generation:
+    def _try(self, request: Request, end: float) -> Generation:
         now = time.monotonic()
         if now >= end:
             raise Unavailable("no time is left for the language model", code="llm_timeout", passes=True)
         try:
             return request.send(min(end, now + self._config.llm_timeout_s))
         except APIStatusError as error:
-            lesser = next_form(request.form, error) if request.schema is not None else None
-            if lesser is None:
+            if not request.avoids(error):
                 raise unavailable(error) from error
-            request.form = lesser
         except (APIError, httpx2.HTTPError) as error:
             raise unavailable(error) from error
         return self._try(request, end)
 
     def _whole(self, body: dict[str, Any], until: float) -> Generation:
-        answer = Completion(body["model"], self._cost)
+        answer = self._completion(body)
         try:
             with closing(self._send(body, until)) as response:
                 response.read()
                 answer.take_whole(response.json())
         except ValueError as error:
             raise httpx2.DecodingError(f"the answer is not JSON: {error}") from error
-        return answer.finished()
+        return self._finished(answer, body)
 
     def _pieces(self, on_delta: OnDelta, body: dict[str, Any], until: float) -> Generation:
-        answer = Completion(body["model"], self._cost)
+        answer = self._completion(body)
         for chunk in self._chunks(body, until, answer):
             if piece := answer.take(chunk):
                 on_delta(piece)
-        generation = answer.finished()
+        if piece := answer.rest():
+            on_delta(piece)
+        generation = self._finished(answer, body)
         if generation.finish_reason == "cut" and not answer.begun:
             raise httpx2.RemoteProtocolError("the stream ended before it began")
+        return generation
+
+    def _completion(self, body: dict[str, Any]) -> Completion:
+        return Completion(body["model"], self._cost, begins_in_thought=body["model"] in self._thinking)
+
+    def _finished(self, answer: Completion, body: dict[str, Any]) -> Generation:
+        generation = answer.finished()
+        if answer.began_in_thought:
+            self._thinking.add(body["model"])
         return generation
 
     def _chunks(self, body: dict[str, Any], until: float, answer: Completion) -> Iterator[object]:
@@ -205,11 +201,9 @@ class OpenAIModel:
         return response
 
     def _body(self, messages: Sequence[PromptMessage], model: str | None) -> dict[str, Any]:
-        return {
-            "model": model or self._config.llm_model,
-            "messages": list(messages),
-            self._config.llm_max_tokens_parameter: self._config.llm_max_tokens,
-        }
+        name = model or self._config.llm_model
+        limit = self._limits.get(name, self._config.llm_max_tokens_parameter)
+        return {"model": name, "messages": list(messages), limit: self._config.llm_max_tokens}
 
 
 def connect(config: Settings) -> LanguageModel:
@@ -240,17 +234,6 @@ def _request_of(client: OpenAI) -> httpx2.Request:
     for header in _OF_ONE_CALL:
         made[0].headers.pop(header, None)
     return made[0]
-
-
-def _written_form(body: dict[str, Any], form: Form, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a request whose answer fits the schema. A form that does not take it has it in the prompt, as types."""
-    if form in ("schema", "function"):
-        return body | request_fields(form, schema)
-    whole, shared = described_types(schema)
-    told = shipped().render("system/form", type=whole, types=shared).text
-    first, *others = body["messages"]
-    messages = [first | {"content": f"{first['content']}\n\n{told}"}, *others]
-    return body | request_fields(form, schema) | {"messages": messages}
 
 
 def _written(body: dict[str, Any]) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.planner.llm.scripted import Behaviour, Script, calls, fails, says
 from turnloom.models.errors import Unavailable
+from turnloom.models.runtime.counters import counts
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
 from turnloom.planner.draft.streamed_plan import WrittenStep
@@ -143,6 +144,74 @@ def test_a_form_that_led_nowhere_is_not_remembered(script: Script, llm: OpenAIMo
     assert caught.value.code == "llm_rejected"
     assert _ask(llm) == ANSWER
     assert _form(script.requests[-1]) == "json_schema"
+
+
+TOO_LARGE = [
+    "Invalid schema for response_format 'plan': 144 parameters exceed the limit of 100.",
+    "The specified schema produces a constraint that has too many states for serving.",
+    "output_config.format: compiled grammar is too large",
+    "Invalid schema for response_format 'plan': Expected at most 5000 object properties total, got 5089.",
+]
+
+
+@pytest.mark.parametrize("message", TOO_LARGE)
+def test_a_schema_that_is_too_large_takes_no_lesser_form(script: Script, llm: OpenAIModel, message: str) -> None:
+    """The caller learns it, operators see it counted, and a schema of that size is not sent again. A smaller one is."""
+    counts().hand_on(lambda _: None)
+    script.behaviours = [fails(400, message), says(ANSWER)]
+    large = {**SCHEMA, "description": "large"}
+    found: dict[Any, float] = {}
+
+    for _ in range(2):
+        with pytest.raises(Unavailable) as caught:
+            llm.generate(HELLO, purpose="plan", schema=large)
+        assert caught.value.code == "schema_too_large"
+    counts().hand_on(found.update)
+
+    assert _ask(llm) == ANSWER
+    assert [_form(request) for request in script.requests] == ["json_schema", "json_schema"]
+    assert [amount for series, amount in found.items() if "turnloom_llm_schemas_refused_total" in series] == [1]
+
+
+def test_a_prompt_that_is_too_long_is_no_refusal_of_the_form(script: Script, llm: OpenAIModel) -> None:
+    """The endpoint names the schema among the parts of the prompt, but a lesser form would not be shorter."""
+    parts = "9000 tokens (5000 in the messages, 4000 in the response_format schemas)"
+    message = f"This model's maximum context length is 8192 tokens. However, your request has {parts}."
+    script.behaviours = [fails(400, message, "context_length_exceeded")]
+
+    with pytest.raises(Unavailable) as caught:
+        _ask(llm)
+
+    assert (caught.value.code, len(script.requests)) == ("llm_rejected", 1)
+
+
+NEWER = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_limit_of_an_answer_has_the_name_that_the_model_takes(
+    script: Script, llm: OpenAIModel, *, streamed: bool
+) -> None:
+    """Newer models refuse `max_tokens`. The other name is remembered for the model."""
+    script.behaviours = [fails(400, NEWER, "unsupported_parameter"), *[says(ANSWER)] * 2]
+
+    answers = [_ask(llm, streamed=streamed) for _ in range(2)]
+
+    limits = [name for request in script.requests for name in request if name.startswith("max_")]
+    assert (answers, limits) == ([ANSWER] * 2, ["max_tokens", *["max_completion_tokens"] * 2])
+
+
+def test_a_limit_that_no_name_helps_is_rejected_once(script: Script, llm: OpenAIModel) -> None:
+    """A model that refuses both names is not asked for ever. A limit that is too high is no wrong name."""
+    script.behaviours = [fails(400, NEWER), fails(400, NEWER.replace("max_tokens", "max_completion_tokens"))]
+    script.behaviours += [fails(400, "max_tokens is too large: 100000. This model supports at most 4096 tokens.")]
+
+    for _ in range(2):
+        with pytest.raises(Unavailable) as caught:
+            _ask(llm)
+        assert caught.value.code == "llm_rejected"
+
+    assert len(script.requests) == 3
 
 
 def test_a_call_without_a_schema_binds_nothing(script: Script, llm: OpenAIModel) -> None:

@@ -1,0 +1,84 @@
+"""A request to a language model, which avoids what its endpoint refuses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from openai import APIStatusError
+
+from turnloom.models.runtime.counters import counts
+from turnloom.models.runtime.logging import log
+from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.llm.protocol import Generation
+from turnloom.planner.llm.response_formats import (
+    LIMITS,
+    Form,
+    Forms,
+    is_schema_too_large,
+    next_form,
+    other_limit,
+    request_fields,
+    size_of,
+    too_large,
+)
+from turnloom.planner.llm.signatures import described_types
+
+Attempt = Callable[[dict[str, Any], float], Generation]
+"""One attempt with a request body, until a moment on this process's monotonic clock."""
+
+
+@dataclass
+class Request:
+    """A call in progress, and the form in which it asks for an answer that fits a schema."""
+
+    attempt: Attempt
+    body: dict[str, Any]
+    schema: dict[str, Any] | None
+    forms: Forms
+    form: Form
+    limit: str | None = None
+    """The other name of the parameter that limits the answer, if the endpoint refused the one of the settings."""
+
+    def send(self, until: float) -> Generation:
+        """Make one attempt."""
+        if self.schema is None:
+            return self.attempt(self.body, until)
+        return self.attempt(_written_form(self.body, self.form, self.schema), until)
+
+    def avoids(self, error: APIStatusError) -> bool:
+        """Change what the error refuses. Return whether there was anything to change.
+
+        Raises:
+            Unavailable: `schema_too_large`, if only a smaller schema avoids it.
+        """
+        if self.limit is None and self._rename_limit(error):
+            return True
+        if self.schema is None:
+            return False
+        if is_schema_too_large(self.form, error):
+            model = self.body["model"]
+            log.warning("schema.refused", model=model, bytes=size_of(self.schema), reason=error.message[:200])
+            counts().add("turnloom_llm_schemas_refused_total", model)
+            self.forms.refuse(model, self.schema)
+            raise too_large(self.schema) from error
+        lesser = next_form(self.form, error)
+        self.form = lesser or self.form
+        return lesser is not None
+
+    def _rename_limit(self, error: APIStatusError) -> bool:
+        name = next(name for name in LIMITS if name in self.body)
+        self.limit = other_limit(name, error)
+        if self.limit is not None:
+            self.body[self.limit] = self.body.pop(name)
+        return self.limit is not None
+
+
+def _written_form(body: dict[str, Any], form: Form, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a request whose answer fits the schema. A form that does not take it has it in the prompt, as types."""
+    if form in ("schema", "function"):
+        return body | request_fields(form, schema)
+    whole, shared = described_types(schema)
+    told = shipped().render("system/form", type=whole, types=shared).text
+    first, *others = body["messages"]
+    messages = [first | {"content": f"{first['content']}\n\n{told}"}, *others]
+    return body | request_fields(form, schema) | {"messages": messages}
