@@ -19,6 +19,7 @@ from turnloom.models.errors import InvalidPlan, Unavailable
 from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext, history_messages, known
+from turnloom.planner.draft.fewer_tools import with_fewer_tools
 from turnloom.planner.draft.packing import packed
 from turnloom.planner.draft.prompts import Prompts, Rendered
 from turnloom.planner.draft.streamed_plan import OnStep, PlanReader
@@ -83,6 +84,17 @@ def draft(
     """
     if context.mode == "direct" or not context.tools.tools:
         return _draft_reply(context, llm, on_delta)
+    end = time.monotonic() + context.timeout_s
+    while True:
+        try:
+            return _draft_plan(context, llm, on_step, on_refused)
+        except Unavailable as error:
+            context = with_fewer_tools(context, error, end - time.monotonic())
+
+
+def _draft_plan(
+    context: PlanningContext, llm: LanguageModel, on_step: OnStep | None, on_refused: Callable[[], None] | None
+) -> PlanDraft:
     end = time.monotonic() + context.timeout_s
     messages, prompts = planning_messages(context)
     purpose: Purpose = "revision" if context.revision else "plan"

@@ -204,3 +204,30 @@ def test_the_message_stays_data(context: Context) -> None:
     content = messages[-1]["content"]
     assert content.count("</message>") == 1
     assert json.loads(content.split("<message>\n")[1].split("\n</message>")[0]) == hostile
+
+
+def test_a_schema_that_is_too_large_is_answered_by_fewer_tools(
+    script: Script, llm: OpenAIModel, context: Context
+) -> None:
+    """The tools that the message speaks of stay. The next message does not ask with a schema of that size again."""
+    too_large = fails(400, "Invalid schema for response_format 'plan': 144 parameters exceed the limit of 100.")
+    answer = says(_plan(_weather("w")))
+    script.behaviours = [too_large, answer, answer]
+
+    drafts = [draft(context("What is the weather in Rome?"), llm) for _ in range(2)]
+
+    schemas = [json.dumps(request["response_format"]["json_schema"]["schema"]) for request in script.requests]
+    assert [drafted.plan is not None and drafted.repaired for drafted in drafts] == [False, False]
+    assert all("travel.lookup_weather" in schema for schema in schemas)
+    assert len(schemas) == 3
+    assert len(schemas[0]) > len(schemas[1]) == len(schemas[2])
+
+
+def test_no_tool_is_left_out_for_another_failure(script: Script, llm: OpenAIModel, context: Context) -> None:
+    """A request that is rejected for another reason is not repeated with fewer tools."""
+    script.behaviours = [fails(403, "not for you")]
+
+    with pytest.raises(Unavailable, match="not for you"):
+        draft(context("Weather in Rome?"), llm)
+
+    assert len(script.requests) == 1
