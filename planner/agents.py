@@ -14,7 +14,7 @@ from turnloom.models.contracts.turn import Mode
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import Placement, settings
 from turnloom.planner.memory.slots import Slot, check_slots
-from turnloom.planner.plan.validation import PlanLimits
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.profile_files import profile_files, read_file
 
 

@@ -23,7 +23,8 @@ from benchmarks.recorded_tables import record
 from benchmarks.shapes import Shape, chain, fan_out, mixed, n_shape, random_plan, trip
 from benchmarks.waves import waves
 from tests.factories import running_turn, step
-from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.plan.limits import PlanLimits
+from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import load_registry
 from turnloom.workers.embedded.servers import EmbeddedServers
 

@@ -4,7 +4,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from turnloom.models.contracts.knowledge import TRUST, AttributeFact, Item, Rule, Value
 
 _NUMBER = re.compile(r"-?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?")
-_CRITERIA: tuple[Rule, ...] = ("corroboration", "trust", "recency")
+_CRITERIA: tuple[Rule, ...] = ("trust", "corroboration", "trust", "recency")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,24 @@ class Belief:
         return None if self.rule == "unresolved" else self.facts[0].value
 
 
-def believe(facts: Iterable[AttributeFact]) -> Belief:
-    """Decide between the values that sources give one attribute.
+def comparable(value: Value) -> str:
+    """Return a value as text, such that equal values give equal texts despite case, spacing and number format."""
+    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
+    if isinstance(value, bool) or not (isinstance(value, int | float) or _NUMBER.fullmatch(text)):
+        return text
+    return f"{Decimal(text.replace(',', '')).normalize():f}"
 
-    The first of these criteria that differs decides: the number of independent origins, the trust of the best of them,
-    the date of the newest. An origin's date is the one that it gives, otherwise the time when we learned of it.
+
+def believe(facts: Iterable[AttributeFact], meaning: Callable[[Value], str] = comparable) -> Belief:
+    """Decide between the values that sources give one attribute. Values with the same `meaning` are one.
+
+    Any source outweighs all conclusions of a language model. Between sources, and between conclusions, the first of
+    these criteria that differs decides: the number of independent origins, the trust of the best of them, the date of
+    the newest. An origin's date is the one that it gives, otherwise the time when we learned of it.
     """
     sides: dict[str, list[AttributeFact]] = defaultdict(list)
     for fact in sorted(facts, key=later, reverse=True):
-        sides[comparable(fact.value)].append(fact)
+        sides[meaning(fact.value)].append(fact)
     ranked = sorted(sides.items(), key=lambda side: (_weight(side[1]), side[0]), reverse=True)
     rule: Rule = "agreed"
     if len(ranked) > 1:
@@ -48,14 +57,6 @@ def believe(facts: Iterable[AttributeFact]) -> Belief:
         rule = next(differing, "unresolved")
     said = tuple(fact for _, side in ranked for fact in side)
     return Belief(said[0].subject, said[0].attribute, rule, said)
-
-
-def comparable(value: Value) -> str:
-    """Return a value as text, such that equal values give equal texts despite case, spacing and number format."""
-    text = " ".join(unicodedata.normalize("NFKC", str(value)).casefold().split())
-    if isinstance(value, bool) or not (isinstance(value, int | float) or _NUMBER.fullmatch(text)):
-        return text
-    return f"{Decimal(text.replace(',', '')).normalize():f}"
 
 
 def later(item: Item) -> tuple[Any, ...]:
@@ -70,7 +71,9 @@ def later(item: Item) -> tuple[Any, ...]:
 
 def _weight(side: Iterable[AttributeFact]) -> tuple[Any, ...]:
     """Return the weight of one side of a contradiction, in the order of `_CRITERIA`."""
-    sources = [fact.source for fact in side]
-    origins = {source.origin for source in sources}
-    newest = max(source.as_of or source.at for source in sources)
-    return len(origins), max(TRUST.index(source.trust) for source in sources), newest
+    concluded = [fact.source for fact in side]
+    sources = [source for source in concluded if source.trust != "model"]
+    counted = sources or concluded  # what a language model concludes from a source adds nothing to it
+    origins = {source.origin for source in counted}
+    newest = max(source.as_of or source.at for source in counted)
+    return bool(sources), len(origins), max(TRUST.index(source.trust) for source in counted), newest

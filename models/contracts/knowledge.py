@@ -52,7 +52,8 @@ class Finding(Contract):
     path: str = Field("", max_length=200)
     """Where in the result this stands, such as `days[0]`; empty for the whole."""
     origin: str | None = Field(None, max_length=200)
-    """Who says so, if that is not the tool. Two findings of one origin do not corroborate each other."""
+    """Who says so, if that is not the tool's own service: a document, a page. Two findings of one origin do not
+    corroborate each other."""
     as_of: Moment | None = None
     """When the origin said so, if that is not now: the date of a document."""
     trust: Trust = "tool"
@@ -67,7 +68,7 @@ class Provenance(Contract):
     path: str
     tool: str
     origin: str
-    """Who says so: the tool, unless it named somebody else."""
+    """Who says so: the document or page, otherwise the service that was asked."""
     trust: Trust
     at: Moment
     """When it was learned."""

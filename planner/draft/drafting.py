@@ -28,9 +28,10 @@ from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, Pr
 from turnloom.planner.llm.schema import plan_schema
 from turnloom.planner.llm.signatures import signature
 from turnloom.planner.plan.expansion import Expansion, expand
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import with_kept
 from turnloom.planner.plan.revision import effects_again, steps_before, without_repeats
-from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.plan.validation import validate
 from turnloom.planner.reply.sentence_stream import direct_sentences
 from turnloom.planner.voice import voice
 from turnloom.tools.registry import Tool

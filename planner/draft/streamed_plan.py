@@ -17,8 +17,9 @@ from turnloom.models.errors import InvalidPlan
 from turnloom.planner.llm.decoding import decode_step
 from turnloom.planner.llm.json_object import check_storable
 from turnloom.planner.plan.expansion import Expansion
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import is_later
-from turnloom.planner.plan.validation import PlanLimits, validate_next
+from turnloom.planner.plan.validation import validate_next
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from turnloom.models.contracts.knowledge import (
     Provenance,
     Relationship,
 )
+from turnloom.planner.knowledge.values import meaning
 
 Kind = TypeVar("Kind", Entity, AttributeFact, Relationship, Hypothesis)
 
@@ -62,7 +63,7 @@ class Knowledge:
             facts[fact.subject, fact.attribute].append(fact)
         found: dict[str, dict[str, Belief]] = defaultdict(dict)
         for (subject, attribute), said in facts.items():
-            found[subject][attribute] = believe(said)
+            found[subject][attribute] = believe(said, meaning)
         return dict(found)
 
     def relationships_of(self, entity: str) -> list[Relationship]:

@@ -12,7 +12,6 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from turnloom.models.contracts.belief import comparable
 from turnloom.models.contracts.knowledge import AttributeFact, Hypothesis, Item, Lesson, Provenance
 from turnloom.models.contracts.plan import Assumption
 from turnloom.models.errors import InvalidPlan, Unavailable
@@ -21,7 +20,9 @@ from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.packing import cut
 from turnloom.planner.knowledge.extraction import NOTHING, Conclusion, conclusion_schema, read_conclusion
 from turnloom.planner.knowledge.graph import Knowledge, items_of, with_items, word
+from turnloom.planner.knowledge.origins import origin_of, service_of
 from turnloom.planner.knowledge.relevance import prune, score, snapshot
+from turnloom.planner.knowledge.values import meaning
 from turnloom.planner.llm.protocol import LanguageModel, PromptMessage
 from turnloom.planner.plan.phases import contradicted
 from turnloom.tools.registry import Registry, Tool
@@ -124,7 +125,7 @@ def _said_by(tool: Tool, observation: Observation, round_: Round) -> list[Item]:
             step=observation.step,
             path=finding.path,
             tool=tool.name,
-            origin=finding.origin or tool.name,
+            origin=finding.origin or service_of(tool.name),
             trust=finding.trust,
             at=round_.at,
             as_of=finding.as_of,
@@ -184,7 +185,7 @@ def _concluded_from(observation: Observation, round_: Round) -> Provenance:
         step=observation.step,
         path="",
         tool=observation.tool,
-        origin=observation.tool,
+        origin=origin_of(observation.tool, observation.result),
         trust="model",
         at=round_.at,
     )
@@ -198,7 +199,7 @@ def _is_of(assumption: str, step: str, round_: Round) -> bool:
 
 def _said(knowledge: Knowledge) -> set[tuple[str, str, str]]:
     facts = (item for item in knowledge.items.values() if isinstance(item, AttributeFact))
-    return {(fact.subject, fact.attribute, comparable(fact.value)) for fact in facts}
+    return {(fact.subject, fact.attribute, meaning(fact.value)) for fact in facts}
 
 
 def _described(round_: Round, tools: Registry) -> dict[str, str]:

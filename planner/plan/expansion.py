@@ -14,9 +14,10 @@ from turnloom.models.contracts.plan import Fault, FaultCode, Plan, Step, find_re
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.logging import log
 from turnloom.planner.plan.argument_faults import faults_of_arguments
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.playbooks import PREFIX, VARIABLE, Playbooks, called_name
 from turnloom.planner.plan.references import resolve
-from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import Registry
 
 _PASSED_ON = ("reason", "critical", "assumes", "parallel_group", "phase", "purpose", "timeout_ms")

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from turnloom.models.contracts.belief import comparable
 from turnloom.models.contracts.plan import Assumption, Fault, Phase, Plan, Step, implied_needs
 from turnloom.planner.knowledge.graph import Knowledge, word
+from turnloom.planner.knowledge.values import meaning
 
 DONE = "done"
 """The `current_phase` of a plan whose success metrics are all met."""
@@ -105,7 +105,7 @@ def contradicted(assumptions: Iterable[Assumption], knowledge: Knowledge) -> dic
         if entity is None or assumption.attribute is None or assumption.value is None:
             continue
         belief = knowledge.beliefs.get(entity.id, {}).get(word(assumption.attribute))
-        if belief is None or belief.value is None or comparable(belief.value) == comparable(assumption.value):
+        if belief is None or belief.value is None or meaning(belief.value) == meaning(assumption.value):
             continue
         found[assumption.id] = f"{belief.attribute} of {entity.name} is {belief.value}, not {assumption.value}"
     return found

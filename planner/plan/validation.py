@@ -4,7 +4,6 @@ In: JSON data that a model drafted or a caller posted.  Out: a `Plan`, or `Inval
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -22,24 +21,11 @@ from turnloom.models.contracts.plan import (
 )
 from turnloom.models.errors import InvalidPlan
 from turnloom.planner.memory.slot_state import read_slots
-from turnloom.planner.memory.slots import Slots
 from turnloom.planner.plan.argument_faults import faults_of_arguments, faults_of_references_as_text
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import faults_of_phases
 from turnloom.planner.plan.references import Schema, compatible, schema_at
 from turnloom.tools.registry import Registry, Tool
-
-
-@dataclass(frozen=True)
-class PlanLimits:
-    """The bounds of a plan. None means no bound."""
-
-    max_steps: int = 200
-    max_depth: int | None = None
-    """Most steps on the longest path."""
-    max_fan_out: int | None = None
-    """Most steps that need the same step directly."""
-    slots: Slots = field(default_factory=dict)
-    """The slots that it may fill. If there are none, a plan's slots are ignored."""
 
 
 def validate(

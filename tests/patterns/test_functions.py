@@ -9,10 +9,10 @@ import pytest
 
 from tests.patterns.attacks import cpu_s
 from tests.planner.reply.grounding.replies import NOW, evidence
-from turnloom.models.contracts.belief import comparable
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.knowledge.graph import word
+from turnloom.planner.knowledge.values import meaning
 from turnloom.planner.llm.json_object import read_object
 from turnloom.planner.llm.offline.intent import understand
 from turnloom.planner.llm.offline.rules import load_rules
@@ -84,7 +84,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "terms": lambda text: find_terms(text, "boards", "beds", "amenities", "topics"),
     "passages": lambda text: (split(text), first_heading(text)),
     "quotes": lambda text: _stands_in(Quoted(document="d", text=text + "b"), text[:1000]),
-    "values": lambda text: comparable(text[:1000]),
+    "values": lambda text: meaning(text[:1000]),
     "names": word,
     "words": lambda text: list(words_in(text)),
     "plans": _as_plan,

@@ -8,8 +8,8 @@ import pytest
 
 from turnloom.planner.draft.streamed_plan import PlanReader, WrittenStep
 from turnloom.planner.plan.expansion import Expansion
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.playbooks import NO_PLAYBOOKS
-from turnloom.planner.plan.validation import PlanLimits
 from turnloom.tools.registry import Registry, load_registry
 
 

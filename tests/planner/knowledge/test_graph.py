@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from tests.planner.knowledge.graph_items import entity, fact, found, graph, hypothesis, source, told
 from turnloom.models.contracts.belief import believe, comparable
-from turnloom.models.contracts.knowledge import AttributeFact, Entity, EntityLink, Finding, Hypothesis, Item, Rule
+from turnloom.models.contracts.knowledge import (
+    AttributeFact,
+    Entity,
+    EntityLink,
+    Finding,
+    Hypothesis,
+    Item,
+    Rule,
+    Value,
+)
 from turnloom.planner.knowledge.graph import Knowledge, entity_id, key_of, recalled, with_items, word
 
 SOURCES = st.builds(
@@ -64,6 +73,36 @@ def test_the_order_of_arrival_does_not_count(items: list[Item], random: Any, cut
     assert with_items(once, items).items == once.items
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("4.2 million euros", "€4.2m"),
+        ("12%", "12 percent"),
+        ("3 March 1932", "1932-03-03"),
+        ("1 200", 1200),
+        ("1,200", 1200.0),
+        ("$1,200.00", "1200 USD"),
+        ("990 rooms", "990  Rooms"),
+        ("from 3 March 1932 on", "From 1932-03-03 on"),
+    ],
+)
+def test_figures_agree_however_they_are_written(first: Value, second: Value) -> None:
+    """Two sources that write one figure in two ways do not contradict each other."""
+    known = graph(fact(first, step="a"), fact(second, step="b"))
+
+    assert [belief.rule for belief in known.beliefs["city:kyoto"].values()] == ["agreed"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("€4.2m", "$4.2m"), ("12%", 12), ("12%", "13%"), ("990 rooms", "990 metres"), (True, 1)]
+)
+def test_other_figures_do_not_agree(first: Value, second: Value) -> None:
+    """Another amount, currency or unit is another value."""
+    known = graph(fact(first, step="a"), fact(second, step="b"))
+
+    assert len(known.contradictions) == 1
+
+
 @given(ITEMS)
 def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
     """A belief shows every value in the graph, and is called agreed only if there is one."""
@@ -84,7 +123,14 @@ def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
         ([fact(1), fact(1, step="b")], 1, "agreed"),
         ([fact("1,200"), fact(1200.0, step="b")], 1200.0, "agreed"),
         ([fact(1, step="a"), fact(1, step="b"), fact(2, step="c")], 1, "corroboration"),
-        ([fact(1, trust="model"), fact(1, step="b", trust="model"), fact(2, step="c")], 1, "corroboration"),
+        ([fact(1, trust="model"), fact(1, step="b", trust="model"), fact(2, step="c")], 2, "trust"),
+        ([fact(1, trust="model"), fact(1, step="b", trust="model"), fact(2, step="c", trust="outside")], 2, "trust"),
+        (
+            [fact(1, trust="model"), fact(1, step="b", trust="model"), fact(2, step="c", trust="model")],
+            1,
+            "corroboration",
+        ),
+        ([fact(1), fact(1, step="b", trust="model", hours=-1), fact(2, step="c")], None, "unresolved"),
         ([fact(1, step="a", origin="x"), fact(1, step="b", origin="x"), fact(2, step="c", hours=-1)], 2, "recency"),
         ([fact(1, trust="tool", hours=5), fact(2, step="b", trust="outside")], 1, "trust"),
         ([fact(1, trust="outside", hours=5), fact(2, step="b", trust="model")], 1, "trust"),
@@ -99,7 +145,7 @@ def test_both_sides_of_a_contradiction_are_kept(items: list[Item]) -> None:
     ],
 )
 def test_the_rule_that_decides(facts: list[AttributeFact], value: Any, rule: Rule) -> None:
-    """Independent origins count first, then trust, then age. If all are equal, the value is unresolved."""
+    """A source outweighs all conclusions. Then independent origins count, then trust, then age."""
     belief = believe(facts)
 
     assert (belief.value, belief.rule) == (value, rule)

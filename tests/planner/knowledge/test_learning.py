@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.planner.knowledge.graph_items import NOON, graph, hypothesis, told
+from tests.planner.knowledge.graph_items import NOON, found, graph, hypothesis, told
 from tests.planner.llm.scripted import Behaviour, Script, fails, says
 from turnloom.models.contracts.knowledge import Lesson
 from turnloom.models.contracts.plan import Assumption
@@ -15,6 +15,7 @@ from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.knowledge.extraction import conclusion_schema
 from turnloom.planner.knowledge.graph import Knowledge
 from turnloom.planner.knowledge.learning import Observation, Round, context_messages, learn, shown
+from turnloom.planner.knowledge.origins import origin_of
 from turnloom.planner.llm.openai import OpenAIModel
 
 Context = Callable[..., PlanningContext]
@@ -226,3 +227,42 @@ def test_the_snapshot_of_a_planning_call_fits_its_share(context: Context, script
 
     assert shown(known, asked)["entities"][0]["id"] in ("city:kyoto", DAY)
     assert len(json.dumps(shown(known, asked))) <= asked.agent.context_tokens // 2
+
+
+def test_conclusions_from_one_document_do_not_outvote_a_tool(
+    context: Context, script: Script, llm: OpenAIModel
+) -> None:
+    """The origin of a conclusion is the document, or the service that was asked, and not the tool's name."""
+    museum = {**RIVER, "type": "museum", "name": "Ghibli", "links": []}
+    closed = [
+        {**museum, "step": step, "attributes": [{"name": "state", "value": "closed"}]} for step in ("s", "r", "m")
+    ]
+    script.behaviours = [says(json.dumps({**NOTHING, "entities": closed}))]
+    page = {"url": "https://museum.example/", "text": "…"}
+    observations = (
+        Observation(step="s", tool="research.search", args={}, result={"results": [{"document": "a.md"}]}),
+        Observation(step="r", tool="research.read", args={}, result={"document": "a.md", "text": "…"}),
+        Observation(step="m", tool="guide.find", args={}, result={"pages": [page, page]}),
+    )
+    opened = graph(*told(found("museum", "Ghibli", state="open"), step="tool", hours=9))
+
+    known, _ = _learn(context, llm, _round(observations=observations), opened)
+
+    belief = known.beliefs["museum:ghibli"]["state"]
+    assert (belief.value, belief.rule) == ("open", "trust")
+    concluded = sorted(one.source.origin for one in belief.facts if one.source.trust == "model")
+    assert concluded == ["a.md", "a.md", "https://museum.example/"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "origin"),
+    [
+        ("pms.get_rates", {"price": 3}, "pms"),
+        ("pms.get_availability", None, "pms"),
+        ("research.search", {"results": [{"document": "a"}, {"document": "b"}]}, "research"),
+        ("research.fetch", {"url": "https://a.example"}, "https://a.example"),
+    ],
+)
+def test_the_origin_of_a_result_is_its_document_or_its_service(tool: str, result: Any, origin: str) -> None:
+    """Results that consist of several documents come from the service that found them."""
+    assert origin_of(tool, result) == origin

@@ -13,7 +13,8 @@ from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile, load_agents
 from turnloom.planner.memory.slot_state import merged, read_slots, settled, shown, slots_schema
 from turnloom.planner.memory.slots import Slot, Slots
-from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.plan.limits import PlanLimits
+from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import Registry
 
 SLOTS: Slots = {

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import load_agents
 from turnloom.planner.plan.expansion import stand_in
+from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
-from turnloom.planner.plan.validation import PlanLimits
 from turnloom.tools.registry import Registry, load_registry
 
 Read = Callable[..., Playbooks]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from turnloom.models.errors import InvalidPlan
-from turnloom.planner.plan.validation import PlanLimits, validate
+from turnloom.planner.plan.limits import PlanLimits
+from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import Registry, load_registry
 
 
