@@ -7,19 +7,22 @@ text is counted against the budget of one rendering.
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from types import BuiltinMethodType
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template, meta, nodes, pass_context
+from jinja2 import StrictUndefined, Template, meta, pass_context
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import htmlsafe_json_dumps
 
 from turnloom.models.contracts.override import LARGEST_TEXT
-from turnloom.planner.readable_values import day, readable
+from turnloom.planner.languages import formats
+from turnloom.planner.languages.language import ENGLISH, Language
+from turnloom.planner.languages.readable_values import readable
+from turnloom.planner.template_syntax import bound, check, messages_in
 
 _LARGEST_RESULT = 1_048_576
 """Most characters that one rendering may write, and most that it may make on the way."""
@@ -34,13 +37,9 @@ _LONGEST_RANGE = 1_000
 _FORMAT = re.compile(r"%\+?(?:\.[0-9])?[dfgs]")
 _BUDGET = "<budget>"
 """The name under which a rendering keeps its budget. No template can write this name."""
+_LANGUAGE = "<language>"
+"""The same for its language."""
 
-_NODES = frozenset(
-    """
-    Template Output TemplateData Name Const Getattr Getitem Slice Filter Test Call Keyword Pair List Tuple Dict If
-    CondExpr For Assign Compare Operand And Or Not Neg Pos Add Sub Mul Div FloorDiv Mod Concat
-    """.split()
-)
 _FILTERS = frozenset(
     """
     abs capitalize default first float int items last length list lower map max min reject rejectattr select
@@ -84,12 +83,12 @@ class Templates(ImmutableSandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        self.globals = {"range": _range}
+        self.globals = {"range": _range, "_": _say, "ngettext": _say_counted}
         self.filters = {name: self.filters[name] for name in _FILTERS} | _OWN_FILTERS
         self.filters["count"] = self.filters["length"]
 
-    def read(self, text: str) -> tuple[Template, set[str]]:
-        """Compile a template; return it with the names of the inputs that it uses.
+    def read(self, text: str) -> tuple[Template, set[str], tuple[str, ...]]:
+        """Compile a template; return it with the names of the inputs that it uses, and its texts to translate.
 
         Raises:
             ValueError: it is too large, its syntax is wrong, or it uses what templates do not have; the message says
@@ -100,19 +99,20 @@ class Templates(ImmutableSandboxedEnvironment):
         try:
             tree = self.parse(text)
             used = meta.find_undeclared_variables(tree) - self.globals.keys()
-            _check(tree)
-            _bound(tree, self)
-            return self.from_string(tree), used
+            messages = messages_in(tree)
+            check(tree)
+            bound(tree, self)
+            return self.from_string(tree), used, messages
         except ValueError:
             raise
         except Exception as error:  # the text is foreign: any failure is its fault
             raise ValueError(f"it cannot be compiled: {error}") from error
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """Let templates call a few methods of plain values, and `range`."""
+        """Let templates call a few methods of plain values, and the functions of their own."""
         if isinstance(obj, BuiltinMethodType) and isinstance(obj.__self__, str | dict | list | date):
             return obj.__name__ in _METHODS
-        return obj is _range
+        return obj in (_range, _say, _say_counted)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Let templates calculate with numbers. Text is joined with `~`, within the budget."""
@@ -123,67 +123,21 @@ class Templates(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
 
-def fill(template: Template, inputs: Mapping[str, Any]) -> str:
-    """Fill in a template.
+def fill(template: Template, inputs: Mapping[str, Any], language: Language = ENGLISH) -> str:
+    """Fill in a template, in a language.
 
     Raises:
         Exception: any error of the template, such as an undefined field or an exceeded bound.
     """
     budget = _Budget()
     pieces, written = [], 0
-    for piece in template.generate({**inputs, _BUDGET: budget}):
+    for piece in template.generate({**inputs, _BUDGET: budget, _LANGUAGE: language}):
         pieces.append(piece)
         written += len(piece)
         if written > _LARGEST_RESULT:
             raise SecurityError(f"a template may write at most {_LARGEST_RESULT} characters")
         budget.go_on()
-    return "".join(pieces).strip()
-
-
-def _check(tree: nodes.Template) -> None:
-    for node in tree.find_all(nodes.Node):
-        kind = type(node).__name__
-        if kind not in _NODES:
-            raise ValueError(f"line {node.lineno}: templates have no {kind}")
-        if isinstance(node, nodes.For) and node.recursive:
-            raise ValueError(f"line {node.lineno}: a loop may not call itself")
-        if isinstance(node, nodes.For | nodes.Assign):
-            _check_kept(node.iter if isinstance(node, nodes.For) else node.node)
-
-
-def _check_kept(value: nodes.Node) -> None:
-    """Refuse a list of variables where a value is set or looped over.
-
-    Lists of lists of variables would double each time, and no budget would count that.
-    """
-    for literal in (value, *value.find_all((nodes.List, nodes.Dict, nodes.Tuple))):
-        if isinstance(literal, nodes.List | nodes.Dict | nodes.Tuple):
-            try:
-                literal.as_const()
-            except nodes.Impossible:
-                raise ValueError(f"line {literal.lineno}: a list in a loop or `set` may hold only constants") from None
-
-
-def _bound(tree: nodes.Template, environment: Environment) -> None:
-    """Put loops and joins under the budget."""
-    for loop in tree.find_all(nodes.For):
-        loop.iter = nodes.Filter(loop.iter, "counted", [], [], None, None, lineno=loop.lineno)
-    _replace_joins(tree)
-    tree.set_environment(environment)
-
-
-def _replace_joins(node: nodes.Node) -> None:
-    for name, value in node.iter_fields():
-        if isinstance(value, list):
-            setattr(node, name, [_joined(each) if isinstance(each, nodes.Concat) else each for each in value])
-        elif isinstance(value, nodes.Concat):
-            setattr(node, name, _joined(value))
-    for child in node.iter_child_nodes():
-        _replace_joins(child)
-
-
-def _joined(node: nodes.Concat) -> nodes.Filter:
-    return nodes.Filter(nodes.List(node.nodes, lineno=node.lineno), "join", [], [], None, None, lineno=node.lineno)
+    return language.directed("".join(pieces).strip())
 
 
 def _budget(context: Context) -> _Budget:
@@ -219,6 +173,33 @@ def _replace(context: Context, value: Any, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
+@pass_context
+def _say(context: Context, english: str, **values: Any) -> str:
+    """Write a text of the template in the language of the reply, with these values in its places."""
+    return _counted(context, formats.say(context.parent[_LANGUAGE], english, values))
+
+
+@pass_context
+def _say_counted(context: Context, one: str, many: str, n: float, **values: Any) -> str:
+    """Write a text that depends on a number."""
+    return _counted(context, formats.say_counted(context.parent[_LANGUAGE], one, many, n, values))
+
+
+def _in_language(write: Callable[..., str]) -> Callable[..., str]:
+    """Return the filter that writes a value in the format of the language of the reply."""
+
+    @pass_context
+    def written(context: Context, value: Any, *args: Any) -> str:
+        return _counted(context, write(context.parent[_LANGUAGE], value, *args))
+
+    return written
+
+
+def _counted(context: Context, text: str) -> str:
+    _budget(context).make(len(text))
+    return text
+
+
 def _range(*bounds: int) -> range:
     """Return a range that is not too long."""
     made = range(*bounds)
@@ -246,13 +227,21 @@ def _to_json(value: Any) -> str:
     return htmlsafe_json_dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
+_FORMATS: dict[str, Callable[..., str]] = {
+    "dated": formats.dated,
+    "day": formats.day,
+    "listed": formats.listed,
+    "money": formats.money,
+    "number": formats.number,
+    "readable": readable,
+    "time": formats.clock,
+}
 _OWN_FILTERS = {
     "counted": _count,
-    "day": day,
     "format": _format,
     "join": _join,
-    "readable": readable,
     "replace": _replace,
     "round": _round,
     "tojson": _to_json,
+    **{name: _in_language(write) for name, write in _FORMATS.items()},
 }

@@ -1,19 +1,21 @@
-"""Tailoring: the prompts, agents and playbooks of a tenant, with its own texts over the shipped ones.
+"""Tailoring: the prompts, agents, playbooks and languages of a tenant, with its own texts over the shipped ones.
 
 A text is checked when it is written and again whenever it is loaded. A bad text is then left out, and the shipped one
 counts. No text of a tenant can end a turn.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
 from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.memory import Exchange
 from turnloom.models.contracts.override import LARGEST_TEXT, Overrides
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.logging import log
@@ -21,6 +23,7 @@ from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import Agents, changed, load_agents
 from turnloom.planner.draft.prompts import Prompt, Prompts, digest, prompts_in, read_prompt, read_yaml
 from turnloom.planner.draft.samples import leaked, samples
+from turnloom.planner.languages.catalogues import Languages, load_languages, read_catalogue
 from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
 
 _OFFLINE = "offline"
@@ -35,12 +38,26 @@ class Tailored:
     prompts: Prompts
     agents: Agents
     playbooks: Playbooks
+    languages: Languages
     refused: Mapping[str, str] = field(default_factory=dict)
     """The tenant's texts that cannot be used: name -> reason."""
 
+    def prompts_for(self, person: Mapping[str, Any], message: str, history: Sequence[Exchange] = ()) -> Prompts:
+        """Return the prompts in the language of a person.
+
+        It is that of their locale. Without one it is the language of their message, or of an earlier message if this
+        one is too short to tell.
+        """
+        texts = (message, *(exchange.message for exchange in reversed(history)))
+        return self.prompts.spoken(self.languages.chosen(person.get("locale"), texts))
+
     def names(self) -> list[str]:
         """Return every name that has a text in effect or a refused text."""
-        folders = {"agents": self.agents.profiles, "playbooks": self.playbooks.books}
+        folders = {
+            "agents": self.agents.profiles,
+            "playbooks": self.playbooks.books,
+            "languages": self.languages.catalogues,
+        }
         beside = (f"{folder}/{name}" for folder, names in folders.items() for name in names)
         return sorted({*self.prompts.names(), *self.prompts.own, *beside, *self.refused})
 
@@ -59,6 +76,8 @@ class Tailored:
         if folder == "playbooks":
             book = self.playbooks.get(short)
             return _as_yaml(book), book.source
+        if folder == "languages":
+            return _as_yaml(self.languages.get(short)), name
         prompt = self.prompts.in_effect(name)
         return prompt.text, prompt.source
 
@@ -84,6 +103,8 @@ class Tailored:
         if folder == "playbooks":
             own = read_playbook(short, text, own=True)
             return replace(self, playbooks=Playbooks({**self.playbooks.books, short: own}))
+        if folder == "languages":
+            return replace(self, languages=self.languages.under(short, read_catalogue(short, text)))
         return replace(self, prompts=self.prompts.under({**self.prompts.own, name: self._prompt(name, text)}))
 
     def _with_agent(self, name: str, text: str) -> Agents:
@@ -132,7 +153,8 @@ def _tailored(overrides: Overrides, folder: Path) -> Tailored:
 def assemble(overrides: Overrides, folder: Path) -> Tailored:
     """Put a tenant's texts over the shipped ones of a folder. `refused` lists the bad ones."""
     agents, playbooks = load_agents(folder / "agents"), load_playbooks(folder / "playbooks")
-    tailored, refused = Tailored(prompts_in(folder), agents, playbooks), dict.fromkeys(overrides.texts, "")
+    languages = load_languages(folder / "languages")
+    tailored, refused = Tailored(prompts_in(folder), agents, playbooks, languages), dict.fromkeys(overrides.texts, "")
     left = len(refused) + 1
     # A text may refer to another, such as an agent to a style. Refused texts are tried again as long as one succeeds.
     while len(refused) < left:

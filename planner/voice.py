@@ -6,13 +6,21 @@ from typing import Any
 from turnloom.models.runtime.local_time import timezone_of
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.prompts import Prompts, Rendered
+from turnloom.planner.languages.language import locale_of
 
 
 def voice(agent: AgentProfile, prompts: Prompts, user: Mapping[str, Any]) -> tuple[dict[str, str], list[Rendered]]:
     """Return the inputs that all system prompts share, and the fragments that were rendered for them."""
     parts = {
         "style": prompts.render(f"styles/{agent.style}"),
-        "locale": prompts.render("fragments/locale", locale=user.get("locale"), timezone=timezone_of(user)),
+        "locale": prompts.render("fragments/locale", language=_language(user), timezone=timezone_of(user)),
         "safety": prompts.render("fragments/safety"),
     }
     return {"persona": agent.persona.strip(), **{name: part.text for name, part in parts.items()}}, [*parts.values()]
+
+
+def _language(user: Mapping[str, Any]) -> str | None:
+    """Return the user's language in English, such as German (Austria), or as the locale names it if it is unknown."""
+    tag = user.get("locale")
+    found = locale_of(tag) if tag else None
+    return found.get_display_name("en") if found else tag

@@ -160,13 +160,13 @@ def _composed(turn_id: UUID, attempt: int, material: Material, bound: Bound | No
 
 def _prepared(turn_id: UUID, material: Material, bound: Bound | None) -> tuple[ReplyInput, dict[str, Any] | None]:
     """Return the input of the reply, and the conversation's slots if results have changed them."""
-    agent = _agent(material)
+    agent, tailor = _agent(material), tailored(material.tenant_id)
     slots = settled(material.slots, material.steps, agent.slots)
     given = ReplyInput(
         material=material,
         agent=agent,
         tools=registry(),
-        prompts=tailored(material.tenant_id).prompts,
+        prompts=tailor.prompts_for(material.person, material.message, material.history),
         now=local_now(material.person),
         slots=shown(slots, agent.slots),
         bound=bound,

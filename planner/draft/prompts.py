@@ -18,6 +18,7 @@ from jinja2 import Template
 from turnloom.models.errors import NotFound
 from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
+from turnloom.planner.languages.language import ENGLISH, Language
 from turnloom.planner.templates import Templates, fill
 from turnloom.tools.pack_index import prompt_folders
 
@@ -47,19 +48,24 @@ class Prompt:
     """The inputs that it declares."""
     used: frozenset[str]
     """The inputs that it uses."""
+    messages: tuple[str, ...]
+    """Its texts that are translated."""
     template: Template
     words_of: tuple[str, ...] = ()
     """The tools whose results it words (`from`). As the template of a reply it fits only if all of them succeeded."""
     beside: tuple[str, ...] = ()
     """The tools whose results need no other words beside this template."""
 
+    def words(self, language: Language) -> str:
+        """Return the author's own words in a language, without expressions, statements and comments."""
+        return " ".join((self._untranslated, *map(language.text, self.messages)))
+
     @cached_property
-    def words(self) -> str:
-        """The author's own words, without expressions, statements and comments."""
+    def _untranslated(self) -> str:
         return " ".join(value for _, kind, value in _TEMPLATES.lex(self.text) if kind == "data")
 
-    def render(self, inputs: Mapping[str, Any]) -> Rendered:
-        """Fill in the inputs.
+    def render(self, inputs: Mapping[str, Any], language: Language = ENGLISH) -> Rendered:
+        """Fill in the inputs, in a language.
 
         Raises:
             TypeError: an input is missing, or not declared.
@@ -67,7 +73,7 @@ class Prompt:
         if inputs.keys() != self.inputs:
             wrong = ", ".join(sorted(inputs.keys() ^ self.inputs))
             raise TypeError(f"prompt {self.name}: these inputs are missing or not declared: {wrong}")
-        return Rendered(fill(self.template, inputs), self.source)
+        return Rendered(fill(self.template, inputs, language), self.source)
 
 
 def digest(text: str) -> str:
@@ -108,12 +114,12 @@ def read_prompt(name: str, text: str) -> Prompt:
     except (yaml.YAMLError, TypeError, KeyError, ValueError) as error:
         raise ValueError(f"prompt {name}: its front matter must have name, version and inputs ({error})") from error
     try:
-        template, used = _TEMPLATES.read(body)
+        template, used, messages = _TEMPLATES.read(body)
     except ValueError as error:
         raise ValueError(f"prompt {name}: {error}") from error
     if head.get("name") != name or not used <= inputs:
         raise ValueError(f"prompt {name}: the front matter must name it and declare its inputs {sorted(used)}")
-    return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), template, words_of, beside)
+    return Prompt(name, f"{name}@{version}", text, inputs, frozenset(used), messages, template, words_of, beside)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -129,12 +135,20 @@ class Prompts:
         """Take prompts from these folders. Of several with the same name the first counts."""
         self.folders = folders
         self.own: Mapping[str, Prompt] = {}
+        self.language = ENGLISH
+        """The language of what the templates write for people."""
         self._read: dict[str, Prompt] = {}
 
     def under(self, own: Mapping[str, Prompt]) -> Self:
         """Return the same prompts with a tenant's own over them."""
         made = copy(self)
         made.own = own
+        return made
+
+    def spoken(self, language: Language) -> Self:
+        """Return the same prompts in a language."""
+        made = copy(self)
+        made.language = language
         return made
 
     def render(self, name: str, **inputs: Any) -> Rendered:
@@ -146,12 +160,12 @@ class Prompts:
         """
         own = self.own.get(name)
         if own is None:
-            return self.get(name).render(inputs)
+            return self.get(name).render(inputs, self.language)
         try:
-            return own.render(inputs)
+            return own.render(inputs, self.language)
         except Exception:  # noqa: BLE001 - a tenant's text is foreign and must not fail a turn
             log.warning("override.failed", prompt=own.source, exc_info=True)
-        return self.get(self.shipped_name(name)).render(inputs)
+        return self.get(self.shipped_name(name)).render(inputs, self.language)
 
     def get(self, name: str) -> Prompt:
         """Return a shipped prompt by name: its path in the folder without the ending.
@@ -171,6 +185,10 @@ class Prompts:
             NotFound: the prompt does not exist.
         """
         return self.own.get(name) or self.get(name)
+
+    def authored(self, name: str) -> str:
+        """Return the own words of a prompt's author, in the language of these prompts."""
+        return self.in_effect(name).words(self.language)
 
     def has(self, name: str) -> bool:
         """Return whether a prompt of that name exists."""

@@ -53,7 +53,7 @@ def fill_templates(given: ReplyInput, parts: Sequence[Part], artifacts: Sequence
         text="\n\n".join(rendered.text for rendered in said),
         written_by=f"template:{', '.join(sources)}",
         prompts=(*sources, problems.source),
-        authored=" ".join(given.prompts.in_effect(source.partition("@")[0]).words for source in sources),
+        authored=" ".join(given.prompts.authored(source.partition("@")[0]) for source in sources),
     )
 
 

@@ -18,6 +18,7 @@ from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.turn import Reply, Usage
 from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.logging import log
+from turnloom.planner.languages import formats
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
 from turnloom.planner.reply.artifacts import artifacts_of
 from turnloom.planner.reply.critic import Criticism, criticise, is_due
@@ -48,6 +49,8 @@ class Composed:
     usage: Usage
     written_by: str
     """`template:NAME@VERSION` with all names, `llm:NAME`, or `planner` if its own answer was kept."""
+    language: str
+    """The locale of what templates write."""
     prompts: tuple[str, ...]
     """`name@version` of everything rendered for it."""
     inputs: str
@@ -66,6 +69,7 @@ class Composed:
         refused = [{"text": found.text, "kind": found.kind, "reason": found.reason} for found in self.refused]
         return {
             "written_by": self.written_by,
+            "language": self.language,
             "prompts": list(self.prompts),
             "inputs": self.inputs,
             "drafts": self.drafts,
@@ -109,6 +113,7 @@ def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = No
         output=formatted.result if formatted else None,
         usage=_total([draft.usage for draft, _ in tried] + ([criticism.usage] if criticism else [])),
         written_by=draft.written_by,
+        language=str(given.prompts.language.locale),
         prompts=tuple(dict.fromkeys(sources)),
         inputs=_digest(given),
         refused=tuple(violation for _, grounding in tried for violation in grounding.violations),
@@ -176,8 +181,9 @@ class _Writing:
     def time_of(self, age_s: int) -> str:
         """Return the time that many seconds ago, as text for the user."""
         now = self._given.now
-        then = now - timedelta(seconds=age_s)
-        return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
+        then, language = now - timedelta(seconds=age_s), self._given.prompts.language
+        at = formats.clock(language, then.isoformat())
+        return at if then.date() == now.date() else f"{formats.day(language, then.date())}, {at}"
 
     def _check(self, draft: ReplyDraft) -> Grounding:
         if self.is_unchecked(draft):

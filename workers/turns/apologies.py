@@ -16,7 +16,7 @@ def apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None
 
 def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: dict[str, Any]) -> Ending:
     """Return the ending of a turn that got no plan. `failure`: the trace of its planning."""
-    word = apology(trouble, tailored(turn.tenant_id).prompts)
+    word = apology(trouble, tailored(turn.tenant_id).prompts_for(turn.person, turn.message))
     used = [*failure.get("prompts", ()), word.source]
     trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}
     return Ending("failed", word.reply, trace, error=reason_of(error))

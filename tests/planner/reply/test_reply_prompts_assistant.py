@@ -43,8 +43,8 @@ def test_times_are_numbered(reply: Callable[..., str]) -> None:
 
     assert text.splitlines() == [
         "These times suit you and David Katz, in your time zone (Asia/Jerusalem):",
-        "1. Tue 1 Dec 2026, 10:00 to 10:30",
-        "2. Wed 2 Dec 2026, 12:15 to 12:45",
+        "1. Tue, 1 Dec 2026, 10:00 to 10:30",
+        "2. Wed, 2 Dec 2026, 12:15 to 12:45",
         "Which one shall I confirm?",
     ]
 
@@ -60,7 +60,7 @@ def test_a_confirmation_says_whom_and_when(reply: Callable[..., str]) -> None:
     """The time is in the user's zone."""
     text = reply("meeting_confirmed", network__confirm_meeting={**MORNING, "counterpart": "David Katz"})
 
-    assert "David Katz on Tue 1 Dec 2026, 10:00 to 10:30 (Asia/Jerusalem)" in text
+    assert "David Katz on Tue, 1 Dec 2026, 10:00 to 10:30 (Asia/Jerusalem)" in text
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
             availability(*TWO, option("Twin")),
             {},
             [
-                "Fri 4 Dec 2026 to Sat 5 Dec 2026",
+                "Fri, 4 Dec 2026 to Sat, 5 Dec 2026",
                 "2 adults, 1 child",
                 "1. Classic Double, room only, not refundable: 396 ILS in all",
                 "2. Sea Suite, with breakfast, with free cancellation: 914 ILS in all",
@@ -159,7 +159,7 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
         ("missing_info_for_link", {}, {"check_in": "2026-12-04"}, ["the room"]),
         ("collect_guest_info", {}, {"name": "Ada"}, ["Ada", "phone number"]),
         ("collect_guest_info", {}, {"name": "Ada", "phone": "050 1234567"}, ["I have your name and your number"]),
-        ("ask_for_dates", {"dates.resolve_hint": WEEKEND}, {}, ["Sat 5 Dec 2026, or Sat 5 Dec 2026"]),
+        ("ask_for_dates", {"dates.resolve_hint": WEEKEND}, {}, ["Sat, 5 Dec 2026, or Sat, 5 Dec 2026"]),
     ],
 )
 def test_a_template_says_what_matters(
@@ -202,7 +202,7 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
     given = told(hint, [gone, found])
     text = fill_templates(given, [Part(f"responding/{hint}", [found])], []).text
 
-    assert text.startswith("That room is not free any more.\nFrom Fri 4 Dec 2026")
+    assert text.startswith("That room is not free any more.\nFrom Fri, 4 Dec 2026")
     assert "generate booking link" in text
 
 
@@ -218,5 +218,7 @@ def test_an_ambiguous_weekend_is_asked_as_a_choice() -> None:
 
     halves = ["Fri 4 Dec 2026 to Sat 5 Dec 2026", "Sat 5 Dec 2026 to Sun 6 Dec 2026"]
     assert asked.reply.question == Question(fields=["dates"], choices={"dates": halves})
-    assert asked.reply.text.endswith(f"Which dates do you mean: {halves[0]}, or {halves[1]}?")
+    assert asked.reply.text.endswith(
+        "Which dates do you mean: Fri, 4 Dec 2026 to Sat, 5 Dec 2026 or Sat, 5 Dec 2026 to Sun, 6 Dec 2026?"
+    )
     assert alone.reply.question is None

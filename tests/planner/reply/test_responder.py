@@ -46,7 +46,7 @@ def _failed(code: str) -> StepResult:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@1, responding/question@3"),
+        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@1, responding/question@4"),
         ((HOTELS, TRIP), {}, "template:responding/itinerary@3"),
         ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@1"),
         ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@1"),
@@ -54,8 +54,8 @@ def _failed(code: str) -> StepResult:
         ((HOTELS,), {"synthesis_hint": "itinerary"}, "llm:scripted"),
         ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
         ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@3"),
-        ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@1"),
-        ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@1"),
+        ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@2"),
+        ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@2"),
         ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@3"),
         ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@3"),
         ((_failed("../results"),), {}, "template:responding/results@3"),
@@ -154,7 +154,7 @@ def test_a_question_lists_fields_and_choices(llm: OpenAIModel, reply_input: Call
     question = composed.reply.question
     assert question is not None
     assert (question.fields, question.choices) == (["hint"], {"hint": CHOICES})
-    assert composed.reply.text.endswith("\n\nWhich hint do you mean: Fri 4-6 December or Sat 5-7 December?")
+    assert composed.reply.text.endswith("\n\nWhich dates do you mean: Fri 4-6 December or Sat 5-7 December?")
 
 
 def test_the_formatters_artifact_comes_first(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:

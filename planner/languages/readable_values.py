@@ -1,8 +1,10 @@
-"""Write values for people: days, and the results of tools without JSON."""
+"""Write the results of tools for people, without JSON."""
 
 import json
-from datetime import date
 from typing import Any
+
+from turnloom.planner.languages.formats import dated
+from turnloom.planner.languages.language import Language
 
 _DEEPEST = 6
 """Levels of a value that are written for people."""
@@ -11,20 +13,11 @@ _NAMING = ("name", "title")
 """Fields that name a thing. The first one is written before the others."""
 
 
-def day(value: Any) -> str:
-    """Write a date for people, such as Fri 4 Dec 2026. Any other value is written as it is."""
-    try:
-        found = date.fromisoformat(str(value))
-    except ValueError:
-        return str(value)
-    return f"{found:%a} {found.day} {found:%b %Y}"
-
-
-def readable(value: Any, depth: int = _DEEPEST) -> str:
+def readable(language: Language, value: Any, depth: int = _DEEPEST) -> str:
     """Write a value for people, without JSON: the name of a thing first, then its fields."""
     if isinstance(value, str):
         held = _held(value)
-        return day(value) if held is None else readable(held, depth)
+        return dated(language, value) if held is None else readable(language, held, depth)
     if isinstance(value, bool) or value is None:
         return {True: "✓", False: "✗", None: _NOTHING}[value]
     if not isinstance(value, dict | list):
@@ -33,10 +26,10 @@ def readable(value: Any, depth: int = _DEEPEST) -> str:
         return "…"
     if isinstance(value, list):
         separator = "; " if any(isinstance(inner, dict) for inner in value) else ", "
-        return separator.join(readable(inner, depth - 1) for inner in value) or _NOTHING
+        return separator.join(readable(language, inner, depth - 1) for inner in value) or _NOTHING
     named = [str(value[key]) for key in _NAMING if isinstance(value.get(key), str)][:1]
     others = [(key, inner) for key, inner in value.items() if named != [inner] and inner not in (None, "", [], {})]
-    fields = ", ".join(f"{str(key).replace('_', ' ')} {readable(inner, depth - 1)}" for key, inner in others)
+    fields = ", ".join(f"{str(key).replace('_', ' ')} {readable(language, inner, depth - 1)}" for key, inner in others)
     return f"{named[0]} ({fields})" if named and fields else fields or "".join(named) or _NOTHING
 
 

@@ -1,0 +1,98 @@
+"""Formats: how templates write words, dates, times, numbers and money in the language of a reply."""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
+
+from babel.dates import format_skeleton, format_time
+from babel.lists import format_list
+from babel.numbers import format_decimal, parse_pattern
+
+from turnloom.planner.languages.language import Language
+
+_DAY = re.compile(r"[A-Z][a-z]{2} (?P<day>\d{1,2} [A-Z][a-z]{2} \d{4})|\d{4}-\d{2}-\d{2}")
+"""A day as tools write it in a choice: `Fri 4 Dec 2026`, or `2026-12-04`."""
+RANGE = "{start} to {end}"
+"""The text of two such days."""
+
+
+def say(language: Language, english: str, values: dict[str, Any]) -> str:
+    """Write a text in a language, with these values in its places."""
+    return language.fill(language.text(english), _written(language, values))
+
+
+def say_counted(language: Language, one: str, many: str, n: float, values: dict[str, Any]) -> str:
+    """Write a text that depends on a number, which goes into its place `{n}`."""
+    return language.fill(language.counted(one, many, n), _written(language, {**values, "n": n}))
+
+
+def day(language: Language, value: Any) -> str:
+    """Write a date for people, with its weekday. Any other value is written as it is."""
+    try:
+        found = date.fromisoformat(str(value))
+    except ValueError:
+        return str(value)
+    return format_skeleton("yMMMEd", found, locale=language.locale)
+
+
+def dated(language: Language, value: Any) -> str:
+    """Write the days in a text for people, such as the days to choose from that a tool offers."""
+    text = str(value)
+    start, joint, end = text.partition(" to ")
+    if joint and _DAY.fullmatch(start) and _DAY.fullmatch(end):
+        return say(language, RANGE, {"start": dated(language, start), "end": dated(language, end)})
+    return _DAY.sub(lambda found: _rewritten(language, found), text)
+
+
+def _rewritten(language: Language, found: re.Match[str]) -> str:
+    if not found["day"]:
+        return day(language, found[0])
+    try:
+        return day(language, datetime.strptime(found["day"], "%d %b %Y").replace(tzinfo=UTC).date())
+    except ValueError:
+        return found[0]
+
+
+def clock(language: Language, value: Any) -> str:
+    """Write a time of day, given as 14:30 or as a moment. Any other value is written as it is."""
+    text = str(value)
+    try:
+        found = datetime.fromisoformat(text).time() if len(text) > len("14:30:00") else time.fromisoformat(text)
+    except ValueError:
+        return text
+    return format_time(found, "short", locale=language.locale)
+
+
+def number(language: Language, value: Any) -> str:
+    """Write a number. Any other value is written as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return str(value)
+    return format_decimal(value, locale=language.locale)
+
+
+def money(language: Language, amount: Any, currency: str | None = None) -> str:
+    """Write an amount of money, without decimals if it is whole. Without a currency it is a number."""
+    try:
+        value = Decimal(str(amount))
+    except InvalidOperation:
+        return str(amount)
+    if not currency or not value.is_finite():
+        return number(language, value)
+    pattern = parse_pattern(language.locale.currency_formats["standard"].pattern)
+    is_whole = value == value.to_integral_value()
+    if is_whole:
+        pattern.frac_prec = (0, 0)
+    written: str = pattern.apply(value, language.locale, currency=currency, currency_digits=not is_whole)
+    return written
+
+
+def listed(language: Language, values: Iterable[Any], joint: Literal["and", "or"] = "and") -> str:
+    """Write some values as a list with "and" or "or" before the last."""
+    style: Literal["standard", "or"] = "or" if joint == "or" else "standard"
+    return format_list([str(value) for value in values], style=style, locale=language.locale)
+
+
+def _written(language: Language, values: dict[str, Any]) -> dict[str, str]:
+    return {name: number(language, value) for name, value in values.items()}

@@ -1,0 +1,79 @@
+"""A reply has the language of its user, and a tenant may add one."""
+
+import pytest
+
+from turnloom.models.contracts.memory import Exchange
+from turnloom.models.contracts.override import NO_OVERRIDES, Override, Overrides
+from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.languages.catalogues import load_languages, read_catalogue
+from turnloom.planner.tenant_texts import tailor
+
+LANGUAGES = load_languages(ROOT / "prompts" / "languages")
+STALE = "(Prices as of {at}; they may have changed since.)"
+"""A text of the shipped templates."""
+ITALIAN = f'messages:\n  "{STALE}": "(Prezzi delle {{at}}; potrebbero essere cambiati.)"\n'
+
+
+@pytest.mark.parametrize(
+    ("locale", "texts", "chosen"),
+    [
+        ("de-AT", ["Do you have a room?"], "de_AT"),
+        ("de_XX", [], "de"),
+        ("en", [], "en_GB"),
+        ("en-US", ["¿Cuánto cuesta?"], "en_US"),
+        (None, ["¿Cuánto cuesta?"], "es"),
+        (None, ["ok", "2", "Haben Sie ein Zimmer?", "Do you have a room?"], "de"),
+        (None, ["ok"], "en_GB"),
+        (None, ["quanto costa?"], "en_GB"),
+        ("sw-KE", [], "en_GB"),
+        ("xx-YY", [], "en_GB"),
+        ("zz", ["¿Cuánto cuesta?"], "en_GB"),
+    ],
+)
+def test_the_locale_chooses_and_else_the_message(locale: str | None, texts: list[str], chosen: str) -> None:
+    """The first message that shows its language counts. English stands in for a language without messages."""
+    assert str(LANGUAGES.chosen(locale, texts).locale) == chosen
+
+
+def test_a_short_answer_is_in_the_language_of_the_conversation() -> None:
+    """Of earlier messages the newest counts that shows its language."""
+    history = [Exchange("Hello, how are you?", ""), Exchange("¿Tienen una habitación?", ""), Exchange("2", "")]
+
+    prompts = tailor(NO_OVERRIDES).prompts_for({}, "ok", history)
+
+    assert str(prompts.language.locale) == "es"
+
+
+def test_a_tenant_adds_a_language_by_a_file() -> None:
+    """What its catalogue does not have stays English."""
+    tailored = tailor(Overrides({"languages/it": Override(ITALIAN, "file")}))
+
+    prompts = tailored.prompts_for({"locale": "it-IT"}, "quanto costa?")
+
+    assert tailored.refused == {}
+    assert prompts.render("responding/stale", at="10:42").text == "(Prezzi delle 10:42; potrebbero essere cambiati.)"
+    assert "languages/it" in tailored.names()
+    assert "Prezzi" in tailored.in_effect("languages/it")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('messages: {"{n} beds": {one: "{n} letto"}}', "other"),
+        ('messages: {"From {a}": "Da {b}"}', "no place 'b'"),
+        ("words: [a]", "Extra inputs"),
+        ("- a", "dictionary"),
+    ],
+)
+def test_a_bad_catalogue_is_refused(text: str, reason: str) -> None:
+    """The reason names what is wrong, and the shipped words count."""
+    tailored = tailor(Overrides({"languages/it": Override(text, "ledger")}))
+
+    assert reason in tailored.refused["languages/it"]
+
+
+@pytest.mark.parametrize("tag", ["xx", "de-AT", "english"])
+def test_a_catalogue_is_named_after_a_language(tag: str) -> None:
+    """A country has formats of its own, but not words."""
+    with pytest.raises(ValueError, match="no tag of a language"):
+        read_catalogue(tag, "messages: {}")
