@@ -19,7 +19,7 @@ from turnloom.planner.profile_files import read_file
 from turnloom.tools.pack_index import prompt_folders
 
 
-class Catalogue(Signs):
+class WordCatalogue(Signs):
     """A language: its signs and its words."""
 
     messages: dict[str, Words] = Field(default_factory=dict)
@@ -38,17 +38,17 @@ class Catalogue(Signs):
                 raise ValueError(f"{english!r} has no place {unknown[0]!r}")
         return messages
 
-    def over(self, other: "Catalogue") -> "Catalogue":
+    def over(self, other: "WordCatalogue") -> "WordCatalogue":
         """Return the other catalogue with the fields and messages of this one over its own."""
         fields = {**other.model_dump(exclude_unset=True), **self.model_dump(exclude_unset=True)}
-        return Catalogue.model_validate(fields | {"messages": {**other.messages, **self.messages}})
+        return WordCatalogue.model_validate(fields | {"messages": {**other.messages, **self.messages}})
 
 
 @dataclass(frozen=True)
 class Languages:
     """The languages of replies, by their tag, such as `he`."""
 
-    catalogues: Mapping[str, Catalogue]
+    catalogues: Mapping[str, WordCatalogue]
 
     def chosen(self, locale: str | None, texts: Iterable[str]) -> Language:
         """Return the language of a user with this locale.
@@ -63,7 +63,7 @@ class Languages:
         catalogue = self.catalogues.get(found.language) if found else None
         return Language(found, catalogue.messages) if found and catalogue and catalogue.messages else self.english
 
-    def get(self, tag: str) -> Catalogue:
+    def get(self, tag: str) -> WordCatalogue:
         """Return the catalogue of a tag.
 
         Raises:
@@ -83,16 +83,16 @@ class Languages:
         """Return the tag of the language of a text; None if the text does not show it."""
         return self._detection.language_of(text)
 
-    def under(self, tag: str, own: Catalogue) -> "Languages":
+    def under(self, tag: str, own: WordCatalogue) -> "Languages":
         """Return the same languages with a catalogue over the one of that tag, or beside the others."""
-        return Languages({**self.catalogues, tag: own.over(self.catalogues.get(tag, Catalogue()))})
+        return Languages({**self.catalogues, tag: own.over(self.catalogues.get(tag, WordCatalogue()))})
 
     @cached_property
     def _detection(self) -> Detection:
         return Detection(self.catalogues)
 
 
-def read_catalogue(tag: str, text: str) -> Catalogue:
+def read_catalogue(tag: str, text: str) -> WordCatalogue:
     """Read a catalogue.
 
     Raises:
@@ -101,7 +101,7 @@ def read_catalogue(tag: str, text: str) -> Catalogue:
     found = locale_of(tag)
     if found is None or found.language != tag:
         raise ValueError(f"{tag!r} is no tag of a language, such as it or he")
-    return Catalogue.model_validate(read_yaml(text) or {})
+    return WordCatalogue.model_validate(read_yaml(text) or {})
 
 
 @lru_cache

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[¿¡]?[^\W\d_]+")
 
 
 class Signs(Contract):
-    """What a language is recognised by."""
+    """The letters and words by which a language is recognised."""
 
     letters: str = Field("", max_length=100)
     """Letters of no other language here, as characters and ranges: `ñ¿¡`, `א-ת`."""

@@ -22,7 +22,6 @@ TEMPLATES = [
     name
     for name in PROMPTS.names()
     if name == "fragments/problems" or (name.startswith("responding/") and name not in FOR_THE_LLM)
-    if PROMPTS.get(name).messages
 ]
 TEXTS = {text for name in PROMPTS.names() for text in PROMPTS.get(name).messages} | {formats.RANGE}
 ENGLISH = LANGUAGES.get("en").words - {

@@ -93,18 +93,18 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
             [
                 "Fri, 4 Dec 2026 to Sat, 5 Dec 2026",
                 "2 adults, 1 child",
-                "1. Classic Double, room only, not refundable: 396 ILS in all",
-                "2. Sea Suite, with breakfast, with free cancellation: 914 ILS in all",
+                "1. Classic Double, room only, not refundable: ₪396 in all",
+                "2. Sea Suite, with breakfast, with free cancellation: ₪914 in all",
                 "1 more",
             ],
         ),
         ("present_best_two_options", availability(sold_out=["Sea Suite"]), {}, ["no free room", "Sold out: Sea Suite"]),
-        ("show_updated_options", availability(*TWO[:1], budget=BUDGET), {}, ["within 400 ILS", "there is one room"]),
+        ("show_updated_options", availability(*TWO[:1], budget=BUDGET), {}, ["within ₪400", "there is one room"]),
         (
             "show_updated_options",
             availability(budget=BUDGET, over_budget=3),
             {},
-            ["no more than 400 ILS", "costs more?"],
+            ["no more than ₪400", "costs more?"],
         ),
         (
             "explain_differences",
@@ -130,13 +130,13 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
             "send_link_with_summary",
             {"pms.generate_booking_link": {**STAY, **LINK, "option": TWO[0]}},
             {},
-            ["Classic Double, room only", "at 396 ILS in all", "30 minutes, and so long I keep the room"],
+            ["Classic Double, room only", "at ₪396 in all", "30 minutes, and so long I keep the room"],
         ),
         (
             "send_link_with_summary",
             {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}},
             {},
-            ["at 396 ILS in all", "The room is not kept"],
+            ["at ₪396 in all", "The room is not kept"],
         ),
         (
             "present_best_two_options",

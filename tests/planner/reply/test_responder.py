@@ -46,24 +46,24 @@ def _failed(code: str) -> StepResult:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@1, responding/question@4"),
-        ((HOTELS, TRIP), {}, "template:responding/itinerary@3"),
-        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@1"),
-        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@1"),
-        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@3"),
+        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@2, responding/question@4"),
+        ((HOTELS, TRIP), {}, "template:responding/itinerary@4"),
+        ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@2"),
+        ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@2"),
+        ((TRIP, HOTELS), {"synthesis_hint": "itinerary"}, "template:responding/itinerary@4"),
         ((HOTELS,), {"synthesis_hint": "itinerary"}, "llm:scripted"),
         ((HOTELS,), {"synthesis_hint": "late"}, "llm:scripted"),
-        ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@3"),
+        ((_failed("TOOL_TIMEOUT"),), {}, "template:responding/results@4"),
         ((_failed("REAUTH_REQUIRED"),), {}, "template:responding/refused/reauth_required@2"),
         ((_failed("CONFLICT"), DATES), {}, "template:responding/refused/conflict@2"),
-        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@3"),
-        ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@3"),
-        ((_failed("../results"),), {}, "template:responding/results@3"),
+        ((_failed("CONFLICT"), TRIP), {}, "template:responding/itinerary@4"),
+        ((_failed("CONFLICT"), _failed("NOT_FOUND")), {}, "template:responding/results@4"),
+        ((_failed("../results"),), {}, "template:responding/results@4"),
         ((), {}, "llm:scripted"),
-        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@3, responding/weather@1"),
-        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@3, responding/itinerary@3"),
-        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@3"),
-        ((WEATHER,), {"ending": "late"}, "template:responding/late@3, responding/weather@1"),
+        ((WEATHER,), {"ending": "cancelled"}, "template:responding/cancelled@4, responding/weather@2"),
+        ((HOTELS, TRIP), {"ending": "superseded"}, "template:responding/superseded@4, responding/itinerary@4"),
+        ((HOTELS, TRIP), {"ending": "late"}, "template:responding/itinerary@4"),
+        ((WEATHER,), {"ending": "late"}, "template:responding/late@4, responding/weather@2"),
         ((WEATHER,), {"synthesis_hint": "no_such_hint"}, "llm:scripted"),
         ((WEATHER,), {"synthesis_hint": "../agents/travel"}, "llm:scripted"),
         ((WEATHER, _failed("TOOL_TIMEOUT")), {}, "llm:scripted"),
@@ -118,7 +118,7 @@ def test_the_results_template_stands_in(
 
     composed = compose(reply_input(WEATHER), llm)
 
-    assert composed.written_by == "template:responding/weather@1"
+    assert composed.written_by == "template:responding/weather@2"
     assert "The weather in Rome" in composed.reply.text
 
 
@@ -166,7 +166,7 @@ def test_the_formatters_artifact_comes_first(llm: OpenAIModel, reply_input: Call
         ("itinerary", ["t", "h"]),
         ("table", ["h"]),
     ]
-    assert "Day 1 (2026-12-01)\n- Morning: Colosseum" in composed.reply.text
+    assert "Day 1 (Tue, 1 Dec 2026)\n- Morning: Colosseum" in composed.reply.text
 
 
 @pytest.mark.parametrize("code", ["TOOL_TIMEOUT", "NOT_FOUND", "UPSTREAM_5XX", "INTERNAL_ERROR", "CIRCUIT_OPEN"])
