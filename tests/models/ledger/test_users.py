@@ -130,7 +130,7 @@ def test_putting_a_user_again_replaces_the_profile(tenant: UUID) -> None:
         id="cohen",
         name="David C.",
         email=None,
-        timezone="UTC",
+        timezone="Asia/Jerusalem",
         locale="en",
         working_hours={day: ["09:00", "17:00"] for day in ("mon", "tue", "wed", "thu", "fri")},
         scopes=frozenset({"a", "b"}),
