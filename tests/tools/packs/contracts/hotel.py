@@ -12,7 +12,7 @@ import time_machine
 
 from tests.tools.conftest import TENANT
 from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Valid, World
-from tests.tools.packs.hotel.conftest import take_the_suite
+from tests.tools.packs.hotel.conftest import demo_catalogue, take_the_suite
 from tests.tools.packs.hotel.minihotel_server import gordon_house
 from turnloom.models.connections.database import transaction
 from turnloom.models.runtime.settings import settings
@@ -34,7 +34,7 @@ WEEKEND = ["Fri 20 Nov 2026 to Sat 21 Nov 2026", "Sat 21 Nov 2026 to Sun 22 Nov 
 def world() -> Iterator[None]:
     """Set up the demo hotel on a Friday in November, with a secret to sign links."""
     with transaction() as db:
-        inventory.load(db, None, read_catalogue(DEMO))
+        inventory.load(db, None, demo_catalogue())
     friday = time_machine.travel(datetime(2026, 11, 20, 9, tzinfo=UTC), tick=True)
     with changed_setting("TURNLOOM_LINK_SECRET", "s3cret"), friday:
         yield

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from turnloom.tools.packs.hotel.catalogue import read_catalogue
 from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import holds, inventory
 from turnloom.tools.packs.hotel.store.holds import Hold
-from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel
+from turnloom.tools.packs.hotel.store.inventory import Guest, HotelCatalogue, StayRequest, TenantHotel
 
 STAY = {"check_in": "2027-05-03", "check_out": "2027-05-05"}
 FAMILY = {**STAY, "adults": 2, "children": 1}
@@ -33,7 +34,7 @@ def demo_hotel(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setenv("TURNLOOM_LINK_SECRET", "s3cret")
     settings.cache_clear()
     with transaction() as db:
-        inventory.load(db, None, read_catalogue(DEMO))
+        inventory.load(db, None, demo_catalogue())
     with time_machine.travel(datetime(2026, 11, 20, 9, tzinfo=UTC), tick=True):
         yield
 
@@ -43,6 +44,12 @@ def minihotel(demo_hotel: None) -> Iterator[MiniHotelServer]:
     """Put the tenant's only hotel on MiniHotel."""
     with gordon_house() as server:
         yield server
+
+
+@cache
+def demo_catalogue() -> HotelCatalogue:
+    """Return the rows of the demo hotel. Reading its file takes as long as writing the rows."""
+    return read_catalogue(DEMO)
 
 
 def data(envelope: Envelope) -> Any:

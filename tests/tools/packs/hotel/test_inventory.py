@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.tools.packs.hotel.conftest import take
+from tests.tools.packs.hotel.conftest import demo_catalogue, take
 from turnloom.models.connections.database import engine, transaction
 from turnloom.models.errors import Invalid
 from turnloom.models.runtime.ids import new_id
@@ -35,7 +35,7 @@ lengths = st.integers(1, 30)
 def demo(database: str) -> TenantHotel:
     """Return the demo hotel, loaded for everyone."""
     with transaction() as db:
-        inventory.load(db, None, read_catalogue(DEMO))
+        inventory.load(db, None, demo_catalogue())
     return hotel_of(TENANT)
 
 
