@@ -146,6 +146,18 @@ def _superuser(servers: EmbeddedServers) -> psycopg.Connection:
     return psycopg.connect(servers.postgres.url, autocommit=True)
 
 
+@contextmanager
+def stack_on(servers: EmbeddedServers, tool_workers: int = 2, **own: str) -> Iterator[Stack]:
+    """Run a stack with these settings on a new database. A Postgres of its own takes longer to start."""
+    options = StackOptions(data_dir=None, port=0, tool_workers=tool_workers, settings=own)
+    with ExitStack() as running:
+        with pytest.MonkeyPatch.context() as patch:
+            running.enter_context(new_database(servers, patch))
+            started = running.enter_context(Stack(options))
+        _forget_settings()
+        yield started
+
+
 @pytest.fixture
 def redis_url(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Empty the Valkey that the settings name."""

@@ -11,12 +11,14 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import stack_on
 from tests.docs.pages import ROOT, blocks
 from tests.installing import install
 from tests.journeys.stacks import client_of
 from turnloom.models.ledger.keys import DEVELOPMENT_TENANT
 from turnloom.workers.cli import main
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack
 
 pytestmark = pytest.mark.timeout(120)  # the time for a separate stack and eight commands
 
@@ -40,13 +42,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stack(site: Path) -> Iterator[Stack]:
+def stack(servers: EmbeddedServers, site: Path) -> Iterator[Stack]:
     own = {
         "PYTHONPATH": os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]),
         "TURNLOOM_PACKS": '["dates", "distance"]',
         "TURNLOOM_DISTANCE_UNIT": "mi",
     }
-    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=own)) as stack:
+    with stack_on(servers, tool_workers=1, **own) as stack:
         yield stack
 
 

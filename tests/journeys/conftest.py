@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.conftest import stack_on
 from tests.journeys.hostile import with_hostile_tools
 from tests.journeys.ordering import WINDOWS
 from tests.journeys.speaking import Speaker
@@ -20,7 +21,8 @@ from tests.tools.mcp.serving import Program
 from turnloom.models.runtime.settings import ROOT
 from turnloom.tools.mcp.lockfile import save_pinned
 from turnloom.tools.mcp.servers import ToolTerms
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack
 
 CAP = 3
 
@@ -80,7 +82,7 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
 
 @pytest.fixture(scope="package")
-def asking_stack(script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[Stack]:
+def asking_stack(servers: EmbeddedServers, script: Script, log: Path, prompts: Path, mcp: Program) -> Iterator[Stack]:
     """A stack that asks this language model and has hooks and a foreign server's tools."""
     settings = {
         "OPENAI_BASE_URL": script.url,
@@ -90,7 +92,7 @@ def asking_stack(script: Script, log: Path, prompts: Path, mcp: Program) -> Iter
         "TURNLOOM_MCP_SERVERS": str(mcp.offered.with_name("mcp.json")),
         "PYTHONPATH": str(ROOT),
     }
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
+    with stack_on(servers, **settings) as stack:
         yield stack
 
 
@@ -102,10 +104,10 @@ def asking(asking_stack: Stack) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture(scope="package")
-def dense(script: Script, log: Path) -> Iterator[Stack]:
+def dense(servers: EmbeddedServers, script: Script, log: Path) -> Iterator[Stack]:
     """A stack that asks this language model, in placement `dense`."""
     settings = {"OPENAI_BASE_URL": script.url, "TURNLOOM_SIM_LOG": str(log), "TURNLOOM_PLACEMENT": "dense"}
-    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as stack:
+    with stack_on(servers, tool_workers=1, **settings) as stack:
         yield stack
 
 
@@ -117,8 +119,8 @@ def asking_dense(dense: Stack) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture(scope="package")
-def odd_stack(clean_environment: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def odd_stack(servers: EmbeddedServers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """A stack that has tools that harm their process, and waits for missing messages and for the end of a burst."""
     settings = WINDOWS | with_hostile_tools(tmp_path_factory.mktemp("hostile"))
-    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as stack:
+    with stack_on(servers, tool_workers=1, **settings) as stack:
         yield stack

@@ -17,12 +17,14 @@ import pytest
 from psycopg.types.json import Jsonb
 from werkzeug.wrappers import Response
 
+from tests.conftest import stack_on
 from tests.facts import wait_for
 from tests.journeys.following import events_of, finished, post, wait_step
 from tests.journeys.speaking import MESSAGE, written
 from tests.journeys.stacks import client_of
 from tests.planner.llm.scripted import Behaviour, Script, fails, hangs, raw, says, scripted_server
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack
 
 WAITING = ("limited", "out", "silent", "silent_for_a_moment", "cut_reply")
 """Faults after which the turn waits before it asks the model again."""
@@ -136,10 +138,10 @@ def days(clean_environment: None) -> Iterator[Days]:
 
 
 @pytest.fixture(scope="module")
-def stack(days: Days) -> Iterator[Stack]:
+def stack(servers: EmbeddedServers, days: Days) -> Iterator[Stack]:
     """A stack that asks this language model."""
     settings = {"OPENAI_BASE_URL": days.url, "TURNLOOM_LLM_TIMEOUT_S": "2", "TURNLOOM_LLM_RETRIES": "1"}
-    with Stack(StackOptions(data_dir=None, port=0, tool_workers=1, settings=settings)) as started:
+    with stack_on(servers, tool_workers=1, **settings) as started:
         yield started
 
 

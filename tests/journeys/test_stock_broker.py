@@ -9,10 +9,12 @@ import httpx2
 import pytest
 from redis import Redis
 
+from tests.conftest import stack_on
 from tests.journeys import test_cancellation, test_parking, test_plans
 from tests.journeys.following import run, wait_step
 from tests.journeys.stacks import client_of
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.servers import EmbeddedServers
+from turnloom.workers.embedded.stack import Stack
 
 SHAPES = (
     *("group of three groups", "header chain that ends in a group", "nested chords in a header"),
@@ -37,10 +39,10 @@ JOURNEYS: dict[str, Callable[..., None]] = {
 
 
 @pytest.fixture(scope="module")
-def stock(sim_log: Path) -> Iterator[Stack]:
+def stock(servers: EmbeddedServers, sim_log: Path) -> Iterator[Stack]:
     """A stack whose broker code is all Celery's."""
     settings = {"TURNLOOM_BROKER_FAST": "0", "TURNLOOM_SIM_LOG": str(sim_log)}
-    with Stack(StackOptions(data_dir=None, port=0, settings=settings)) as stack:
+    with stack_on(servers, **settings) as stack:
         yield stack
 
 
