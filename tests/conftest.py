@@ -3,6 +3,7 @@
 The environment of the person who runs the tests does not matter. Their keys and servers are never used.
 """
 
+import gc
 import os
 import re
 import shutil
@@ -65,6 +66,11 @@ class _ByStack(LoadScopeScheduling):  # type: ignore[misc]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(TimeReport())
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from the modules and tests, which all stay."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
