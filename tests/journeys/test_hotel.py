@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -110,9 +111,10 @@ def test_the_table_has_all_prices_and_the_text_the_best_two(api: httpx2.Client) 
     assert table["preview"] == 2
     assert prices == sorted(prices)
     assert all(row[0] in text for row in table["rows"][:2])
-    assert all(f"{price:g} ILS in all" in text for price in prices[:2])
-    assert not any(f"{price:g} ILS" in text for price in set(prices) - set(prices[:2]))
-    assert text.endswith(f"Which dates do you mean: {', or '.join(turn['reply']['question']['choices']['dates'])}?")
+    assert all(f"₪{price:,g} in all" in text for price in prices[:2])
+    assert not any(f"₪{price:,g}" in text for price in set(prices) - set(prices[:2]))
+    choices = [re.sub("(Fri|Sat|Sun) ", r"\1, ", each) for each in turn["reply"]["question"]["choices"]["dates"]]
+    assert text.endswith(f"Which dates do you mean: {' or '.join(choices)}?")
     assert turn["reply"]["grounded"] is True
     assert {source["path"] for source in turn["reply"]["sources"]} >= {"check_in", "check_out"}
 
