@@ -50,6 +50,8 @@ class AgentProfile(Contract):
     """Advice for planning with this agent's tools."""
     tools: list[str]
     """The tools it may call: names, `pack.*`, or `*`."""
+    always_shown: list[str] = Field(default_factory=list)
+    """Tools that every planning prompt shows, whatever was said, if it does not show all: names or `pack.*`."""
     modes: list[Mode]
     """The modes that a turn may ask for."""
     mode: Mode

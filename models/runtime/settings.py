@@ -147,6 +147,9 @@ class Settings(EnvironmentSettings):
     """Most steps in one fragment: each message carries the rest of its canvas."""
     plan_max_steps: int = Field(200, ge=1, le=1000)
     """Most steps in one plan."""
+    plan_tools_shown: int = Field(12, ge=1)
+    """Most tools that a planning prompt shows an agent whole. An agent with more is shown those that fit what was said,
+    and may search for others."""
     turn_deadline_ms: int = Field(600_000, ge=100)
     """Deadline of a turn that names none, counted from its acceptance."""
 

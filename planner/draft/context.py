@@ -56,6 +56,8 @@ class PlanningContext:
     """The lesson from the results of the last revision."""
     asked: Sequence[Mapping[str, Any]] = ()
     """Calls for which the last reply asked the user something, each as `{tool, args, needs}`."""
+    searched: Sequence[str] = ()
+    """The words for which the model has searched for tools while this plan is drafted."""
     revision: int = 0
     """Number of revisions of the turn's plan so far."""
     again: Again | None = None
@@ -77,7 +79,7 @@ class PlanningContext:
 def known(context: PlanningContext) -> list[Rendered]:
     """Render what a prompt says about the conversation besides its last messages.
 
-    That is its summary, slots, memory and open questions, the unavailable tools, and its knowledge.
+    That is its summary, slots, memory and open questions, and the unavailable tools.
     """
     slots = shown(context.slots, context.agent.slots)
     render, parts = context.prompts.render, []
@@ -87,11 +89,16 @@ def known(context: PlanningContext) -> list[Rendered]:
         parts.append(render("planning/known", **of_conversation, memory=memory, earlier=earlier))
     if context.unavailable and context.mode != "direct":
         parts.append(render("planning/unavailable", unavailable=context.unavailable))
+    return parts
+
+
+def known_facts(context: PlanningContext) -> list[Rendered]:
+    """Render what a prompt says about the knowledge of a conversation, and about the steps of its plan that wait."""
     standing = [step.model_dump(mode="json", exclude_defaults=True) for step in _standing(context)]
     if context.knowledge or context.contradicted or standing:
         known_of = {"knowledge": context.knowledge, "contradicted": context.contradicted, "kept": standing}
-        parts.append(render("planning/knowledge", **known_of))
-    return parts
+        return [context.prompts.render("planning/knowledge", **known_of)]
+    return []
 
 
 def _standing(context: PlanningContext) -> list[Step]:

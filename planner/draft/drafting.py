@@ -5,36 +5,26 @@ In: a planning context.  Out: a valid plan (a direct reply is a plan without ste
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel
-
 from turnloom.models.contracts.plan import Fault, FaultCode, Plan
-from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Usage
 from turnloom.models.errors import InvalidPlan, Unavailable
-from turnloom.models.runtime.local_time import timezone_of
-from turnloom.planner.agents import AgentProfile
-from turnloom.planner.draft.context import PlanningContext, history_messages, known
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.fewer_tools import with_fewer_tools
-from turnloom.planner.draft.packing import packed
-from turnloom.planner.draft.prompts import Prompts, Rendered
+from turnloom.planner.draft.planning_prompt import direct_messages, plan_form, planning_messages
 from turnloom.planner.draft.streamed_plan import OnStep, PlanReader
+from turnloom.planner.draft.tool_choice import searches_in
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
-from turnloom.planner.llm.schema import plan_schema
-from turnloom.planner.llm.signatures import signature
 from turnloom.planner.plan.expansion import Expansion, expand
 from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import with_kept
 from turnloom.planner.plan.revision import effects_again, steps_before, without_repeats
 from turnloom.planner.plan.validation import validate
 from turnloom.planner.reply.sentence_stream import direct_sentences
-from turnloom.planner.voice import voice
-from turnloom.tools.registry import Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,75 +88,30 @@ def _draft_plan(
 ) -> PlanDraft:
     end = time.monotonic() + context.timeout_s
     messages, prompts = planning_messages(context)
-    purpose: Purpose = "revision" if context.revision else "plan"
-    first = _judge(_ask(context, llm, messages, purpose, end, on_step), context)
+    answer = _ask(context, llm, messages, end, on_step)
+    if searched := searches_in(answer.text, context.offered):
+        _refuse(on_refused)
+        context = replace(context, searched=searched)
+        messages, prompts = planning_messages(context)
+        found = _ask(context, llm, messages, end)
+        answer = replace(found, usage=answer.usage.plus(found.usage))
+    first = _judge(answer, context)
     if first.plan is not None:
         return _drafted(first, first.generation.usage, prompts, repaired=False)
-    if on_refused is not None:
-        on_refused()
+    _refuse(on_refused)
     repair = context.prompts.render("planning/repair", faults=first.faults)
     again: list[PromptMessage] = [
         *messages,
         {"role": "assistant", "content": first.generation.text or "(nothing)"},
         {"role": "user", "content": repair.text},
     ]
-    second = _judge(_ask(context, llm, again, "repair", end, None), context)
+    second = _judge(_ask(context, llm, again, end, purpose="repair"), context)
     usage = first.generation.usage.plus(second.generation.usage)
     return _drafted(second, usage, (*prompts, repair.source), repaired=True)
 
 
-def planning_messages(context: PlanningContext) -> tuple[list[PromptMessage], tuple[str, ...]]:
-    """Return the prompt of a planning call, and `name@version` of its parts.
-
-    The parts that change least come first, so that a provider's prompt cache serves them. The same context gives the
-    same bytes.
-    """
-    rules = _Rules(
-        prompts=context.prompts,
-        profile=context.agent.model_dump_json(),
-        agent=context.agent,
-        tools=tuple(context.offered.tools.values()),
-        phased=context.mode == "adaptive",
-        locale=context.user.get("locale"),
-        timezone=timezone_of(context.user),
-    )
-    return _messages(context, _planning_rules(rules))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rules:
-    """The inputs of the rules in a planning prompt."""
-
-    prompts: Prompts
-    profile: str
-    """The agent's profile as JSON. The profile itself holds lists, which cannot be hashed."""
-    agent: AgentProfile = field(compare=False)
-    tools: tuple[Tool, ...]
-    phased: bool
-    locale: str | None
-    timezone: str
-
-
-@lru_cache(maxsize=128)
-def _planning_rules(rules: _Rules) -> Sequence[Rendered]:
-    """Return the rules and the parts that they were rendered from. They are cached: most messages share them."""
-    agent = rules.agent
-    spoken, parts = voice(agent, rules.prompts, {"locale": rules.locale, "timezone": rules.timezone})
-    text = rules.prompts.render(
-        "system/planning",
-        **spoken,
-        planning=agent.planning,
-        slots=bool(agent.slots),
-        hints=bool(agent.hints),
-        phased=rules.phased,
-        tools=_described(rules.tools),
-    )
-    return text, *parts
-
-
 def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta | None) -> PlanDraft:
-    spoken, parts = voice(context.agent, context.prompts, context.user)
-    messages, prompts = _messages(context, [context.prompts.render("system/direct", **spoken), *parts])
+    messages, prompts = direct_messages(context)
     sentences = direct_sentences(context, on_delta or (lambda _: None))
     generation = llm.stream(messages, sentences, purpose="direct", model=context.agent.llm, timeout_s=context.timeout_s)
     if generation.finish_reason == "cut":
@@ -178,68 +123,27 @@ def _draft_reply(context: PlanningContext, llm: LanguageModel, on_delta: OnDelta
     return _drafted(_Judged(generation, plan, faults), generation.usage, prompts, repaired=False)
 
 
-def _messages(context: PlanningContext, system: Sequence[Rendered]) -> tuple[list[PromptMessage], tuple[str, ...]]:
-    context = packed(context)
-    past = history_messages(context.history, context.prompts)
-    asked = context.prompts.render(
-        "planning/message", message=context.message, user=context.user, now=context.now, mode=context.mode
-    )
-    parts = [*system, *known(context), asked, *_revision(context)]
-    messages: list[PromptMessage] = [
-        {"role": "system", "content": system[0].text},
-        *past,
-        {"role": "user", "content": "\n".join(part.text for part in parts[len(system) :])},
-    ]
-    return messages, tuple(part.source for part in parts)
-
-
-def _revision(context: PlanningContext) -> list[Rendered]:
-    """Return what a revision's prompt adds to the message: the steps so far, and the reason to plan again."""
-    if not context.revision:
-        return []
-    done = [_observed(step) for step in context.done]
-    return [context.prompts.render("planning/revision", again=context.again, mode=context.mode, done=done)]
-
-
-def _observed(step: StepResult) -> dict[str, Any]:
-    seen = {"id": step.id, "tool": step.tool, "args": step.args, "status": step.status, "result": step.result}
-    return {name: value for name, value in {**seen, "error": step.error}.items() if value is not None}
-
-
-def _described(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Describe the tools. A playbook has the result of one of its tools, and that schema is not shown twice."""
-    first: dict[type[BaseModel], str] = {}
-    for tool in tools:
-        first.setdefault(tool.output, tool.name)
-    return [_describe(tool, first[tool.output]) for tool in tools]
-
-
-def _describe(tool: Tool, result_of: str) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "effect": tool.effect,
-        "description": tool.description,
-        "result": signature(tool.output_schema) if result_of == tool.name else None,
-        "result_of": result_of,
-    }
-
-
 def _ask(
     context: PlanningContext,
     llm: LanguageModel,
     messages: list[PromptMessage],
-    purpose: Purpose,
     end: float,
-    on_step: OnStep | None,
+    on_step: OnStep | None = None,
+    purpose: Purpose | None = None,
 ) -> Generation:
-    at_most, phased = 1 if context.mode == "react" else None, context.mode == "adaptive"
-    schema = plan_schema(context.offered, at_most, context.agent, phased=phased)
+    purpose = purpose or ("revision" if context.revision else "plan")
+    schema = plan_form(context)
     model, left_s = context.agent.llm, end - time.monotonic()
     if on_step is None:
         return llm.generate(messages, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
     expansion = Expansion(context.playbooks, context.offered)
     reader = PlanReader(on_step, expansion, _limits(context), steps_before(context.done))
     return llm.stream(messages, reader, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
+
+
+def _refuse(on_refused: Callable[[], None] | None) -> None:
+    if on_refused is not None:
+        on_refused()
 
 
 def _limits(context: PlanningContext) -> PlanLimits:

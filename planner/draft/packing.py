@@ -27,6 +27,9 @@ _CUTS = ((20, 600), (12, 400), (6, 200), (3, 100), (2, 50), (1, 25))
 _GONE = "…"
 _HISTORY_HALF_LIFE = 4
 """An exchange counts half after this many further exchanges."""
+_ALL_FIRST = 10
+"""Added to the score of exchanges that take at most half of the budget. They all stay, so that the next prompt only
+adds to this one and a provider's prompt cache holds."""
 _MEMORY_HALF_LIFE_S = 1_800
 _SHORTEST_WORD = 3
 """Shorter words, such as "of", say little about a message."""
@@ -127,12 +130,13 @@ class _Candidate:
 
 def _exchanges(context: PlanningContext) -> Iterator[_Candidate]:
     wanted = _words(context.message)
+    first = _ALL_FIRST if history_tokens(context.history) <= context.agent.context_tokens // 2 else 0
     for place, exchange in enumerate(context.history):
         age = len(context.history) - 1 - place
         relevance = _overlap(wanted, f"{exchange.message} {exchange.reply}")
         # "the first one" and "make it three" mean nothing without the last exchange.
         score = (1 + relevance) * 0.5 ** (age / _HISTORY_HALF_LIFE) + (2 if age == 0 else 0)
-        yield _Candidate("history", place, history_tokens([exchange]), score)
+        yield _Candidate("history", place, history_tokens([exchange]), first + score)
 
 
 def _entries(memory: Sequence[RecalledResult], wanted: frozenset[str]) -> Iterator[_Candidate]:

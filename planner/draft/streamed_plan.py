@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from turnloom.models.contracts.plan import Step, implied_needs
 from turnloom.models.errors import InvalidPlan
+from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.decoding import decode_step
 from turnloom.planner.llm.json_object import check_storable
 from turnloom.planner.plan.expansion import Expansion
@@ -94,7 +95,7 @@ class PlanReader:
             decoded = decode_step(written, self._tools) if isinstance(written, dict) else None
         except InvalidPlan:
             decoded = None
-        if decoded is None:
+        if decoded is None or decoded.get("tool") == SEARCH:  # after a search the model writes another plan
             self._has_faults = True
             return
         for raw in self._expansion.steps(decoded):

@@ -2,17 +2,13 @@
 
     score     = (FLOOR + (1 - FLOOR) * relevance) * 0.5 ** (age / HALF_LIFE)
     relevance = the best match nearby: max over all m within REACH of match(m) * 0.5 ** (edges from here to m)
-    match(n)  = sum of idf(t) * tf * (K + 1) / (tf + K) over the goal's words t in n,
-                divided by the sum of idf(t) over those in any node; at most 1
-    idf(t)    = ln(1 + (N - df + 0.5) / (df + 0.5))
+    match(n)  = BM25 of the goal's words in n (`planner.bm25`)
 
-The match is BM25 (Robertson and Zaragoza, 2009) without its correction for length, relative to a text that has each of
-the goal's words once. The words of a node are those of its type, its name, its attributes and their values. A
+The words of a node are those of its type, its name, its attributes and their values. A
 relationship has the mean relevance of its ends, or its own match if that is better. Age counts from the last mention.
 """
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,6 +24,7 @@ from turnloom.models.contracts.knowledge import (
     Provenance,
     Relationship,
 )
+from turnloom.planner.bm25 import matches
 from turnloom.planner.knowledge.graph import Knowledge, key_of
 from turnloom.planner.words import words_in
 
@@ -40,7 +37,6 @@ MAX_ITEMS = 500
 """Most items of a conversation."""
 MAX_HYPOTHESES = 20
 _REACH = 3
-_K = 1.2
 _CERTAIN = 0.95
 
 Words = Mapping[ItemKey, Counter[str]]
@@ -118,7 +114,7 @@ def snapshot(knowledge: Knowledge, scores: Scores, budget: int) -> dict[str, Any
 
 
 def _relevance(knowledge: Knowledge, goal: str) -> dict[ItemKey, float]:
-    match = _matches(_words(knowledge), set(words_in(goal)))
+    match = matches(_words(knowledge), set(words_in(goal)))
     near = {name: match[ItemKey("entity", name)] for name in knowledge.entities}
     for _ in range(_REACH):
         before = dict(near)
@@ -129,18 +125,6 @@ def _relevance(knowledge: Knowledge, goal: str) -> dict[ItemKey, float]:
     for edge in knowledge.relationships:
         found[key_of(edge)] = max(match[key_of(edge)], (near[edge.start] + near[edge.end]) / 2)
     return found | {key_of(one): match[key_of(one)] for one in knowledge.hypotheses}
-
-
-def _matches(words: Words, goal: set[str]) -> dict[ItemKey, float]:
-    frequency = Counter(one for counted in words.values() for one in counted.keys() & goal)
-    weight = {one: math.log(1 + (len(words) - count + 0.5) / (count + 0.5)) for one, count in frequency.items()}
-    whole = sum(weight[one] for one in sorted(weight)) or 1.0
-    found = {}
-    for key, counted in words.items():
-        said = sorted(counted.keys() & weight.keys())
-        parts = [weight[one] * counted[one] * (_K + 1) / (counted[one] + _K) for one in said]
-        found[key] = min(1.0, sum(parts) / whole)
-    return found
 
 
 def _words(knowledge: Knowledge) -> Words:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
+from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.offline.answers import answered
 from turnloom.planner.llm.offline.intent import mentioned, understand
 from turnloom.planner.llm.offline.prompt import Sent
@@ -24,24 +25,9 @@ def write_plan(sent: Sent, rules: Rules) -> dict[str, Any] | None:
     offered = {tool: schema for tool, schema in (sent.tools or {}).items() if tool not in sent.unavailable}
     for domain in rules.domains:
         facts = understand(sent.messages, domain, rules.manners, sent.slots, sent.slot_names)
-        if facts is None or not any(step.tool in offered or step.tool in sent.unavailable for step in domain.steps):
-            continue
-        said = mentioned(sent.messages[-1], domain, rules.manners)
-        for slot, question in _questions(domain, facts).items():
-            if slot not in facts:
-                return direct(question, f"The message leaves the {slot} open.", said)
-        facts |= _recalled(sent.memory, domain)
-        facts |= {f"{status}.{step}": True for step, status in sent.done.items()}
-        if domain.answers:
-            facts |= answered(sent.messages[-1], str(facts.get("subject", "")), domain, sent.observed)
-        steps = _steps(domain, facts, offered)
-        if excuse := _excuse(domain, facts, sent.unavailable, rules.manners, is_idle=not steps):
-            return direct(excuse, "What is wanted cannot be done now.", said)
-        planned = dict.fromkeys((f"planned.{step['id']}" for step in steps), True)
-        hint = _fitting(domain.hints, facts | planned)
-        if steps or hint:
-            action, reply = _fitting(domain.actions, facts), _fitting(domain.replies, facts)
-            return _plan(domain.thought, steps, said, action=action, hint=hint, reply=reply)
+        plan = _plan_of(domain, facts, sent, offered, rules.manners) if facts is not None else None
+        if plan is not None:
+            return plan
     return None
 
 
@@ -126,6 +112,36 @@ def _plan(
         "reply": reply,
         "steps": steps,
     }
+
+
+def _plan_of(domain: Domain, facts: Facts, sent: Sent, offered: Offered, manners: Manners) -> dict[str, Any] | None:
+    """Return a plan for facts of a domain; None if its tools cannot serve them."""
+    if not any(step.tool in offered or step.tool in sent.unavailable for step in domain.steps):
+        return _search(domain) if SEARCH in offered else None
+    said = mentioned(sent.messages[-1], domain, manners)
+    for slot, question in _questions(domain, facts).items():
+        if slot not in facts:
+            return direct(question, f"The message leaves the {slot} open.", said)
+    facts |= _recalled(sent.memory, domain)
+    facts |= {f"{status}.{step}": True for step, status in sent.done.items()}
+    if domain.answers:
+        facts |= answered(sent.messages[-1], str(facts.get("subject", "")), domain, sent.observed)
+    steps = _steps(domain, facts, offered)
+    if excuse := _excuse(domain, facts, sent.unavailable, manners, is_idle=not steps):
+        return direct(excuse, "What is wanted cannot be done now.", said)
+    planned = dict.fromkeys((f"planned.{step['id']}" for step in steps), True)
+    hint = _fitting(domain.hints, facts | planned)
+    if not steps and not hint:
+        return None
+    action, reply = _fitting(domain.actions, facts), _fitting(domain.replies, facts)
+    return _plan(domain.thought, steps, said, action=action, hint=hint, reply=reply)
+
+
+def _search(domain: Domain) -> dict[str, Any]:
+    """Return a plan that asks for the tools of a domain."""
+    words = " ".join(dict.fromkeys(step.tool for step in domain.steps))
+    call: dict[str, Any] = {"id": "search", "reason": None, "tool": SEARCH, "args": {"words": words[:200]}, "needs": []}
+    return _plan(domain.thought, [{**call, "on_need_error": None}], {})
 
 
 def _questions(domain: Domain, facts: Facts) -> dict[str, str]:

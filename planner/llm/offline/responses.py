@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import UndefinedError
 
 from turnloom.planner.draft.prompts import prompts_in
+from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.offline.conclusions import conclude
 from turnloom.planner.llm.offline.plans import direct, rest, with_calls, with_phases, with_slots, write_plan
 from turnloom.planner.llm.offline.prompt import Sent
@@ -68,14 +69,14 @@ def _reply(sent: Sent, prompts_dir: Path) -> str:
 
 
 def _understood(domains: list[Domain], offered: set[str]) -> list[str]:
-    """Return examples of what can be asked with these tools.
+    """Return examples of what can be asked with these tools, or with any if others can be searched.
 
     A tool that domains share speaks for none of them, unless a domain has no other.
     """
     tools = {domain.name: {step.tool for step in domain.steps} for domain in domains}
     uses = Counter(tool for used in tools.values() for tool in used)
     own = {name: {tool for tool in used if uses[tool] == 1} or used for name, used in tools.items()}
-    return [domain.can for domain in domains if own[domain.name] & offered]
+    return [domain.can for domain in domains if own[domain.name] & offered or SEARCH in offered]
 
 
 def _courtesy(message: str, prompts_dir: Path) -> str | None:

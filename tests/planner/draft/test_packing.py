@@ -189,3 +189,14 @@ def test_many_or_long_exchanges_want_a_summary(
 
     assert wants_summary(history, agent) is wanted
     assert len(history) - len(older(history, agent)) == left
+
+
+def test_a_short_history_stays_whole_beside_much_memory(context: Context) -> None:
+    """Exchanges that take at most half of the budget are appended, not chosen anew for each message."""
+    history = [Exchange(f"message {number}", "word " * 300) for number in range(7)]
+    memory = [_remembered(["place " * 60], tool=f"a.look_{number}") for number in range(60)]
+
+    fits = packed(context("What about city 3?", history=history, memory=memory))
+
+    assert list(fits.history) == history
+    assert 0 < len(fits.memory) < len(memory)
