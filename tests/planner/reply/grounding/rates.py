@@ -1,0 +1,121 @@
+"""Measure grounding on `scenes/`: of the right replies, how many are refused; of the altered ones, how many are caught.
+
+    python -m tests.planner.reply.grounding.rates [-v]   # -v: also each reply that is judged wrongly
+
+A line of a scene is one right reply. `{right|kind:other|kind:other}` stands for its first part. Each of the others
+makes an altered reply, in which this part alone is different.
+"""
+
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import orjson
+import yaml
+
+from turnloom.models.contracts.step_result import StepResult
+from turnloom.models.runtime.settings import settings
+from turnloom.planner.agents import load_agents
+from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
+from turnloom.tools.registry import Registry, load_registry
+
+SCENES = Path(__file__).parent / "scenes"
+NOW = datetime(2026, 11, 20, 10, 30, tzinfo=UTC)
+_CHOICE = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reply, what it may say, and whether it is right."""
+
+    scene: str
+    kind: str
+    text: str
+    is_right: bool
+    evidence: Evidence
+
+
+def cases() -> Iterator[Case]:
+    """Yield every right reply and every altered one."""
+    for file in sorted(SCENES.glob("*.yaml")):
+        for scene in yaml.safe_load(file.read_text("utf-8")):
+            evidence = _evidence(scene)
+            for kind, lines in scene["replies"].items():
+                for line in lines.strip().splitlines():
+                    yield Case(scene["scene"], kind, _CHOICE.sub(_first, line), True, evidence)
+                    for altered, text in _altered(line):
+                        yield Case(scene["scene"], altered, text, False, evidence)
+
+
+def judge(case: Case) -> bool:
+    """Return whether grounding lets a right reply pass, or refuses an altered one."""
+    return case.is_right != bool(check(case.text, case.evidence).violations)
+
+
+def table() -> str:
+    """Return the rates by kind, and the processor time of a check."""
+    judged: dict[bool, dict[str, Counter[bool]]] = {True: {}, False: {}}
+    began = time.process_time()
+    found = [(case, judge(case)) for case in cases()]
+    took_ms = (time.process_time() - began) * 1000
+    for case, good in found:
+        judged[case.is_right].setdefault(case.kind, Counter())[good] += 1
+    lines = [*_rows("refused", judged[True], False), "", *_rows("caught", judged[False], True)]
+    return "\n".join([*lines, "", f"{took_ms / len(found):.2f} ms of processor time per reply, its evidence included"])
+
+
+def _rows(word: str, kinds: dict[str, Counter[bool]], counted: bool) -> Iterator[str]:
+    for kind, count in sorted(kinds.items()):
+        yield f"{kind:12} {word} {count[counted]:4} of {count.total():4}"
+    total = sum(kinds.values(), Counter())
+    yield f"{'all':12} {word} {total[counted]:4} of {total.total():4} = {total[counted] / total.total():.1%}"
+
+
+def _first(choice: re.Match[str]) -> str:
+    return choice[1].split("|")[0]
+
+
+def _altered(line: str) -> Iterator[tuple[str, str]]:
+    for choice in _CHOICE.finditer(line):
+        for other in choice[1].split("|")[1:]:
+            kind, _, words = other.partition(":")
+            yield kind, _CHOICE.sub(_first, line[: choice.start()]) + words + _CHOICE.sub(_first, line[choice.end() :])
+
+
+@lru_cache
+def _tools() -> Registry:
+    return load_registry(["dates", "hotel", "meetings", "notifications", "research", "sim", "travel"])
+
+
+def _evidence(scene: dict[str, Any]) -> Evidence:
+    """Gather the evidence of a scene as a turn does."""
+    results = orjson.loads(orjson.dumps(scene["results"], default=_plain))
+    steps = [
+        StepResult(id=name.rpartition(".")[2], tool=name, args={}, status="succeeded", result=result)
+        for name, result in results.items()
+    ]
+    agent = load_agents(settings().prompts_dir / "agents").get(scene["agent"])
+    now = NOW.astimezone(ZoneInfo(scene.get("zone", "UTC")))
+    return gather(agent, _tools(), now, steps=steps, memory=[], said=UserWords(scene["said"], {}, {}, []))
+
+
+def _plain(value: Any) -> str:
+    assert isinstance(value, date)
+    return value.isoformat()
+
+
+if __name__ == "__main__":
+    print(table())
+    if "-v" in sys.argv:
+        for case in cases():
+            if not judge(case):
+                found = check(case.text, case.evidence).violations
+                print("refused" if case.is_right else "missed ", case.kind, "|", case.text, "|", *(v.text for v in found))
