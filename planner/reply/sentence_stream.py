@@ -4,18 +4,13 @@ The first sentence that fails is held back, and so is everything after it. A sen
 back by the same text.
 """
 
-import re
-
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.protocol import OnDelta
 from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
+from turnloom.planner.reply.grounding.sentences import CLOSING, SENTENCE_END
 
 LONGEST_REPLY = 50_000
 """Most characters of a reply."""
-_CLOSING = "\"'\u2019\u201d)]»"
-_SENTENCE = re.compile(rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[{re.escape(_CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+")
-"""The end of a sentence. A full stop after a digit, a space or a single letter does not count, as in dates and
-initials."""
 
 
 class Sentences:
@@ -32,9 +27,9 @@ class Sentences:
         if self._is_held or len(self._waiting) > LONGEST_REPLY:
             return
         # Complete ends have been found already. Only an end that the last piece left open can begin before this piece.
-        start = max(0, len(self._waiting.rstrip(_CLOSING)) - 1)
+        start = max(0, len(self._waiting.rstrip(CLOSING)) - 1)
         self._waiting += piece
-        ends = [match.end() for match in _SENTENCE.finditer(self._waiting, start)]
+        ends = [match.end() for match in SENTENCE_END.finditer(self._waiting, start)]
         if ends:
             self._release(ends[-1])
 

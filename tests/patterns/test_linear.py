@@ -21,6 +21,7 @@ PUT_TOGETHER = {
     "turnloom.tools.packs.hotel.terms:_index",
     "turnloom.planner.reply.grounding.amounts:_currency",
     "turnloom.planner.reply.grounding.amounts:_scale",
+    "turnloom.planner.reply.grounding.lexicon:spoken",
     "turnloom.planner.llm.offline.rules:_compiled",
     "turnloom.planner.llm.offline.intent:_is_unwanted",
 }

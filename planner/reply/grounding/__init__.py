@@ -5,7 +5,8 @@ called.
 """
 
 from turnloom.planner.reply.grounding.check import Grounding, Violation, check, withhold
-from turnloom.planner.reply.grounding.evidence import Evidence, ResultOrigin
+from turnloom.planner.reply.grounding.evidence import Evidence
+from turnloom.planner.reply.grounding.places import ResultOrigin
 from turnloom.planner.reply.grounding.scan import prepare
 from turnloom.planner.reply.grounding.sources import UserWords, gather
 

@@ -1,8 +1,8 @@
 """Find amounts of money, percentages and other numbers in a text, however they are written.
 
 A bare number below 100 with at most one decimal is a count and needs no source. A single separator before three digits
-groups thousands in money; in other numbers it may also be the decimal point. Amounts in words are found, and only a
-source with the same words supports them.
+groups thousands in money; in other numbers it may also be the decimal point. Numbers in words have become digits before
+(`numerals.py`).
 """
 
 import re
@@ -27,7 +27,6 @@ _CJK = "\u2e80-\uffef"
 """Scripts that put no space between words."""
 _LARGEST_COUNT = 99
 _LONGEST_WORD = 24
-_MOST_NUMERALS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,6 @@ class _Patterns:
     price_after: re.Pattern[str]
     price_before: re.Pattern[str]
     range: re.Pattern[str]
-    in_words: re.Pattern[str]
     last: frozenset[str]
     """The signs that a currency may end with, besides letters."""
 
@@ -72,12 +70,6 @@ def find_amounts(text: str) -> Iterator[Figure]:
 def is_currency(written: str) -> bool:
     """Return whether a word is a currency."""
     return bool(_currency(written))
-
-
-def find_amounts_in_words(text: str) -> Iterator[Figure]:
-    """Find amounts that are spelt out, such as "twelve hundred shekels"."""
-    for match in _patterns().in_words.finditer(text):
-        yield Figure("money", match.start(), match.end(), (("words", " ".join(match[0].lower().split())),))
 
 
 def parse_amount(written: str, codes: frozenset[str] | None = None) -> tuple[Decimal, ...]:
@@ -160,7 +152,7 @@ def _figure(number: _Number) -> Figure | None:
     if number.is_price:
         return Figure("money", start, end, tuple(("money", value, None) for value in values))
     if number.is_percent:
-        return Figure("percent", start, end, tuple((form, value) for value in values for form in ("percent", "number")))
+        return Figure("percent", start, end, tuple(("percent", value) for value in values))
     if all(value <= _LARGEST_COUNT and value == round(value, 1) for value in values):
         return None
     return Figure("number", start, end, tuple(("number", value) for value in values))
@@ -198,8 +190,6 @@ def _patterns() -> _Patterns:
     letters = either(re.escape(sign) for sign in currencies() if _is_word(sign))
     signs = either(re.escape(sign) for sign in currencies() if not _is_word(sign))
     spelt, scales = either(lexicon["currency_words"]), either(lexicon["scales"])
-    counted = re.sub(r"\s", "", lexicon["number_words"])
-    priced = rf"(?:{spelt}|{lexicon['price_after']})"
     return _Patterns(
         last=frozenset(sign[-1] for sign in currencies()) | {".", "'"},
         before=re.compile(rf"(?P<currency>(?<![^\W\d_])(?:{letters}|(?i:{spelt}))|{signs}){_SPACE}?$"),
@@ -213,10 +203,4 @@ def _patterns() -> _Patterns:
             rf"\b(?:{lexicon['price_before']})(?: (?:is|of|from|at|ist|est|es|è))?:?\s?$", re.IGNORECASE
         ),
         range=re.compile(rf"\s?(?:{either(map(re.escape, lexicon['range_joints']))})\s?"),
-        in_words=re.compile(
-            # Atomic and bounded: a row of numerals is read in one way only, and not again from each of its words.
-            rf"\b(?:(?>(?:{counted})\b)[\s-]+(?:(?:and|und|et|y|e)\s+)?){{1,{_MOST_NUMERALS}}}+{priced}(?!\w)"
-            rf"|\b(?:{lexicon['price_before']})(?: (?:is|of|from|at))?:? (?>(?:{counted})\b[\s-]?)++(?!\s?[^\W\d_])",
-            re.IGNORECASE,
-        ),
     )

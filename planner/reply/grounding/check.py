@@ -1,18 +1,26 @@
-"""Check a text against its evidence."""
+"""Check a text against its evidence, sentence by sentence."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from turnloom.models.contracts.turn import Source
-from turnloom.planner.reply.grounding.evidence import Evidence, EvidencePlace
-from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, folded, visible
-from turnloom.planner.reply.grounding.scan import figures
+from turnloom.planner.reply.grounding.binding import mentions
+from turnloom.planner.reply.grounding.contradictions import contradicts
+from turnloom.planner.reply.grounding.evidence import Evidence
+from turnloom.planner.reply.grounding.figures import Figure, folded, visible
+from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
+from turnloom.planner.reply.grounding.scan import claims, figures
+from turnloom.planner.reply.grounding.sentences import sentences
+from turnloom.planner.reply.grounding.support import IDIOM, Context, Reason, support, value_of
 
 STALE_S = 600
 """A price is stale after this many seconds."""
-
-Reason = Literal["no_source", "personal", "page"]
+_MOST_TOLD = 16
+"""Most amounts of a text that arithmetic starts from: the last ones."""
+_MOST_TRIES = 40
+"""Most figures of a text that arithmetic is sought for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +31,8 @@ class Violation:
     kind: str
     reason: Reason
     """`no_source`: no evidence holds it. `personal`: it may belong to somebody else. `page`: only a web page says so,
-    and the text does not name the page."""
+    and the text does not name the page. `said`: only the user said it. `basis`: it is the amount for one night, or for
+    all of them, and the text says the other. `other`: it belongs to something else than the text names."""
     start: int
     end: int
 
@@ -38,25 +47,46 @@ class Grounding:
     """Age of the oldest stale price in the text; 0 if no price is stale."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A text as its reader sees it, in digits, and the way back to what was written."""
+
+    seen: str
+    digits: str
+    in_seen: list[int]
+    in_text: list[int]
+
+    def text(self, start: int, end: int) -> str:
+        """Return a part of the digits as its reader sees it."""
+        return self.seen[self.in_seen[start] : self.in_seen[end]]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the place in the text of a part of the digits."""
+        return self.in_text[self.in_seen[start]], self.in_text[self.in_seen[end]]
+
+
 def check(text: str, evidence: Evidence) -> Grounding:
     """Trace every figure of a text to its source. The same text and evidence give the same result."""
-    text, places = visible(text)
+    seen, in_text = visible(text)
+    digits, in_seen = in_digits(seen)
+    reading = _Reading(seen, digits, in_seen, in_text)
     sources: dict[Source, None] = {}
-    violations = _private_values(text, evidence)
+    violations = [
+        replace(found, start=in_text[found.start], end=in_text[found.end]) for found in _private_values(seen, evidence)
+    ]
     oldest_s = 0
-    for figure in figures(text):
-        place = evidence.place(figure.keys)
-        if place is None:
-            violations.append(_violation(figure, text))
+    for figure, judged in _judged(digits, evidence):
+        found = _of_page(figure, judged, seen) if isinstance(judged, EvidencePlace) else judged
+        written = reading.text(*(figure.shown or (figure.start, figure.end)))
+        if not isinstance(found, EvidencePlace):
+            violations.append(Violation(written, figure.kind, found, *reading.span(figure.start, figure.end)))
             continue
-        if figure.kind == "money" and place.page is not None and not (place.page and place.page in text.lower()):
-            violations.append(Violation(figure.text(text), figure.kind, "page", figure.start, figure.end))
+        is_stale = figure.kind == "money" and found.age_s > STALE_S
+        if found is IDIOM:
             continue
-        is_stale = figure.kind == "money" and place.age_s > STALE_S
-        oldest_s = max(oldest_s, place.age_s if is_stale else 0)
-        sources[_source(figure.text(text), place, is_stale)] = None
-    placed = [replace(found, start=places[found.start], end=places[found.end]) for found in violations]
-    return Grounding(tuple(sources), tuple(sorted(placed, key=lambda found: found.start)), oldest_s)
+        oldest_s = max(oldest_s, found.age_s if is_stale else 0)
+        sources[Source(text=written, step=found.step, path=found.path, turn=found.turn, stale=is_stale)] = None
+    return Grounding(tuple(sources), tuple(sorted(violations, key=lambda found: found.start)), oldest_s)
 
 
 def withhold(text: str, violations: Sequence[Violation]) -> str:
@@ -69,13 +99,44 @@ def withhold(text: str, violations: Sequence[Violation]) -> str:
     return kept + text[end:]
 
 
-def _source(text: str, place: EvidencePlace, is_stale: bool) -> Source:
-    return Source(text=text, step=place.step, path=place.path, turn=place.turn, stale=is_stale)
+def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:
+    """Yield each figure of a text with its source or a reason, and each claim that contradicts the evidence."""
+    found = figures(text)
+    claimed = claims(text, found)
+    told: deque[Operand] = deque(maxlen=_MOST_TOLD)
+    tries = iter(range(1, _MOST_TRIES))
+    for sentence in sentences(text, found):
+        told.extend(operand for figure in sentence.figures for operand in _stated(figure, evidence))
+        context = Context(sentence, evidence, mentions(sentence, evidence.places), told, tries)
+        derived: list[str] = []
+        for figure in sentence.figures:
+            place = support(figure, context)
+            yield figure, place
+            value = value_of(figure)
+            if isinstance(place, EvidencePlace) and value is not None and place.path:
+                derived.append(place.path)
+                told.append(Operand(value, _code(figure), place))
+        inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
+        yield from ((claim, "no_source") for claim in inside if contradicts(claim, context, derived))
 
 
-def _violation(figure: Figure, text: str) -> Violation:
-    reason: Reason = "personal" if figure.kind in PERSONAL else "no_source"
-    return Violation(figure.text(text), figure.kind, reason, figure.start, figure.end)
+def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:
+    value = value_of(figure)
+    places = evidence.places.of(figure.keys) if value is not None else []
+    if places and value is not None:
+        yield Operand(value, _code(figure), places[0])
+
+
+def _code(figure: Figure) -> str | None:
+    """Return the currency of an amount; `%` for a percentage."""
+    key = figure.keys[0]
+    return "%" if figure.kind == "percent" else str(key[2]) if key[0] == "money" and key[2] else None
+
+
+def _of_page(figure: Figure, place: EvidencePlace, seen: str) -> EvidencePlace | Reason:
+    """Return the place, unless a price is only a page's and the text does not name the page."""
+    is_told = not place.page or place.page not in seen.lower()
+    return "page" if figure.kind == "money" and place.page is not None and is_told else place
 
 
 def _private_values(text: str, evidence: Evidence) -> list[Violation]:

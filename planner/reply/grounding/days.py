@@ -1,4 +1,4 @@
-"""Find dates and times of day: ISO, numeric in either order, and with names of months in several languages.
+"""Find dates: ISO, numeric in either order, and with names of months in several languages.
 
 A day without a year means that day in whatever year a source has it. A weekday beside a date must be right.
 """
@@ -6,12 +6,13 @@ A day without a year means that day in whatever year a source has it. A weekday 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import either, months, weekdays, words
+from turnloom.planner.reply.grounding.times import time_keys
 
 _ISO = re.compile(
     r"(?<!\d)(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)"
@@ -21,11 +22,6 @@ _NUMERIC = re.compile(
     r"(?<![\d./])(?P<a>\d{1,2})(?P<mark>[./-])(?P<b>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})(?!\d|[./]\d)"
 )
 _CJK = re.compile(r"(?:(?P<year>\d{4})\s?[年년]\s?)?(?P<month>\d{1,2})\s?[月월]\s?(?P<day>\d{1,2})\s?[日일]")
-_TIME = re.compile(
-    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)(?:\s?(?P<half>[ap])\.?m\b\.?)?",
-    re.IGNORECASE,
-)
-_HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
 _ORDINAL = re.compile(
     r"\b(?:on|from|until|till|to|through|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)\b"
     r"(?!\s(?!(?:to|until|till|through|and)\b)[^\W\d_])"
@@ -35,6 +31,8 @@ _USUAL_FRACTIONS = frozenset({"24/7", "1/2", "1/3", "2/3", "1/4", "3/4"})
 
 _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:the\s)?$")
 _WEEKDAY_AFTER = re.compile(r"\s?\((?P<word>[^\W\d_]{3,})\.?\)")
+_WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
+"""A word that may be a weekday; the short forms are other words too."""
 _LONGEST_WORD = 24
 
 
@@ -68,14 +66,6 @@ def find_days(text: str) -> Iterator[Figure]:
             yield from read(match, text)
 
 
-def find_times(text: str) -> Iterator[Figure]:
-    """Find times of day."""
-    for match in _TIME.finditer(text):
-        yield Figure("time", match.start(), match.end(), _times(match["hour"], match["minute"], match["half"]))
-    for match in _HOUR.finditer(text):
-        yield Figure("time", match.start(), match.end(), _times(match["hour"], "0", match["half"]))
-
-
 def implied(day: date) -> tuple[Key, ...]:
     """Return every key by which a full date can be found."""
     return (
@@ -84,15 +74,64 @@ def implied(day: date) -> tuple[Key, ...]:
         ("weekday", day.weekday(), day.month, day.day),
         ("month", day.year, day.month),
         ("day of month", day.day),
+        ("on", day.weekday()),
         ("number", Decimal(day.year)),
     )
+
+
+def staying(day: date) -> tuple[Key, ...]:
+    """Return the keys of a day within a stay."""
+    return (("stay", day), ("stay", day.month, day.day), ("stay", day.weekday(), day.month, day.day))
+
+
+def iso_day(text: str) -> date | None:
+    """Return the day that an ISO date names; None for any other text."""
+    if not (len(text) == 10 and text[4] == text[7] == "-"):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def iso_moment(text: str) -> datetime | None:
+    """Return the moment that an ISO date and time with a time zone names; None for any other text."""
+    if not (16 < len(text) < 40 and text[4] == "-"):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def coming(month: int, day: int, today: date) -> date | None:
+    """Return the next such day from today on; None if neither this year nor the next has one."""
+    for year in (today.year, today.year + 1):
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if found >= today:
+            return found
+    return None
+
+
+def find_weekdays(text: str) -> Iterator[Figure]:
+    """Find weekdays that stand without a date."""
+    for match in _WEEKDAY.finditer(text):
+        word = match["word"].lower()
+        numbers = weekdays().get(word) or weekdays().get(word.removesuffix("s"))
+        if numbers:
+            keys: tuple[Key, ...] = tuple(("on", number) for number in sorted(numbers))
+            yield Figure("weekday", match.start(), match.end(), keys)
 
 
 def _iso(match: re.Match[str], _text: str) -> Iterator[Figure]:
     keys = _dates([(match["month"], match["day"])], match["year"])
     if keys and match["hour"]:
         yield Figure("date", match.start(), match.start("hour") - 1, keys)
-        yield Figure("time", match.start("hour"), match.end(), _times(match["hour"], match["minute"], None))
+        yield Figure("time", match.start("hour"), match.end(), time_keys(match["hour"], match["minute"], None))
     elif keys:
         yield Figure("date", match.start(), match.end(), keys)
 
@@ -184,12 +223,6 @@ def _on_weekday(keys: tuple[Key, ...], match: re.Match[str], text: str) -> tuple
             elif isinstance(key[1], date) and key[1].weekday() == wanted:
                 kept.append(key)
     return tuple(kept)
-
-
-def _times(hour: str, minute: str, half: str | None) -> tuple[Key, ...]:
-    if half is None:
-        return (("time", int(hour) % 24, int(minute)),)
-    return (("time", int(hour) % 12 + (12 if half.lower() == "p" else 0), int(minute)),)
 
 
 @lru_cache

@@ -1,45 +1,40 @@
 """Evidence: what a reply may say, and where each piece of it comes from.
 
-In: the results of steps, and what the user has said.  Out: the place of a figure, by any of its keys. The first place
-of a key counts. Values about other people are not evidence. They are kept, so that a text can be searched for them.
+In: the results of steps, and what the user has said.  Out: the places of a figure, by any of its keys. Values about
+other people are not evidence. They are kept, so that a text can be searched for them.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 from turnloom.planner.reply.grounding.contacts import host_of
-from turnloom.planner.reply.grounding.days import implied
+from turnloom.planner.reply.grounding.counts import small_numbers
+from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, staying
+from turnloom.planner.reply.grounding.fields import FieldName, codes_of, counted, field_name
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
-from turnloom.planner.reply.grounding.lexicon import words
-from turnloom.planner.reply.grounding.scan import figures, figures_of_many
+from turnloom.planner.reply.grounding.numerals import in_digits
+from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
+from turnloom.planner.reply.grounding.scan import claims, figures, figures_of_many
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
 _LONGEST_TEXT = 100_000
 """Characters that are searched of a single text, from its beginning."""
+_LONGEST_STAY = 31
+_LONGEST_LIST = 60
+"""Most elements of a list that are told apart by their names."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&")
+_DIGITS = re.compile(r"(?<!\d)\d{4,20}(?!\d)")
+"""The digits of an identifier, which may be said without its letters."""
+_SPOKEN = re.compile(r"\d|@|:/|\.\w|[^\0-\u024f]|&| ")
 """A text that does not match this holds no figure worth finding in a source."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidencePlace:
-    """The place where a piece of evidence was found."""
-
-    step: str
-    """The step's id; `message` for what the user said; `agent` for what the agent's makers wrote."""
-    path: str
-    turn: str | None = None
-    """The step's turn if it is an earlier one; None for this turn."""
-    age_s: int = 0
-    """Seconds since the value was found out."""
-    page: str | None = None
-    """The host of the page that says it: empty if the host is unknown, None if the value is not from a page."""
+_NO_NAME = field_name("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +45,10 @@ class _Scope:
     is_money: bool = False
     is_private: bool = False
     is_public: bool = False
+    is_said: bool = False
     page: str | None = None
     """As in `EvidencePlace`."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResultOrigin:
-    """The source of a whole result, and its special fields."""
-
-    step: str
-    turn: str | None = None
-    age_s: int = 0
-    public: frozenset[str] = frozenset()
-    """Fields with contacts that anybody may see."""
-    redact: frozenset[str] = frozenset()
-    """Fields that nobody may see."""
-    outside: frozenset[str] = frozenset()
-    """Fields with text that strangers have written."""
+    name: FieldName = _NO_NAME
 
 
 class Evidence:
@@ -74,36 +56,41 @@ class Evidence:
 
     def __init__(self, now: datetime) -> None:
         """Take `now` in the user's time zone. Its date may always be said. A day without a year is the next one."""
+        self.places = Places()
         self._now = now
-        self._places: dict[Key, EvidencePlace] = {}
         self._private: dict[str, None] = {}
         self._said: list[str] = []
         self._left = _READ_AT_MOST
         self._origin = _SAID
+        self._priced: list[tuple[Decimal, EvidencePlace, bool]] = []
+        """The numbers of a result for which no currency was found, and whether their fields are named like money."""
+        self._names_currency = False
         self._put(("date", now.date()), "now", _Scope())
 
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
-        self._origin = origin
+        self._origin, self._priced, self._names_currency = origin, [], False
         self._walk(result, path, _Scope())
+        if not self._names_currency:
+            is_named = any(is_money for _, _, is_money in self._priced)
+            for value, place in ((value, place) for value, place, is_money in self._priced if is_money or not is_named):
+                self.places.put(("money", value, UNSTATED), place)
+                self.places.add_operand(value, UNSTATED, place)
 
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""
-        self._said += (folded(text)[0] for text in _texts(said))
+        for text in strings(said):
+            self._said.append(folded(text)[0])
+            self.places.said_counts |= small_numbers(in_digits(text[:_LONGEST_TEXT])[0])
         self._origin = _SAID
-        self._walk(said, path, _Scope(is_public=True))
+        self._walk(said, path, _Scope(is_public=True, is_said=True))
 
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers: its persona, or a template's own words."""
         self._origin = _AUTHORED
-        for figure in figures_of_many(visible(text)[0]):
+        for figure in figures_of_many(in_digits(visible(text)[0])[0]):
             for key in figure.keys:
                 self._put(key, path, _Scope())
-
-    def place(self, keys: tuple[Key, ...]) -> EvidencePlace | None:
-        """Return the place of a figure with these keys, if there is one. A place on a page comes last."""
-        known = [self._places[key] for key in keys if key in self._places]
-        return min(known, key=lambda place: place.page is not None, default=None)
 
     def private_in(self, plain: str) -> Iterator[str]:
         """Yield the values about other people that a folded text has, unless the user said them."""
@@ -115,10 +102,7 @@ class Evidence:
             case dict():
                 self._walk_fields(value, path, scope)
             case list():
-                found = _codes(value)
-                scope = replace(scope, currencies=found, is_money=True) if found else scope
-                for number, inner in enumerate(value):
-                    self._walk(inner, f"{path}[{number}]", scope)
+                self._walk_list(value, path, scope)
             case bool() | None:
                 pass
             case _ if scope.is_private and not scope.is_public:
@@ -128,12 +112,29 @@ class Evidence:
             case str():
                 self._text(value, path, scope)
 
+    def _walk_list(self, values: list[Any], path: str, scope: _Scope) -> None:
+        found = codes_of(values)
+        scope = replace(scope, currencies=found, is_money=True) if found else scope
+        for number, inner in enumerate(values):
+            self._walk(inner, f"{path}[{number}]", scope)
+        if not scope.is_said:
+            self._put(("count", "item", Decimal(len(values))), path, scope)
+        origin = self._origin
+        elements: dict[Element, Any] = {
+            (origin.step, origin.turn, f"{path}[{number}]"): inner
+            for number, inner in enumerate(values[:_LONGEST_LIST])
+            if isinstance(inner, dict)
+        }
+        if len(elements) > 1 and not scope.is_private:
+            self.places.name_elements({element: _named(inner) for element, inner in elements.items()}, elements)
+
     def _walk_fields(self, fields: dict[str, Any], path: str, scope: _Scope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
-        names = {key: _name(key) for key in fields}
-        beside = _codes(fields[key] for key, name in names.items() if name.is_currency)
+        names = {key: field_name(key) for key in fields}
+        beside = codes_of(fields[key] for key, name in names.items() if name.is_currency)
         is_any = bool(beside) and not any(name.is_money for name in names.values())
         page = self._page(fields)
+        self._nights_between(fields, path)
         for key, inner in fields.items():
             name = names[key]
             inside = _Scope(
@@ -141,11 +142,26 @@ class Evidence:
                 is_money=(name.is_money or is_any or scope.is_money) and not name.is_count,
                 is_private=scope.is_private or name.is_private or key in self._origin.redact,
                 is_public=scope.is_public or key in self._origin.public,
+                is_said=scope.is_said or name.is_said,
                 page=page if key in self._origin.outside else scope.page,
+                name=name,
             )
             there = f"{path}.{key}" if path else key
             self._text(key, there, inside)
             self._walk(inner, there, inside)
+
+    def _nights_between(self, fields: dict[str, Any], path: str) -> None:
+        """Count the nights, and the minutes, between two times that an object has."""
+        moments = [iso_moment(value) for value in fields.values() if isinstance(value, str)]
+        days = [iso_day(value) for value in fields.values() if isinstance(value, str)]
+        for first, second in ((a, b) for a in moments for b in moments if a and b and a < b):
+            self._put(("duration", Decimal((second - first).seconds // 60)), path, _Scope())
+        for arrival, departure in ((a, b) for a in days for b in days if a and b and a < b):
+            nights = (departure - arrival).days
+            self._put(("count", "night", Decimal(nights)), path, _Scope())
+            for number in range(1, min(nights, _LONGEST_STAY)):
+                for key in staying(arrival + timedelta(days=number)):
+                    self._put(key, path, _Scope())
 
     def _page(self, fields: dict[str, Any]) -> str:
         """Return the host of the page that an object describes. The host may be named in a reply."""
@@ -155,55 +171,85 @@ class Evidence:
         return host
 
     def _number(self, value: Decimal, path: str, scope: _Scope) -> None:
-        self._put(("number", abs(value)), path, scope)
+        value = abs(value)
+        self._put(("number", value), path, scope)
+        for key in counted(scope.name, value):
+            self._put(key, path, scope)
+        place = self._place(path, scope)
+        if not scope.name.is_count:
+            self._priced.append((value, place, scope.is_money))
         if scope.is_money:
             for code in sorted(scope.currencies):
-                self._put(("money", abs(value), code), path, scope)
-            self._put(("money", abs(value), None), path, scope)
+                self._put(("money", value, code), path, scope)
+                self.places.add_operand(value, code, place)
+            self._put(("money", value, None), path, scope)
+        else:
+            self.places.add_operand(value, None, place)
 
     def _text(self, text: str, path: str, scope: _Scope) -> None:
+        self._names_currency = self._names_currency or text in codes_of([text])
         text = _beginning(text, min(self._left, _LONGEST_TEXT))
         if not _SPOKEN.search(text):
             return
         self._left -= len(text)
         if _NUMBER.fullmatch(text):
             self._number(Decimal(text), path, scope)
-        elif day := _day(text):
+        elif day := iso_day(text):
             self._put(("date", day), path, scope)
         else:
             self._figures(text, path, scope)
 
     def _figures(self, text: str, path: str, scope: _Scope) -> None:
-        if moment := _moment(text):
+        if moment := iso_moment(text):
             local = moment.astimezone(self._now.tzinfo)
             self._put(("date", local.date()), path, scope)
             self._put(("time", local.hour, local.minute), path, scope)
-        for figure in figures(visible(text)[0]):
+        plain = in_digits(visible(text)[0])[0]
+        found = figures(plain)
+        for claim in claims(plain, found):
+            for key in claim.keys:
+                self._put(key, path, scope)
+        for figure in found:
             if figure.kind == "link" and scope.page is not None:
                 continue  # the links of a page are not evidence
             if scope.is_public or figure.kind not in PERSONAL:
                 for key in figure.keys:
                     self._put(key, path, scope)
+                    self._add_operand(key, path, scope)
+
+    def _add_operand(self, key: Key, path: str, scope: _Scope) -> None:
+        match key:
+            case ("money", Decimal() as value, str() as code):
+                self._names_currency = True
+                self.places.add_operand(value, code, self._place(path, scope))
+            case ("number", Decimal() as value):
+                self.places.add_operand(value, None, self._place(path, scope))
+
+    def _place(self, path: str, scope: _Scope) -> EvidencePlace:
+        origin = self._origin
+        return EvidencePlace(origin.step, path, origin.turn, origin.age_s, scope.page, scope.is_said)
 
     def _put(self, key: Key, path: str, scope: _Scope) -> None:
-        origin = self._origin
+        place = self._place(path, scope)
         for implication in (key, *self._implied(key, scope)):
-            known = self._places.get(implication)
-            if known is None or (known.page is not None and scope.page is None):
-                self._places[implication] = EvidencePlace(origin.step, path, origin.turn, origin.age_s, scope.page)
+            self.places.put(implication, place)
 
     def _implied(self, key: Key, scope: _Scope) -> tuple[Key, ...]:
         match key:
             case ("date", date() as day):
                 return implied(day)
             case ("day", int() as month, int() as number) | ("weekday", int(), int() as month, int() as number):
-                coming = _next(month, number, self._now.date())
-                return implied(coming) if coming else ()
+                day_itself = coming(month, number, self._now.date())
+                return implied(day_itself) if day_itself else ()
             case ("money", value, str()):
                 # A price from a page does not support a bare number, which a text could say without the page.
                 return ("money", value, None), *((("number", value),) if scope.page is None else ())
             case ("percent", value):
                 return (("number", value),)
+            case ("identifier", str() as code):
+                return tuple(
+                    key for run in _DIGITS.findall(code) for key in (("number", Decimal(run)), ("identifier", run))
+                )
         return ()
 
     def _keep_private(self, value: str) -> None:
@@ -215,47 +261,9 @@ _SAID = ResultOrigin("message")
 _AUTHORED = ResultOrigin("agent")
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
-    """The facts about a value that follow from its field's name."""
-
-    currencies: frozenset[str]
-    is_currency: bool
-    is_money: bool
-    is_count: bool
-    is_private: bool
-
-
-@lru_cache(maxsize=2048)
-def _name(key: str) -> _Name:
-    lexicon = words()
-    parts = set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).lower().split("_"))
-    currencies = _codes(part.upper() for part in parts)
-    return _Name(
-        currencies,
-        is_currency="currency" in parts,
-        is_money=bool(currencies) or not parts.isdisjoint(lexicon["money_fields"]),
-        is_count=not parts.isdisjoint(lexicon["count_fields"]),
-        is_private=key.lower() in lexicon["private_fields"],
-    )
-
-
-@lru_cache
-def _all_codes() -> frozenset[str]:
-    return frozenset(words()["codes"].split())
-
-
-def _codes(values: Iterable[Any]) -> frozenset[str]:
-    known = _all_codes()
-    return frozenset(value for value in values if isinstance(value, str) and value in known)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _texts(inner)
-    elif value is not None:
-        yield str(value)
+def _named(fields: dict[str, Any]) -> str:
+    """Return the words by which an object of a list is named."""
+    return " ".join(str(value) for key, value in fields.items() if field_name(key).is_name and isinstance(value, str))
 
 
 def _beginning(text: str, length: int) -> str:
@@ -264,36 +272,3 @@ def _beginning(text: str, length: int) -> str:
         return text
     kept = text[:length].rstrip() if text[length - 1 : length].isspace() else text[:length].rsplit(None, 1)[0]
     return kept if len(kept) < length else ""
-
-
-def _day(text: str) -> date | None:
-    """Return the day that an ISO date names; None for any other text."""
-    if not (len(text) == 10 and text[4] == text[7] == "-"):
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _moment(text: str) -> datetime | None:
-    """Return the moment that an ISO date and time with a time zone names; None for any other text."""
-    if not (16 < len(text) < 40 and text[4] == "-"):
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None
-
-
-def _next(month: int, day: int, today: date) -> date | None:
-    """Return the next such day from today on; None if neither this year nor the next has one."""
-    for year in (today.year, today.year + 1):
-        try:
-            found = date(year, month, day)
-        except ValueError:
-            continue
-        if found >= today:
-            return found
-    return None

@@ -11,7 +11,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["money", "number", "percent", "date", "time", "link", "email", "phone", "document", "identifier"]
+Kind = Literal[
+    "money",
+    "number",
+    "percent",
+    "date",
+    "time",
+    "link",
+    "email",
+    "phone",
+    "document",
+    "identifier",
+    "weekday",
+    "count",
+    "duration",
+]
 
 _ENTITY = re.compile(r"&(?:#[0-9]{1,32};?|#[xX][0-9a-fA-F]{1,32};?|[A-Za-z][A-Za-z0-9]{1,31};)")
 _DOT = re.compile(r"(?<=[^\W\u2e80-\ud7ff])[\u3002\uff61](?=[^\W\u2e80-\ud7ff])")
@@ -55,14 +69,14 @@ def find(text: str, scanners: tuple[Scanner, ...]) -> list[Figure]:
     taken = bytearray(len(text))
     found: list[Figure] = []
     for scan in scanners:
-        for figure in scan(_left(plain, found)):
+        for figure in scan(without(plain, found)):
             if not any(taken[figure.start : figure.end]):
                 taken[figure.start : figure.end] = b"\1" * (figure.end - figure.start)
                 found.append(figure)
     return sorted(found, key=lambda figure: figure.start)
 
 
-def _left(text: str, found: list[Figure]) -> str:
+def without(text: str, found: list[Figure]) -> str:
     """Return the text with the found figures struck out. Every other character keeps its place."""
     pieces, end = [], 0
     for figure in sorted(found, key=lambda figure: figure.start):

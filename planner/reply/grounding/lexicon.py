@@ -1,5 +1,6 @@
 """The words that figures are written with, by language: `words.yaml`, and dateparser's names of months and weekdays."""
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -63,6 +64,13 @@ def currencies() -> dict[str, frozenset[str]]:
 def either(texts: Iterable[str]) -> str:
     """Return a pattern of alternatives, the longer ones first, so that none hides another."""
     return "|".join(sorted(texts, key=lambda text: (-len(text), text)))
+
+
+@lru_cache
+def spoken(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of `words.yaml` for whole words in any case. Blanks after a line's end do not count."""
+    alternatives = pattern.replace(" |", "|")
+    return re.compile(rf"(?<![^\W\d_])(?:{alternatives})(?![^\W\d_])", re.IGNORECASE)
 
 
 def _named(keys: tuple[str, ...], first: int) -> dict[str, frozenset[int]]:

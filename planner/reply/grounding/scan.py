@@ -2,10 +2,12 @@
 
 from functools import lru_cache
 
-from turnloom.planner.reply.grounding.amounts import find_amounts, find_amounts_in_words
+from turnloom.planner.reply.grounding.amounts import find_amounts
 from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
-from turnloom.planner.reply.grounding.days import find_days, find_times
-from turnloom.planner.reply.grounding.figures import Figure, Scanner, find
+from turnloom.planner.reply.grounding.counts import find_counts, find_durations
+from turnloom.planner.reply.grounding.days import find_days, find_weekdays
+from turnloom.planner.reply.grounding.figures import Figure, Scanner, find, without
+from turnloom.planner.reply.grounding.times import find_times
 
 _SCANNERS: tuple[Scanner, ...] = (
     find_links,
@@ -15,13 +17,18 @@ _SCANNERS: tuple[Scanner, ...] = (
     find_identifiers,
     find_phones,
     find_amounts,
-    find_amounts_in_words,
 )
+_CLAIMS: tuple[Scanner, ...] = (find_durations, find_counts, find_weekdays)
 
 
 def figures(text: str) -> list[Figure]:
     """Return every figure of a text that needs a source, in the order of the text."""
     return find(text, _SCANNERS)
+
+
+def claims(text: str, found: list[Figure]) -> list[Figure]:
+    """Return what a text says besides its figures, which may not contradict a source: counts, durations, weekdays."""
+    return find(without(text, [figure for figure in found if figure.kind != "number"]), _CLAIMS)
 
 
 @lru_cache(maxsize=256)

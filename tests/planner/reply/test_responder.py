@@ -132,7 +132,7 @@ def test_a_written_reply_streams(script: Script, llm: OpenAIModel, reply_input: 
     content = script.requests[0]["messages"][-1]["content"]
     assert "".join(pieces) == composed.reply.text == "It is warm in Rome."
     assert "<results>\n[{" in content
-    assert "system/responding@2" in composed.prompts
+    assert "system/responding@3" in composed.prompts
 
 
 def test_what_a_tool_returned_stays_data(

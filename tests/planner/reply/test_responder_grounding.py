@@ -35,7 +35,7 @@ def test_a_sentence_with_an_invented_price_is_never_heard(
     assert "".join(pieces) == "The Inn is in Gion. "
     assert composed.reply.text == RIGHT
     assert len(script.requests) == composed.usage.llm_calls == composed.drafts == 2
-    assert '"€85": nothing that you were given holds it' in script.requests[1]["messages"][-1]["content"]
+    assert '"€85": no result has it' in script.requests[1]["messages"][-1]["content"]
     assert composed.reply.grounded is True
     assert [source.model_dump(exclude_defaults=True) for source in composed.reply.sources] == [
         {"text": "€90", "step": "h", "path": "results[0].price_per_night"}

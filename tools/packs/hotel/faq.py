@@ -41,7 +41,14 @@ class Faq(Contract):
     """Names of the rooms that have all the amenities and beds in the topic."""
 
 
-@tool("faq.get_rooms_and_pricing", effect="read", remember_s=3_600, errors=("NOT_FOUND",), asks=("hotel_id",))
+@tool(
+    "faq.get_rooms_and_pricing",
+    effect="read",
+    remember_s=3_600,
+    public=frozenset({"answer"}),
+    errors=("NOT_FOUND",),
+    asks=("hotel_id",),
+)
 def get_rooms_and_pricing(query: FaqQuery, context: ToolContext) -> Faq:
     """Answer a common question about the hotel: rooms, amenities, boards, prices in general, house rules."""
     system = open_hotel(query.hotel_id, context)

@@ -72,6 +72,14 @@ def table() -> str:
     return "\n".join([*lines, "", f"{took_ms / len(found):.2f} ms of processor time per reply, its evidence included"])
 
 
+def wrong() -> Iterator[str]:
+    """Yield a line for each reply that is judged wrongly."""
+    for case in cases():
+        if not judge(case):
+            found = [violation.text for violation in check(case.text, case.evidence).violations]
+            yield " | ".join(["refused" if case.is_right else "missed", case.kind, case.text, *found])
+
+
 def _rows(word: str, kinds: dict[str, Counter[bool]], counted: bool) -> Iterator[str]:
     for kind, count in sorted(kinds.items()):
         yield f"{kind:12} {word} {count[counted]:4} of {count.total():4}"
@@ -113,9 +121,4 @@ def _plain(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    print(table())
-    if "-v" in sys.argv:
-        for case in cases():
-            if not judge(case):
-                found = check(case.text, case.evidence).violations
-                print("refused" if case.is_right else "missed ", case.kind, "|", case.text, "|", *(v.text for v in found))
+    sys.stdout.write(table() + "\n" + ("".join(f"{line}\n" for line in wrong()) if "-v" in sys.argv else ""))

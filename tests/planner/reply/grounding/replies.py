@@ -67,7 +67,7 @@ _MONEY: list[Callable[[Decimal], str]] = [
     lambda amount: f"{_grouped(amount, ',', '.')} shekels",
     lambda amount: f'{_grouped(amount, ",", ".")} ש"ח',
     lambda amount: f"{_grouped(amount, chr(0x2019), '.')} ILS",
-    lambda amount: f"{_grouped(amount, ',', '.')} per night",
+    lambda amount: f"price: {_grouped(amount, ',', '.')}",
 ]
 _DATES: list[Callable[[date], str]] = [
     lambda day: day.isoformat(),
@@ -185,6 +185,7 @@ def _other_amount(rng: random.Random) -> str:
         Decimal(rng.randrange(8, 9000)),
     ]
     known = {*PRICES, Decimal(35), *map(Decimal, range(8)), Decimal("17.4")}
+    known |= {sign * first + second for first in PRICES for second in PRICES for sign in (1, -1)}
     return rng.choice(_MONEY)(
         rng.choice([other.quantize(Decimal("0.01")) for other in candidates if other not in known])
     )
@@ -196,7 +197,7 @@ def _other_currency(rng: random.Random) -> str:
 
 
 def _in_words(rng: random.Random) -> str:
-    return rng.choice(["twelve hundred shekels", "nine hundred per night", "two thousand euros", "neunhundert Euro"])
+    return rng.choice(["thirteen hundred shekels", "nine hundred euros", "two thousand euros", "neunhundert Euro"])
 
 
 def _other_day(rng: random.Random) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.scan import figures
 
 
@@ -56,25 +57,34 @@ def test_money(text: str, amount: str, code: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "digits"),
     [
-        "twelve hundred shekels",
-        "nine hundred a night",
-        "one thousand two hundred and fifty shekels",
-        "deux cents euros",
-        "mille deux cents euros",
-        "doscientos cincuenta euros",
-        "nine hundred and ninety-nine thousand nine hundred and ninety-nine dollars",
-        "it costs " + "one " * 40 + "hundred",
-        "it costs nine hundred",
-        "neunhundert Euro",
-        "mil euros",
-        "אלף שקל",
+        ("twelve hundred shekels", "1200 shekels"),
+        ("one thousand two hundred and fifty shekels", "1250 shekels"),
+        ("nine hundred and ninety-nine thousand nine hundred and ninety-nine dollars", "999999 dollars"),
+        ("a hundred and five euros, two nights", "105 euros, 2 nights"),
+        ("one or two", "1 or 2"),
+        ("deux cents euros", "200 euros"),
+        ("mille deux cents quatre-vingt-dix-neuf euros", "1299 euros"),
+        ("doscientos cincuenta y tres euros", "253 euros"),
+        ("mil euros", "1000 euros"),
+        ("neunhundert Euro", "900 Euro"),
+        ("zweitausendfünfhundertvierzig Euro", "2540 Euro"),
+        ("duecentotrenta euro", "230 euro"),
+        ("אלף מאתיים וחמישים שקל", "1250 שקל"),
+        ("the twenty-fourth of November", "the 24 of November"),
+        ("am zwölften März", "am 12 März"),
+        ("50 cent, 31 per cent, Sept 5", "50 cent, 31 per cent, Sept 5"),
+        ("see one.example.com or a/two.txt", "see one.example.com or a/two.txt"),
+        ("the first room, a second look", "the first room, a second look"),
     ],
 )
-def test_amounts_in_words(text: str) -> None:
-    """A spelt-out sum is a figure too."""
-    assert [figure.kind for figure in figures(text)] == ["money"]
+def test_numbers_in_words(text: str, digits: str) -> None:
+    """Numbers in words are read as digits. Words of addresses, scales and ordinals without a month stay."""
+    read, places = in_digits(text)
+
+    assert read == digits
+    assert len(places) == len(read) + 1
 
 
 def test_both_ends_of_a_range_are_money() -> None:
@@ -171,6 +181,13 @@ def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
     [
         ("at 15:00", "time", (15, 0)),
         ("by 3 pm", "time", (15, 0)),
+        ("by 3.30 pm", "time", (15, 30)),
+        ("um 15 Uhr 30", "time", (15, 30)),
+        ("at half past 3", "time", (3, 30)),
+        ("at a quarter to 4", "time", (3, 45)),
+        ("um halb 4", "time", (3, 30)),
+        ("at 3 o'clock", "time", (3, 0)),
+        ("at noon", "time", (12, 0)),
         ("see https://a.example.com/b?x=1.", "link", ("a.example.com/b?x=1",)),
         ("[book](https://a.example.com/b_(c))", "link", ("a.example.com/b_(c)",)),
         ("www.example.com/", "link", ("example.com",)),

@@ -1,0 +1,159 @@
+"""Arithmetic and rounding: a figure that follows from sourced ones has them as its source.
+
+The closure is a stated one: a sum or a difference of two amounts, of which one is in the text or a word says that it is
+one; the sum of all amounts in the text, or of a list; a multiple by, or a share of, a count that is known; one amount
+and a multiple of another. Percentages compare two amounts. A rounded figure has fewer digits than its source, and is
+within a fourteenth of it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from turnloom.planner.reply.grounding.places import EvidencePlace, Operand
+from turnloom.planner.reply.grounding.sentences import Direction
+
+_FEW = 12
+"""Most amounts that may be combined by a word such as "together", or multiplied, without being in the text."""
+_VERY_FEW = 4
+_INDEX = re.compile(r"\[\d+\](?=[^\[\]]*$)")
+_MOST = 60
+_MOST_COUNT = 31
+_CENT = Decimal("0.005")
+_HALF = Decimal("0.5")
+_ROUNDED = Decimal("0.072")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the arithmetic of a sentence may use."""
+
+    amounts: Sequence[Operand]
+    """Every amount that the figure may follow from, in its currency."""
+    told: Sequence[Operand]
+    """The amounts among them that the text states, or that belong to what it names."""
+    counts: frozenset[Decimal]
+    """Counts in the sentence."""
+    known_counts: frozenset[Decimal]
+    """Counts in the evidence, such as nights."""
+    is_sum: bool
+    is_difference: bool
+    is_share: bool
+    basis: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A value that follows from others."""
+
+    value: Decimal
+    path: str
+    """The arithmetic over the paths of its sources."""
+    place: EvidencePlace
+    is_share: bool = False
+
+
+def derive(value: Decimal, known: Known, direction: Direction | None) -> Derived | None:
+    """Return how a value follows from known ones; None if it does not."""
+    for candidate in _candidates(known, is_precise=value != value.to_integral_value()):
+        near = _HALF if candidate.is_share and value == value.to_integral_value() else _CENT
+        if abs(candidate.value - value) <= near:
+            return candidate
+        if direction and candidate.is_share and is_rounded(value, candidate.value, direction):
+            return candidate
+    return None
+
+
+def derive_percent(value: Decimal, known: Known) -> Derived | None:
+    """Return which two amounts a percentage compares; None if there are none."""
+    few = [one for one in known.amounts if sum(other.code == one.code for other in known.amounts) <= _VERY_FEW]
+    operands = [*known.told, *few]
+    near = _HALF if value == value.to_integral_value() else Decimal("0.05")
+    for first in operands:
+        for second in operands:
+            if first.value == second.value or not second.value or first.code != second.code:
+                continue
+            share = first.value / second.value * 100
+            if min(abs(share - value), abs(abs(share - 100) - value)) <= near:
+                return Derived(value, f"{first.place.path} / {second.place.path}", first.place)
+    return None
+
+
+def is_rounded(said: Decimal, actual: Decimal, direction: Direction) -> bool:
+    """Return whether a figure is another one, rounded in a direction."""
+    is_half = said % (5 * Decimal(10) ** (said.adjusted() - 1)) == 0 and abs(said - actual) <= actual * _ROUNDED / 2
+    is_close = actual and abs(said - actual) <= actual * _ROUNDED and _digits(said) < _digits(actual)
+    if not (is_close or is_half):
+        return said == actual
+    return direction == "near" or (said >= actual if direction == "up" else said <= actual)
+
+
+def _digits(value: Decimal) -> int:
+    """Return the number of significant digits."""
+    return len(value.normalize().as_tuple().digits)
+
+
+def _candidates(known: Known, *, is_precise: bool) -> Iterator[Derived]:
+    """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
+    yield from _scaled(known)
+    amounts = known.amounts[:_MOST]
+    is_free = is_precise or ((known.is_sum or known.is_difference) and len(amounts) <= _FEW)
+    for first in amounts if is_free else known.told:
+        for second in amounts:
+            if first is second:
+                continue
+            if is_precise or known.is_sum or first in known.told:
+                yield _joined(first, second, "+", first.value + second.value)
+            yield _joined(first, second, "-", abs(first.value - second.value))
+    yield from _sums(known)
+
+
+def _scaled(known: Known) -> Iterator[Derived]:
+    """Yield multiples by, and shares of, counts."""
+    free = {count for count in known.counts if 1 < count <= _MOST_COUNT}
+    bound = {count for count in known.known_counts if 1 < count <= _MOST_COUNT}
+    both = free | bound
+    products = {first * second for first in both for second in both}
+    is_few = len(known.amounts) <= _FEW
+    for amount in known.amounts[:_MOST]:
+        is_told = is_few or amount in known.told
+        multiples = (free if is_told else set()) | (bound if known.basis == "total" else set())
+        for count in sorted(multiples):
+            yield _by(amount, "*", count, amount.value * count)
+        for count in sorted((both | (products if is_told else set())) if known.is_share else ()):
+            yield _by(amount, "/", count, amount.value / count)
+
+
+def _sums(known: Known) -> Iterator[Derived]:
+    """Yield the sum of what the text tells, of a few amounts, and of the values of a field in a list."""
+    if not known.is_sum:
+        return
+    groups: dict[str, list[Operand]] = {}
+    for operand in known.amounts:
+        column = f"{operand.place.step}/{operand.place.turn}/{_INDEX.sub('[]', operand.place.path)}"
+        groups.setdefault(column, []).append(operand)
+    few = known.amounts if len(known.amounts) <= _FEW else ()
+    for operands in (known.told, few, *groups.values()):
+        if len(operands) > 1:
+            total = sum((operand.value for operand in operands), Decimal())
+            yield Derived(total, " + ".join(operand.place.path for operand in operands), operands[0].place)
+    yield from _sums_with_multiples(known)
+
+
+def _sums_with_multiples(known: Known) -> Iterator[Derived]:
+    """Yield an amount and a multiple of another, such as a room with two days of parking."""
+    counts = sorted(count for count in known.counts if 1 < count <= _MOST_COUNT)
+    for first in known.told if len(known.amounts) > _FEW else known.amounts:
+        for second in known.amounts[:_MOST]:
+            for count in counts if first is not second else ():
+                path = f"{first.place.path} + {second.place.path} * {count}"
+                yield Derived(first.value + second.value * count, path, first.place)
+
+
+def _joined(first: Operand, second: Operand, sign: str, value: Decimal) -> Derived:
+    return Derived(value, f"{first.place.path} {sign} {second.place.path}", first.place)
+
+
+def _by(amount: Operand, sign: str, count: Decimal, value: Decimal) -> Derived:
+    return Derived(value, f"{amount.place.path} {sign} {count}", amount.place, is_share=sign == "/")

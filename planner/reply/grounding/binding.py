@@ -1,0 +1,73 @@
+"""Binding: which element of a list a figure is said of, by the names in its sentence."""
+
+import re
+from dataclasses import dataclass
+
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Places
+from turnloom.planner.reply.grounding.sentences import Sentence
+
+_WORD = re.compile(r"[^\W_]{3,}")
+_LONGEST_COMMON = 4
+"""A lower-case word of at most this length is no name, such as "the" or "free"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A word of a sentence that names some elements of lists."""
+
+    start: int
+    end: int
+    elements: frozenset[Element]
+
+
+def mentions(sentence: Sentence, places: Places) -> list[Mention]:
+    """Return the names in a sentence, in order."""
+    found: list[Mention] = []
+    if not places.named:
+        return found
+    for match in _WORD.finditer(sentence.whole, sentence.start, sentence.end):
+        elements = places.named.get(match[0].lower())
+        is_name = elements and (len(match[0]) > _LONGEST_COMMON or not match[0].islower())
+        if elements and is_name:
+            found.append(Mention(match.start(), match.end(), frozenset(elements)))
+    return found
+
+
+def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> frozenset[Element]:
+    """Return the elements that a figure is said of: those named before it, or else those named next."""
+    others = [other for other in sentence.figures if other.kind == figure.kind]
+    first = min((other.start for other in others), default=figure.start)
+    if named and named[0].start < first:
+        before = [mention for mention in named if mention.end <= figure.start]
+        begin = max((other.end for other in others if other.end <= figure.start), default=sentence.start)
+        between = [mention for mention in before if mention.start >= begin]
+        return _together(between or before[-1:])
+    stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
+    return _together([mention for mention in named if figure.end <= mention.start < stop])
+
+
+def fits(place: EvidencePlace, elements: frozenset[Element]) -> bool:
+    """Return whether a place is in one of some elements, or in none of their lists."""
+    return not elements or is_in(place, elements) or not any(_is_beside(place, element) for element in elements)
+
+
+def is_in(place: EvidencePlace, elements: frozenset[Element]) -> bool:
+    """Return whether a place is in one of some elements."""
+    return any(
+        (place.step, place.turn) == (step, turn) and f"{place.path}.".startswith((f"{path}.", f"{path}["))
+        for step, turn, path in elements
+    )
+
+
+def _is_beside(place: EvidencePlace, element: Element) -> bool:
+    step, turn, path = element
+    return (place.step, place.turn) == (step, turn) and place.path.startswith(f"{path.rpartition('[')[0]}[")
+
+
+def _together(found: list[Mention]) -> frozenset[Element]:
+    """Return the elements that all names share, or else all that any of them names."""
+    shared: frozenset[Element] = frozenset()
+    for mention in found:
+        shared = (shared & mention.elements) or (shared | mention.elements)
+    return shared

@@ -1,0 +1,69 @@
+"""Find counts with their unit, and durations: 3 nights, 4 stars, 2 rooms left, 3 h 45 min."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+
+from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import either, spoken, words
+
+_SMALL = re.compile(r"(?<![\d.,:/-])\d{1,2}(?![\d.,:/]\d|\d|\s?[%€$₪£])")
+_NUMBER = r"(?<![\d.,:/#\w])(?P<value>\d{1,4}(?:[.,]\d{1,2})?)(?![\d:/])"
+
+
+def find_counts(text: str) -> Iterator[Figure]:
+    """Find numbers with a unit of `words.yaml`."""
+    for unit, pattern in _patterns().items():
+        for match in pattern.finditer(text):
+            value = Decimal(match["value"].replace(",", "."))
+            yield Figure("count", match.start(), match.end(), (("count", unit, value),))
+
+
+def find_durations(text: str) -> Iterator[Figure]:
+    """Find lengths of time in hours and minutes."""
+    for match in _phrases().finditer(text):
+        minutes = words()["duration_phrases"][match[0].lower()]
+        yield Figure("duration", match.start(), match.end(), (("duration", Decimal(minutes)),))
+    for pattern in _durations():
+        for match in pattern.finditer(text):
+            found = match.groupdict()
+            hours, minutes = (Decimal((found.get(part) or "0").replace(",", ".")) for part in ("hours", "minutes"))
+            after = Decimal(found.get("bare") or "0")
+            keys: tuple[Key, ...] = (("duration", hours * 60 + minutes + after),)
+            # "07h30" may be a time of day too.
+            is_time = bool(found.get("bare")) and hours < 24
+            keys += (("time", int(hours), int(after)),) if is_time else ()
+            yield Figure("duration", match.start(), match.end(), keys)
+
+
+def small_numbers(text: str) -> set[Decimal]:
+    """Return the numbers below a hundred that stand alone in a text, and those that a period stands for."""
+    periods = (number for words_, number in words()["periods"].items() if spoken(words_).search(text))
+    return {Decimal(match[0]) for match in _SMALL.finditer(text)} | {Decimal(number) for number in periods}
+
+
+@lru_cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    return {
+        unit: re.compile(rf"{_NUMBER}[\s\u00a0-]?(?:{read['words']})(?![^\W\d_])", re.IGNORECASE)
+        for unit, read in words()["units"].items()
+    }
+
+
+@lru_cache
+def _durations() -> tuple[re.Pattern[str], ...]:
+    hour, minute = (words()["durations"][unit]["words"] for unit in ("hour", "minute"))
+    joint = r"[\s,]{0,2}(?:(?:and|und|y|et)\s)?"
+    minutes = rf"(?P<minutes>\d{{1,3}})[\s-]?(?:{minute})(?![^\W\d_])"
+    hours = r"(?<![\d.,:/\w])(?P<hours>\d{1,3}(?:[.,]\d)?)"
+    return (
+        re.compile(rf"{hours}h(?P<bare>[0-5]\d)(?!\d)", re.IGNORECASE),
+        re.compile(rf"{hours}[\s-]?(?:{hour})(?![^\W\d_])(?:{joint}{minutes})?", re.IGNORECASE),
+        re.compile(rf"(?<![\d.,:/\w]){minutes}", re.IGNORECASE),
+    )
+
+
+@lru_cache
+def _phrases() -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{either(words()['duration_phrases'])})(?!\w)", re.IGNORECASE)

@@ -1,0 +1,198 @@
+"""Read numbers in words: a text is rewritten in digits before its figures are sought.
+
+In: a text.  Out: the same with "two hundred and ten" as "210", and the place in the original of each character. The
+words are in `numerals.yaml`. Ordinals are read beside a month only. A word beside a digit is not a number of its own.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from turnloom.planner.reply.grounding.lexicon import months, words
+
+_WORD = re.compile(r"[^\W\d_]+")
+_AROUND = "./@_:\\"
+"""Signs that join a word to an address or a name of a file."""
+_JOINING = frozenset({" ", "-", "\u00a0", "\u2011", "\u202f"})
+_MOST_WORDS = 4
+"""Most words of a number below a hundred, such as "quatre-vingt-dix-neuf"."""
+_SHORTEST_COMPOUND = 8
+_AND = "\u05d5"
+"""The Hebrew "and", which is written as one word with the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Numerals:
+    cardinals: dict[tuple[str, ...], int]
+    ordinals: dict[tuple[str, ...], int]
+    starts: frozenset[str]
+    joints: frozenset[str]
+    heads: tuple[tuple[str, int], ...]
+    """The hundreds and thousands that are written as one word with the rest, the longest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+    end: int
+    is_joined: bool
+    """Whether only a blank or a hyphen is between it and the word before."""
+
+
+def in_digits(text: str) -> tuple[str, list[int]]:
+    """Return a text with its numbers in digits, and the place in the original of each character and of the end."""
+    pieces: list[str] = []
+    places: list[int] = []
+    end = 0
+    for start, after, value in _spelled(text):
+        digits = str(value)
+        pieces += (text[end:start], digits)
+        places += [*range(end, start), *[start] * len(digits)]
+        end = after
+    return "".join([*pieces, text[end:]]), [*places, *range(end, len(text) + 1)]
+
+
+def _spelled(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the start, the end and the value of each number in words."""
+    known = _numerals()
+    found = list(_words(text))
+    place = 0
+    while place < len(found):
+        word = found[place].text
+        is_possible = word in known.starts or len(word) >= _SHORTEST_COMPOUND
+        read = (_ordinal(found, place) or _cardinal(found, place)) if is_possible else None
+        if read is None:
+            place += 1
+            continue
+        after, value = read
+        if _stands_alone(text, found[place].start, found[after - 1].end):
+            yield found[place].start, found[after - 1].end, value
+        place = after
+
+
+def _words(text: str) -> Iterator[_Word]:
+    end = -1
+    for match in _WORD.finditer(text):
+        is_joined = match.start() == end + 1 and text[end] in _JOINING
+        yield _Word(match[0].lower(), match.start(), match.end(), is_joined)
+        end = match.end()
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Return whether no digit, and no sign of an address, is beside a number."""
+    before, after = text[max(0, start - 5) : start], text[end : end + 2]
+    if before.lower().endswith(("per ", "pour ", "por ")):
+        return False  # "per cent"
+    before = before[-2:]
+    if before.strip()[-1:].isdigit() or after.lstrip(" \u00a0")[:1].isdigit():
+        return False
+    is_address = after[:1] in tuple(_AROUND) and after[1:2].isalnum()
+    return not is_address and not (before[-1:] in tuple(_AROUND) and before[:1].isalnum())
+
+
+def _cardinal(found: list[_Word], place: int) -> tuple[int, int] | None:
+    """Return the place after a number and its value; None if there is no number here."""
+    total, current, start = 0, 0, place
+    while place < len(found):
+        if place > start and not found[place].is_joined:
+            break
+        at = _after_joint(found, place) if current >= 100 or total else place
+        length, value = _phrase(found, at, is_inside=place > start)
+        if not length:
+            break
+        if value >= 1000:
+            if total:
+                break
+            total, current = max(current, 1) * value, 0
+        elif value == 100 and 0 < current < 100:
+            current *= 100
+        elif (value >= 100 and current) or current % 100:
+            break
+        else:
+            current += value
+        place = at + length
+    return (place, total + current) if total + current else None
+
+
+def _after_joint(found: list[_Word], place: int) -> int:
+    is_joint = found[place].text in _numerals().joints
+    return place + 1 if is_joint and place + 1 < len(found) and found[place + 1].is_joined else place
+
+
+def _phrase(found: list[_Word], place: int, *, is_inside: bool) -> tuple[int, int]:
+    """Return the number of words of the longest part of a number here, and its value; zeros if there is none."""
+    known = _numerals()
+    row = [found[place].text]
+    for word in found[place + 1 : place + _MOST_WORDS]:
+        if not word.is_joined:
+            break
+        row.append(word.text)
+    if is_inside and row[0].startswith(_AND):
+        row[0] = row[0].removeprefix(_AND)
+    for length in range(len(row), 0, -1):
+        value = known.cardinals.get(tuple(row[:length]))
+        if value is not None:
+            return length, value
+    return (1, value) if (value := _compound(row[0])) else (0, 0)
+
+
+def _compound(word: str) -> int:
+    """Return the value of a number that is written as one word, such as "fünfhundertvierzig"; 0 if it is none."""
+    known = _numerals()
+    value = 0
+    while len(word) >= _SHORTEST_COMPOUND:
+        head = next(((text, number) for text, number in known.heads if word.startswith(text)), None)
+        if head is None or (value and head[1] >= value):
+            break
+        value, word = value + head[1], word.removeprefix(head[0])
+    rest = known.cardinals.get((word.removeprefix("und"),)) if word else 0
+    return value + rest if value and rest is not None and rest < 1000 else 0
+
+
+def _ordinal(found: list[_Word], place: int) -> tuple[int, int] | None:
+    """Read an ordinal if a month follows it, such as "fourth of May"."""
+    known, of = _numerals(), words()["month_joints"]
+    for length in (2, 1):
+        row = found[place : place + length]
+        value = known.ordinals.get(tuple(word.text for word in row))
+        after = place + length
+        if value is None or not all(word.is_joined for word in row[1:]):
+            continue
+        after += after < len(found) and found[after].text in of
+        if after < len(found) and found[after].is_joined and found[after].text in months():
+            return place + length, value
+    return None
+
+
+@lru_cache
+def _numerals() -> _Numerals:
+    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "numerals.yaml").read_text("utf-8"))
+    cardinals: dict[tuple[str, ...], int] = {}
+    ordinals: dict[tuple[str, ...], int] = {}
+    joined: dict[str, int] = {}
+    for language in loaded.values():
+        lists = (("below_hundred", 0, 1), ("hundreds", 100, 100))
+        read = {text: first + step * n for key, first, step in lists for n, text in enumerate(_listed(language, key))}
+        read |= {language["thousand"]: 1000} | language["also"]
+        read.pop("-", None)
+        cardinals |= {tuple(text.split()): value for text, value in read.items() if value}
+        joined |= {text: value for text, value in read.items() if value >= 100 and " " not in text}
+        ordinals |= {tuple(text.split()): n for n, text in enumerate(_listed(language, "ordinals"), 1)}
+    joined |= {f"{unit}tausend": value * 1000 for (unit, *more), value in cardinals.items() if value < 13 and not more}
+    return _Numerals(
+        cardinals,
+        ordinals,
+        frozenset(words[0] for words in (*cardinals, *ordinals)),
+        frozenset(language["joint"] for language in loaded.values() if "joint" in language),
+        tuple(sorted(joined.items(), key=lambda head: -len(head[0]))),
+    )
+
+
+def _listed(language: dict[str, Any], key: str) -> list[str]:
+    return [text.strip() for text in language.get(key, "").split(",")] if key in language else []

@@ -1,0 +1,143 @@
+"""The places of evidence, by the keys of figures: where a value stands, and beside which names."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from turnloom.planner.reply.grounding.figures import Key
+from turnloom.planner.reply.grounding.numerals import in_digits
+
+_MOST_PLACES = 40
+"""Most places that are kept of one value."""
+_MOST_NAMED = 20_000
+"""Most characters of a list that are searched for the names of its elements."""
+_WORD = re.compile(r"[^\W_]{3,}")
+UNSTATED = "?"
+"""The currency of an amount whose whole result names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencePlace:
+    """The place where a piece of evidence was found."""
+
+    step: str
+    """The step's id; `message` for what the user said; `agent` for what the agent's makers wrote."""
+    path: str
+    turn: str | None = None
+    """The step's turn if it is an earlier one; None for this turn."""
+    age_s: int = 0
+    """Seconds since the value was found out."""
+    page: str | None = None
+    """The host of the page that says it: empty if the host is unknown, None if the value is not from a page."""
+    is_said: bool = False
+    """Whether only the user has said it, here or in an argument that the result repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOrigin:
+    """The source of a whole result, and its special fields."""
+
+    step: str
+    turn: str | None = None
+    age_s: int = 0
+    public: frozenset[str] = frozenset()
+    """Fields with contacts that anybody may see."""
+    redact: frozenset[str] = frozenset()
+    """Fields that nobody may see."""
+    outside: frozenset[str] = frozenset()
+    """Fields with text that strangers have written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value that arithmetic may start from."""
+
+    value: Decimal
+    code: str | None
+    """Its currency; `UNSTATED` if none is given; None for a number that is not money."""
+    place: EvidencePlace
+
+
+Element = tuple[str, str | None, str]
+"""An object in a list: step, turn and path."""
+
+
+@dataclass(slots=True)
+class Places:
+    """Everything that evidence holds, by key."""
+
+    by_key: dict[Key, list[EvidencePlace]] = field(default_factory=dict)
+    operands: dict[tuple[Decimal, str | None], Operand] = field(default_factory=dict)
+    named: dict[str, set[Element]] = field(default_factory=dict)
+    """Word of a name -> the elements that have it, if not all of their list do."""
+
+    said_counts: set[Decimal] = field(default_factory=set)
+    """Small numbers that the user has said."""
+
+    def put(self, key: Key, place: EvidencePlace) -> None:
+        """Add a place. One on a page counts less than any other, so it comes last."""
+        known = self.by_key.setdefault(key, [])
+        if len(known) >= _MOST_PLACES or place in known:
+            return
+        if place.page is None:
+            first_page = next((n for n, other in enumerate(known) if other.page is not None), len(known))
+            known.insert(first_page, place)
+        else:
+            known.append(place)
+
+    def of(self, keys: tuple[Key, ...]) -> list[EvidencePlace]:
+        """Return the places that have any of some keys, those that are not on a page first."""
+        found = [place for key in keys for place in self.by_key.get(key, ())]
+        return sorted(found, key=lambda place: place.page is not None)
+
+    def add_operand(self, value: Decimal, code: str | None, place: EvidencePlace) -> None:
+        """Let arithmetic start from a value."""
+        known = self.operands.get((value, code))
+        if known is None or (known.place.is_said and not place.is_said):
+            self.operands[value, code] = Operand(value, code, place)
+
+    def values(self, form: str, unit: str | None = None) -> set[Decimal]:
+        """Return the known values of a form, such as those of the counts of nights."""
+        return {
+            key[-1]
+            for key in self.by_key
+            if key[0] == form and (unit is None or key[1] == unit) and isinstance(key[-1], Decimal)
+        }
+
+    def name_elements(self, names: dict[Element, str], elements: dict[Element, Any]) -> None:
+        """Learn by which words the elements of a list can be told apart.
+
+        A word of a name counts for every element that has it anywhere, so that it never excludes one that it fits.
+        """
+        texts = {element: set(_words(_spoken(inside))) for element, inside in elements.items()}
+        for word in {word for name in names.values() for word in _words(name)}:
+            having = {element for element, inside in texts.items() if word in inside}
+            if 0 < len(having) < len(elements):
+                self.named.setdefault(word, set()).update(having)
+
+
+def _words(text: str) -> Iterator[str]:
+    return (match[0].lower() for match in _WORD.finditer(in_digits(text)[0]))
+
+
+def _spoken(value: Any) -> str:
+    """Return the strings of a value, as far as they are read."""
+    pieces: list[str] = []
+    left = _MOST_NAMED
+    for text in strings(value):
+        pieces.append(text[:left])
+        left -= len(text)
+        if left <= 0:
+            break
+    return " ".join(pieces)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield the scalars of a value as text."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings(inner)
+    elif value is not None:
+        yield str(value)

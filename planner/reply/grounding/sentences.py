@@ -1,0 +1,119 @@
+"""The sentences of a text, and what the words around a figure say of it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from typing import Literal
+
+from turnloom.planner.reply.grounding.counts import small_numbers
+from turnloom.planner.reply.grounding.fields import Basis
+from turnloom.planner.reply.grounding.figures import Figure
+from turnloom.planner.reply.grounding.lexicon import spoken, words
+
+CLOSING = "\"'\u2019\u201d)]»"
+SENTENCE_END = re.compile(rf"(?:(?<![\d\s])(?<!\b\w)\.|[!?…])[{re.escape(CLOSING)}]*\s+|[。\uff01\uff1f]\s*|\n+")
+"""The end of a sentence. A full stop after a digit, a space or a single letter does not count, as in dates and
+initials."""
+_LONGEST = 500
+_BEFORE = 28
+_AFTER = 36
+_CLAUSE_END = re.compile(r"[,;:.!?()\n](?:\s|$)| - | \u2013 ")
+Direction = Literal["near", "up", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a text."""
+
+    whole: str
+    start: int
+    end: int
+    figures: tuple[Figure, ...]
+    """Its figures that need a source."""
+    _said: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return self.whole[self.start : self.end]
+
+    @property
+    def is_question(self) -> bool:
+        """Whether it asks. A question offers; it states nothing."""
+        return self.text.rstrip(CLOSING + " \n").endswith(("?", "؟", "\uff1f"))
+
+    def says(self, name: str) -> bool:
+        """Return whether it has words of a kind in `words.yaml`."""
+        if name not in self._said:
+            self._said[name] = spoken(words()[name]).search(self.whole, self.start, self.end) is not None
+        return self._said[name]
+
+    def counts(self) -> set[Decimal]:
+        """Return the small numbers in it."""
+        return small_numbers(self.text)
+
+    def rounding(self, figure: Figure) -> Direction | None:
+        """Return how a figure is said to be rounded; None if it is not."""
+        before = self.whole[max(self.start, figure.start - _BEFORE) : figure.start]
+        for direction, pattern in _hedges().items():
+            if pattern.search(before):
+                return direction
+        after = self.whole[figure.end : min(self.end, figure.end + _BEFORE)].lstrip()
+        return "near" if spoken(words()["hedges_after"]).match(after) else None
+
+    def basis(self, figure: Figure) -> Basis | None:
+        """Return what an amount is said to be for, by the words behind it or else before it."""
+        money = [other for other in self.figures if other.kind == "money"]
+        stop = min((other.start for other in money if other.start >= figure.end), default=self.end)
+        begin = max((other.end for other in money if other.end <= figure.start), default=self.start)
+        after = _up_to_clause(self.whole[figure.end : min(stop, figure.end + _AFTER)])
+        before = self.whole[max(begin, figure.start - _BEFORE) : figure.start]
+        return _basis_in(after) or _basis_in(_CLAUSE_END.split(before)[-1])
+
+
+def sentences(text: str, figures: list[Figure]) -> Iterator[Sentence]:
+    """Yield the sentences of a text with their figures."""
+    start = place = 0
+    for end in _ends(text):
+        first = place
+        while place < len(figures) and figures[place].start < end:
+            place += 1
+        if end > start:
+            yield Sentence(text, start, end, tuple(figures[first:place]))
+        start = end
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Yield where sentences end. One that is too long is cut at a blank, so that each costs little to look at."""
+    start = 0
+    for end in [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]:
+        while end - start > _LONGEST:
+            blank = text.rfind(" ", start, start + _LONGEST)
+            start = blank + 1 if blank > start else start + _LONGEST
+            yield start
+        start = end
+        yield end
+
+
+def _up_to_clause(text: str) -> str:
+    return _CLAUSE_END.split(text, maxsplit=1)[0]
+
+
+def _basis_in(text: str) -> Basis | None:
+    kinds: tuple[Basis, ...] = ("night", "total")
+    found = [(match.start(), kind) for kind in kinds if (match := spoken(words()["basis"][kind]).search(text))]
+    return min(found)[1] if found else None
+
+
+@lru_cache
+def _hedges() -> dict[Direction, re.Pattern[str]]:
+    # Longer words come first: "a little under" is not "under", and "just over" is not "over".
+    return {
+        direction: re.compile(
+            rf"(?<![^\W\d_])(?:{words()['hedges'][direction]})\s?(?:(?:the|a|de|die|a|of|to|auf)\s)?[^\w\s]{{0,2}}$",
+            re.IGNORECASE,
+        )
+        for direction in ("up", "down", "near")
+    }

@@ -1,0 +1,148 @@
+"""Support: the place that a figure of a sentence comes from, or the reason why it may not be said."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+from turnloom.planner.reply.grounding.arithmetic import Derived, Known, derive, derive_percent, is_rounded
+from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
+from turnloom.planner.reply.grounding.evidence import Evidence
+from turnloom.planner.reply.grounding.fields import Basis, basis_of
+from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
+from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
+from turnloom.planner.reply.grounding.sentences import Sentence
+
+Reason = Literal["no_source", "personal", "page", "said", "basis", "other"]
+_BOUND = frozenset({"money", "number", "percent", "time"})
+"""Kinds of figures that belong to the thing that their sentence names."""
+_MOST_SAID = 12
+_ONE = Decimal(1)
+IDIOM = EvidencePlace("agent", "")
+"""The place of what states nothing: an offered day, "100 % sure"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A sentence, and what may be said in it."""
+
+    sentence: Sentence
+    evidence: Evidence
+    named: list[Mention]
+    told: Sequence[Operand]
+    """The amounts that the text has stated so far, in this sentence too."""
+    tries: Iterator[int]
+    """As many values as arithmetic is still sought for in the text."""
+
+    def elements(self, figure: Figure) -> frozenset[Element]:
+        """Return the elements of lists that a figure is said of."""
+        return elements_of(figure, self.sentence, self.named) if figure.kind in _BOUND else frozenset()
+
+    def basis(self, figure: Figure) -> Basis | None:
+        """Return what an amount is said to be for, unless all is for one night."""
+        nights = self.evidence.places.values("count", "night")
+        return None if figure.kind != "money" or nights == {_ONE} else self.sentence.basis(figure)
+
+
+def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
+    """Return where a figure comes from, or why it may not be said."""
+    places = context.evidence.places.of(_keys(figure, context.sentence))
+    reason: Reason = "personal" if figure.kind in PERSONAL else "no_source"
+    if places:
+        found = _fitting(places, figure, context)
+        if isinstance(found, EvidencePlace):
+            return found
+        reason = found
+    derived = _derived(figure, context) if next(context.tries, None) else None
+    if derived is None:
+        is_offered = figure.kind == "date" and context.sentence.is_question and context.sentence.says("offers")
+        return IDIOM if is_offered else reason
+    return replace(derived.place, path=derived.path)
+
+
+def operands(figure: Figure, context: Context) -> list[Operand]:
+    """Return the sourced values that arithmetic about a figure may start from."""
+    known = context.evidence.places.operands.values()
+    is_about_user = context.sentence.says("user_figures")
+    stated = {key[2] for key in figure.keys if key[0] == "money"}
+    codes, is_any = (stated - {None}) | {UNSTATED}, figure.kind != "money" or None in stated
+    return [
+        operand
+        for operand in known
+        if (is_about_user or not operand.place.is_said)
+        and (operand.code in codes or (is_any and (figure.kind != "money" or operand.code is not None)))
+    ]
+
+
+def value_of(figure: Figure) -> Decimal | None:
+    """Return the likeliest value of an amount; None if the figure is none."""
+    values = (key[1] for key in figure.keys if key[0] in ("money", "number", "percent"))
+    return next((value for value in values if isinstance(value, Decimal)), None)
+
+
+def _keys(figure: Figure, sentence: Sentence) -> tuple[Key, ...]:
+    """Return the keys of a figure, those of the same amount in no currency, and those of a night within a stay."""
+    values = dict.fromkeys(key[1] for key in figure.keys if key[0] == "money")
+    is_night = figure.kind == "date" and sentence.says("night_words")
+    nights = (("stay", *key[1:]) for key in figure.keys if is_night)
+    return (*figure.keys, *(("money", value, UNSTATED) for value in values), *nights)
+
+
+def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> EvidencePlace | Reason:
+    """Return the first place that fits what the sentence says of a figure, or why none does."""
+    elements = context.elements(figure)
+    bound = [place for place in places if fits(place, elements)]
+    if not bound:
+        return "other"
+    facts = [place for place in bound if not place.is_said]
+    is_asked = figure.kind != "money" or context.sentence.says("user_figures")
+    if not facts and not is_asked:
+        return "said"
+    basis = context.basis(figure)
+    same = [place for place in facts or bound if basis is None or basis_of(place.path) in (None, basis)]
+    return same[0] if same else "basis"
+
+
+def _derived(figure: Figure, context: Context) -> Derived | None:
+    """Return how a figure follows from others, by rounding or arithmetic."""
+    value = value_of(figure)
+    if value is None:
+        return None
+    if figure.kind == "percent" and value == 100:
+        return Derived(value, "", IDIOM)  # "100 % sure" is a way to say yes
+    direction = context.sentence.rounding(figure)
+    amounts = operands(figure, context)
+    elements = context.elements(figure)
+    if figure.kind != "percent":
+        for operand in amounts:
+            is_near = direction is not None and is_rounded(value, operand.value, direction)
+            if (is_near or _is_whole_of(value, operand)) and fits(operand.place, elements):
+                return Derived(value, f"{operand.place.path} ≈ {value}", operand.place)
+    known = _known(amounts, figure, context)
+    if figure.kind == "percent":
+        return derive_percent(value, known)
+    return derive(value, known, direction)
+
+
+def _is_whole_of(value: Decimal, operand: Operand) -> bool:
+    """Return whether a number that is no money is another one without its decimals."""
+    return operand.code is None and operand.value != value and round(operand.value) == value
+
+
+def _known(amounts: list[Operand], figure: Figure, context: Context) -> Known:
+    named = frozenset(element for mention in context.named for element in mention.elements)
+    stated = {operand.value for operand in context.told}
+    amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
+    derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
+    known = context.evidence.places
+    return Known(
+        amounts=[*amounts, *(operand for operand in derived if operand.value not in {a.value for a in amounts})],
+        told=[*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})],
+        counts=frozenset(context.sentence.counts()),
+        known_counts=frozenset(value for unit in ("night", "guest", "adult") for value in known.values("count", unit))
+        | {count for count in known.said_counts if count <= _MOST_SAID},
+        is_sum=context.sentence.says("sums"),
+        is_difference=context.sentence.says("differences"),
+        is_share=context.sentence.says("shares"),
+        basis=context.basis(figure),
+    )

@@ -1,0 +1,82 @@
+"""Find times of day: 19:30, 7.30 pm, 10 Uhr 30, half past ten, noon. Without its half of the day, an hour is either."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from turnloom.planner.reply.grounding.figures import Figure, Key
+from turnloom.planner.reply.grounding.lexicon import words
+
+_TIME = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)(?:\s?(?P<half>[ap])\.?m\b\.?)?",
+    re.IGNORECASE,
+)
+_POINT = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])[.h](?P<minute>[0-5]\d)(?!\d|[.,]\d)"
+    r"(?:\s?(?:(?P<half>[ap])\.?m\b\.?|uhr\b)|(?=\s(?:bis|to|until|und|and|-|\u2013)\s\d\d?[.h]\d\d\s?(?:[ap]\.?m|uhr)\b))",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])\s?uhr(?:\s(?P<minute>[0-5]\d)(?!\d))?", re.IGNORECASE)
+_HOUR = re.compile(r"(?<![\d:.,/])(?P<hour>1?\d)\s?(?P<half>[ap])\.?m\b\.?", re.IGNORECASE)
+_QUARTERS = {"half_past": 30, "half_to": -30, "quarter_past": 15, "quarter_to": -15}
+"""Words of `words.yaml` before an hour, and the minutes that they add to it."""
+
+Read = Callable[[re.Match[str]], tuple[Key, ...]]
+
+
+def find_times(text: str) -> Iterator[Figure]:
+    """Find times of day."""
+    for pattern, read in _patterns():
+        for match in pattern.finditer(text):
+            yield Figure("time", match.start(), match.end(), read(match))
+
+
+def time_keys(hour: str, minute: str, half: str | None) -> tuple[Key, ...]:
+    """Return the keys of a time; `half` is a for the morning, p for the rest of the day, None for the 24 hours."""
+    if half is None:
+        return (("time", int(hour) % 24, int(minute)),)
+    return (("time", int(hour) % 12 + (12 if half.lower() == "p" else 0), int(minute)),)
+
+
+def _exact(match: re.Match[str]) -> tuple[Key, ...]:
+    found = match.groupdict()
+    return time_keys(found["hour"], found.get("minute") or "0", found.get("half"))
+
+
+def _about(minutes: int) -> Read:
+    """Return a reader of a spoken hour, and so many minutes after it."""
+
+    def read(match: re.Match[str]) -> tuple[Key, ...]:
+        at = int(match["hour"]) * 60 + minutes
+        return tuple(
+            ("time", (at // 60 + half) % 24, at % 60) for half in ((0, 12) if int(match["hour"]) < 13 else (0,))
+        )
+
+    return read
+
+
+def _fixed(hour: int) -> Read:
+    return lambda _match: (("time", hour, 0),)
+
+
+@lru_cache
+def _patterns() -> tuple[tuple[re.Pattern[str], Read], ...]:
+    clock = words()["clock"]
+    hour = r"(?P<hour>1?\d|2[0-4])(?![\d:.,]\d|\d)"
+    midnight, noon = (rf"(?<![^\W\d_])(?:{clock[name]})(?![^\W\d_])" for name in ("midnight", "noon"))
+
+    before = {name: re.compile(rf"(?<![^\W\d_])(?:{clock[name]})\s{hour}", re.IGNORECASE) for name in _QUARTERS}
+    return (
+        (_TIME, _exact),
+        (_POINT, _exact),
+        (
+            re.compile(rf"(?:{clock['half_past']})\s(?:{clock['midnight']})", re.IGNORECASE),
+            lambda _: (("time", 0, 30),),
+        ),
+        *((pattern, _about(_QUARTERS[name])) for name, pattern in before.items()),
+        (_CLOCK, _exact),
+        (re.compile(rf"(?<![\d:.,]){hour}\s(?:{clock['after']})(?![^\W\d_])", re.IGNORECASE), _about(0)),
+        (_HOUR, _exact),
+        (re.compile(noon, re.IGNORECASE), _fixed(12)),
+        (re.compile(midnight, re.IGNORECASE), _fixed(0)),
+    )

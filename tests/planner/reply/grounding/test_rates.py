@@ -1,0 +1,38 @@
+"""Grounding lets right replies pass, and altered ones not. `rates.py` prints the table."""
+
+from collections import Counter
+
+import pytest
+
+from tests.planner.reply.grounding.rates import Case, cases, judge
+
+MOST_REFUSED = 0.03
+FEWEST_CAUGHT = 0.8
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[tuple[Case, bool]]:
+    """Return every reply of the scenes, and whether grounding judges it as it should."""
+    return [(case, judge(case)) for case in cases()]
+
+
+def test_the_scenes_have_many_replies_of_many_kinds(judged: list[tuple[Case, bool]]) -> None:
+    """There are 300 right replies of twelve kinds, and 400 altered ones of twenty kinds."""
+    right, altered = (Counter(case.kind for case, _ in judged if case.is_right is sort) for sort in (True, False))
+
+    assert (right.total() >= 300, len(right) >= 12) == (True, True)
+    assert (altered.total() >= 400, len(altered) >= 20) == (True, True)
+
+
+def test_right_replies_pass(judged: list[tuple[Case, bool]]) -> None:
+    """Fewer than 3 % of the right replies are refused."""
+    refused = [case.text for case, good in judged if case.is_right and not good]
+
+    assert len(refused) < MOST_REFUSED * sum(case.is_right for case, _ in judged), refused
+
+
+def test_altered_replies_are_caught(judged: list[tuple[Case, bool]]) -> None:
+    """Most of the altered replies are refused."""
+    caught = [good for case, good in judged if not case.is_right]
+
+    assert sum(caught) >= FEWEST_CAUGHT * len(caught)
