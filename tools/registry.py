@@ -107,6 +107,13 @@ class Tool:
     is_evidence: bool = True
     """Whether a reply may state what the result says. False if the result only repeats what the plan put into the
     arguments."""
+    says: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
+    """Result field -> value -> what it means for the user, as an English sentence such as "breakfast is included". A
+    reply that says the opposite is refused. A field such as `pets_allowed` needs no sentence."""
+    deeds: frozenset[str] | None = None
+    """What a call that succeeded has done, such as `confirmed`; the words are in
+    `planner/reply/grounding/assertions.yaml`. A reply may claim no other deeds. None means none for a tool that reads,
+    and anything for one that writes."""
     errors: tuple[str, ...] = ()
     """Error codes of the tool, in addition to those of the runner."""
     asks: tuple[str, ...] = ()

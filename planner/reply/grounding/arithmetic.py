@@ -26,8 +26,8 @@ _ROUNDED = Decimal("0.072")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the arithmetic of a sentence may use."""
+class KnownAmounts:
+    """The amounts and counts that the arithmetic of a sentence may use."""
 
     amounts: Sequence[Operand]
     """Every amount that the figure may follow from, in its currency."""
@@ -54,7 +54,7 @@ class Derived:
     is_share: bool = False
 
 
-def derive(value: Decimal, known: Known, direction: Direction | None) -> Derived | None:
+def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> Derived | None:
     """Return how a value follows from known ones; None if it does not."""
     for candidate in _candidates(known, is_precise=value != value.to_integral_value()):
         near = _HALF if candidate.is_share and value == value.to_integral_value() else _CENT
@@ -65,7 +65,7 @@ def derive(value: Decimal, known: Known, direction: Direction | None) -> Derived
     return None
 
 
-def derive_percent(value: Decimal, known: Known) -> Derived | None:
+def derive_percent(value: Decimal, known: KnownAmounts) -> Derived | None:
     """Return which two amounts a percentage compares; None if there are none."""
     few = [one for one in known.amounts if sum(other.code == one.code for other in known.amounts) <= _VERY_FEW]
     operands = [*known.told, *few]
@@ -94,14 +94,14 @@ def _digits(value: Decimal) -> int:
     return len(value.normalize().as_tuple().digits)
 
 
-def _candidates(known: Known, *, is_precise: bool) -> Iterator[Derived]:
+def _candidates(known: KnownAmounts, *, is_precise: bool) -> Iterator[Derived]:
     """Yield what follows from known amounts. A figure with cents is seldom hit by chance, so any two may make it."""
     yield from _scaled(known)
     amounts = known.amounts[:_MOST]
     is_free = is_precise or ((known.is_sum or known.is_difference) and len(amounts) <= _FEW)
     for first in amounts if is_free else known.told:
         for second in amounts:
-            if first is second:
+            if first is second or (first.code is None) != (second.code is None):
                 continue
             if is_precise or known.is_sum or first in known.told:
                 yield _joined(first, second, "+", first.value + second.value)
@@ -109,7 +109,7 @@ def _candidates(known: Known, *, is_precise: bool) -> Iterator[Derived]:
     yield from _sums(known)
 
 
-def _scaled(known: Known) -> Iterator[Derived]:
+def _scaled(known: KnownAmounts) -> Iterator[Derived]:
     """Yield multiples by, and shares of, counts."""
     free = {count for count in known.counts if 1 < count <= _MOST_COUNT}
     bound = {count for count in known.known_counts if 1 < count <= _MOST_COUNT}
@@ -125,7 +125,7 @@ def _scaled(known: Known) -> Iterator[Derived]:
             yield _by(amount, "/", count, amount.value / count)
 
 
-def _sums(known: Known) -> Iterator[Derived]:
+def _sums(known: KnownAmounts) -> Iterator[Derived]:
     """Yield the sum of what the text tells, of a few amounts, and of the values of a field in a list."""
     if not known.is_sum:
         return
@@ -141,7 +141,7 @@ def _sums(known: Known) -> Iterator[Derived]:
     yield from _sums_with_multiples(known)
 
 
-def _sums_with_multiples(known: Known) -> Iterator[Derived]:
+def _sums_with_multiples(known: KnownAmounts) -> Iterator[Derived]:
     """Yield an amount and a multiple of another, such as a room with two days of parking."""
     counts = sorted(count for count in known.counts if 1 < count <= _MOST_COUNT)
     for first in known.told if len(known.amounts) > _FEW else known.amounts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from turnloom.models.contracts.turn import Source
 from turnloom.planner.reply.grounding.binding import mentions
-from turnloom.planner.reply.grounding.contradictions import contradicts
+from turnloom.planner.reply.grounding.contradictions import contradiction
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.figures import Figure, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
@@ -32,7 +32,8 @@ class Violation:
     reason: Reason
     """`no_source`: no evidence holds it. `personal`: it may belong to somebody else. `page`: only a web page says so,
     and the text does not name the page. `said`: only the user said it. `basis`: it is the amount for one night, or for
-    all of them, and the text says the other. `other`: it belongs to something else than the text names."""
+    all of them, and the text says the other. `other`: it belongs to something else than the text names. `policy`: a
+    result says the opposite. `deed`: no tool that succeeded has done it."""
     start: int
     end: int
 
@@ -117,7 +118,7 @@ def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePla
                 derived.append(place.path)
                 told.append(Operand(value, _code(figure), place))
         inside = [claim for claim in claimed if sentence.start <= claim.start < sentence.end]
-        yield from ((claim, "no_source") for claim in inside if contradicts(claim, context, derived))
+        yield from ((claim, reason) for claim in inside if (reason := contradiction(claim, context, derived)))
 
 
 def _stated(figure: Figure, evidence: Evidence) -> Iterator[Operand]:

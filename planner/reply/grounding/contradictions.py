@@ -1,34 +1,56 @@
-"""Contradictions: a count, a duration or a weekday that is said, where the evidence knows other ones only.
+"""Contradictions: a count, a duration, a weekday or a policy that is said, where the evidence knows other ones only.
 
-What the evidence knows nothing about may be said, and a question or an offer states nothing.
+What the evidence knows nothing about may be said, and a question or an offer states nothing. A deed may be said only if
+a tool that succeeded declares it, or a result names it.
 """
 
 from collections.abc import Sequence
 from decimal import Decimal
 
 from turnloom.planner.reply.grounding.arithmetic import is_rounded
+from turnloom.planner.reply.grounding.assertions import ANY
+from turnloom.planner.reply.grounding.binding import elements_of, fits
 from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.places import Places
-from turnloom.planner.reply.grounding.support import Context
+from turnloom.planner.reply.grounding.support import Context, Reason
 
 
-def contradicts(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
-    """Return whether the evidence has other values only. `derived` is the arithmetic of the sentence."""
+def contradiction(claim: Figure, context: Context, derived: Sequence[str]) -> Reason | None:
+    """Return why the evidence does not let a claim be said. `derived` is the arithmetic of the sentence."""
     sentence, places = context.sentence, context.evidence.places
+    if claim.kind == "deed":
+        return None if sentence.is_question or places.of((*claim.keys, ("deed", ANY))) else "deed"
+    if claim.kind == "flag":
+        return None if sentence.is_question else _denied(claim, context)
     if sentence.is_question or places.of(claim.keys) or sentence.says("offers"):
-        return False
+        return None
+    return "no_source" if _has_others_only(claim, context, derived) else None
+
+
+def _denied(claim: Figure, context: Context) -> Reason | None:
+    """Return `policy` if results have only the opposite of a policy, of the thing that the sentence names."""
+    *kind, polarity = claim.keys[0]
+    elements = elements_of(claim, context.sentence, context.named)
+    same, opposite = (
+        [place for place in context.evidence.places.of(((*kind, sort),)) if fits(place, elements)]
+        for sort in (polarity, not polarity)
+    )
+    return "policy" if opposite and not same else None
+
+
+def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) -> bool:
+    """Return whether the evidence has counts of this kind, and all are different."""
+    sentence, places = context.sentence, context.evidence.places
     key = claim.keys[0]
     known = _known(key, places)
     if key[0] == "on":
         return bool(known)
     if key[1] == "left":
         known |= _known(("count", "item", 0), places) if known else set()
-    value = key[-1]
+    value, direction = key[-1], sentence.rounding(claim)
     assert isinstance(value, Decimal)
-    direction = sentence.rounding(claim) or "near"
-    is_near = sentence.rounding(claim) is not None
     return bool(known) and not (
-        any(round(other) == value or (is_near and is_rounded(value, other, direction)) for other in known)
+        any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
         or _is_sum(key, places)
     )

@@ -11,14 +11,15 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from turnloom.planner.reply.grounding.assertions import deeds_in, find_assertions
 from turnloom.planner.reply.grounding.contacts import host_of
 from turnloom.planner.reply.grounding.counts import small_numbers
 from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_moment, staying
-from turnloom.planner.reply.grounding.fields import FieldName, codes_of, counted, field_name
+from turnloom.planner.reply.grounding.fields import FieldName, codes_of, counted, field_name, name_in
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
-from turnloom.planner.reply.grounding.scan import claims, figures, figures_of_many
+from turnloom.planner.reply.grounding.scan import claims, claims_of_many, figures, figures_of_many
 
 _READ_AT_MOST = 200_000
 """Characters of text that are searched. Text beyond that is not evidence, so that a huge result costs no more."""
@@ -27,6 +28,9 @@ _LONGEST_TEXT = 100_000
 _LONGEST_STAY = 31
 _LONGEST_LIST = 60
 """Most elements of a list that are told apart by their names."""
+_LONGEST_STATUS = 60
+"""Most characters of a text that may be a status, such as "cancelled"."""
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _DIGITS = re.compile(r"(?<!\d)\d{4,20}(?!\d)")
 """The digits of an identifier, which may be said without its letters."""
@@ -70,6 +74,8 @@ class Evidence:
     def add_result(self, result: Any, origin: ResultOrigin, path: str = "") -> None:
         """Add a tool's result, or the part of it that has this path."""
         self._origin, self._priced, self._names_currency = origin, [], False
+        for deed in origin.deeds:
+            self._put(("deed", deed), path, _Scope())
         self._walk(result, path, _Scope())
         if not self._names_currency:
             is_named = any(is_money for _, _, is_money in self._priced)
@@ -88,7 +94,8 @@ class Evidence:
     def add_authored(self, text: str, path: str) -> None:
         """Add a text of the agent's makers: its persona, or a template's own words."""
         self._origin = _AUTHORED
-        for figure in figures_of_many(in_digits(visible(text)[0])[0]):
+        plain = in_digits(visible(text)[0])[0]
+        for figure in (*figures_of_many(plain), *claims_of_many(plain)):
             for key in figure.keys:
                 self._put(key, path, _Scope())
 
@@ -126,7 +133,7 @@ class Evidence:
             if isinstance(inner, dict)
         }
         if len(elements) > 1 and not scope.is_private:
-            self.places.name_elements({element: _named(inner) for element, inner in elements.items()}, elements)
+            self.places.name_elements({element: name_in(inner) for element, inner in elements.items()}, elements)
 
     def _walk_fields(self, fields: dict[str, Any], path: str, scope: _Scope) -> None:
         """Walk an object. The currency of an amount is in a field beside it, in its name, or above."""
@@ -148,7 +155,27 @@ class Evidence:
             )
             there = f"{path}.{key}" if path else key
             self._text(key, there, inside)
+            self._flag(key, inner, there, inside)
             self._walk(inner, there, inside)
+
+    def _flag(self, key: str, value: Any, path: str, scope: _Scope) -> None:
+        """Read a policy in a field's name, such as `pets_allowed`, or what the tool says that the value means."""
+        meaning = self._origin.says.get(key, {}).get(str(value))
+        is_true = _TRUTHS.get(str(value).lower())
+        if meaning is not None:
+            self._claims(meaning, path, scope)
+        elif is_true is not None:
+            for flag in find_assertions(key.replace("_", " ")):
+                *kind, polarity = flag.keys[0]
+                self._put((*kind, polarity == is_true), path, scope)
+        if isinstance(value, str) and len(value) < _LONGEST_STATUS:
+            for deed in deeds_in(value):
+                self._put(("deed", deed), path, scope)
+
+    def _claims(self, text: str, path: str, scope: _Scope) -> None:
+        for claim in claims(text, figures(text)):
+            for key in claim.keys:
+                self._put(key, path, scope)
 
     def _nights_between(self, fields: dict[str, Any], path: str) -> None:
         """Count the nights, and the minutes, between two times that an object has."""
@@ -183,7 +210,7 @@ class Evidence:
                 self._put(("money", value, code), path, scope)
                 self.places.add_operand(value, code, place)
             self._put(("money", value, None), path, scope)
-        else:
+        elif not scope.name.is_count:
             self.places.add_operand(value, None, place)
 
     def _text(self, text: str, path: str, scope: _Scope) -> None:
@@ -259,11 +286,6 @@ class Evidence:
 
 _SAID = ResultOrigin("message")
 _AUTHORED = ResultOrigin("agent")
-
-
-def _named(fields: dict[str, Any]) -> str:
-    """Return the words by which an object of a list is named."""
-    return " ".join(str(value) for key, value in fields.items() if field_name(key).is_name and isinstance(value, str))
 
 
 def _beginning(text: str, length: int) -> str:

@@ -73,6 +73,11 @@ def codes_of(values: Iterable[Any]) -> frozenset[str]:
     return frozenset(value for value in values if isinstance(value, str) and value in known)
 
 
+def name_in(fields: dict[str, Any]) -> str:
+    """Return the words by which an object of a list is named."""
+    return " ".join(str(value) for key, value in fields.items() if field_name(key).is_name and isinstance(value, str))
+
+
 def counted(name: FieldName, value: Decimal) -> tuple[tuple[object, ...], ...]:
     """Return the keys of a number whose field says what it counts."""
     keys: list[tuple[object, ...]] = [("count", unit, value) for unit in name.units]

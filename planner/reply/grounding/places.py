@@ -1,11 +1,12 @@
 """The places of evidence, by the keys of figures: where a value stands, and beside which names."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from turnloom.planner.reply.grounding.assertions import ANY
 from turnloom.planner.reply.grounding.figures import Key
 from turnloom.planner.reply.grounding.numerals import in_digits
 
@@ -48,6 +49,10 @@ class ResultOrigin:
     """Fields that nobody may see."""
     outside: frozenset[str] = frozenset()
     """Fields with text that strangers have written."""
+    says: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Field -> value -> what it means in words."""
+    deeds: frozenset[str] = frozenset({ANY})
+    """What the call has done, in the words of `assertions.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)

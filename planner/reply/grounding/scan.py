@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.amounts import find_amounts
+from turnloom.planner.reply.grounding.assertions import find_assertions
 from turnloom.planner.reply.grounding.contacts import find_documents, find_identifiers, find_links, find_phones
 from turnloom.planner.reply.grounding.counts import find_counts, find_durations
 from turnloom.planner.reply.grounding.days import find_days, find_weekdays
@@ -27,14 +28,21 @@ def figures(text: str) -> list[Figure]:
 
 
 def claims(text: str, found: list[Figure]) -> list[Figure]:
-    """Return what a text says besides its figures, which may not contradict a source: counts, durations, weekdays."""
-    return find(without(text, [figure for figure in found if figure.kind != "number"]), _CLAIMS)
+    """Return what may not contradict a source: counts, durations, weekdays, policies and deeds."""
+    counted = find(without(text, [figure for figure in found if figure.kind != "number"]), _CLAIMS)
+    return [*counted, *find_assertions(text)]
 
 
 @lru_cache(maxsize=256)
 def figures_of_many(text: str) -> tuple[Figure, ...]:
     """Return the figures of a text that is read repeatedly, such as a persona. The result is cached."""
     return tuple(figures(text))
+
+
+@lru_cache(maxsize=256)
+def claims_of_many(text: str) -> tuple[Figure, ...]:
+    """Return the claims of a text that is read repeatedly. The result is cached."""
+    return tuple(claims(text, list(figures_of_many(text))))
 
 
 def prepare() -> None:

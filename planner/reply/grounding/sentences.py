@@ -19,6 +19,7 @@ initials."""
 _LONGEST = 500
 _BEFORE = 28
 _AFTER = 36
+_CLOSE_AFTER = 16
 _CLAUSE_END = re.compile(r"[,;:.!?()\n](?:\s|$)| - | \u2013 ")
 Direction = Literal["near", "up", "down"]
 
@@ -49,6 +50,11 @@ class Sentence:
         if name not in self._said:
             self._said[name] = spoken(words()[name]).search(self.whole, self.start, self.end) is not None
         return self._said[name]
+
+    def says_beside(self, name: str, figure: Figure) -> bool:
+        """Return whether such words are close to a figure."""
+        start, end = max(self.start, figure.start - _BEFORE), min(self.end, figure.end + _CLOSE_AFTER)
+        return spoken(words()[name]).search(self.whole, start, end) is not None
 
     def counts(self) -> set[Decimal]:
         """Return the small numbers in it."""

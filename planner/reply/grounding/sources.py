@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from turnloom.models.contracts.memory import Exchange, RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.agents import AgentProfile
+from turnloom.planner.reply.grounding.assertions import ANY
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.places import ResultOrigin
-from turnloom.tools.registry import Registry
+from turnloom.tools.registry import Registry, Tool
 
 
 class UserWords(NamedTuple):
@@ -62,4 +63,11 @@ def _origin(tools: Registry, name: str, step: str, turn: str | None = None, age_
     tool = tools.tools.get(name)
     if tool is None:
         return ResultOrigin(step, turn, age_s)
-    return ResultOrigin(step, turn, age_s, tool.public, tool.redact, tool.outside)
+    return ResultOrigin(step, turn, age_s, tool.public, tool.redact, tool.outside, tool.says, _deeds(tool))
+
+
+def _deeds(tool: Tool) -> frozenset[str]:
+    """Return what a call of a tool has done. One that writes and declares nothing may have done anything."""
+    if tool.deeds is not None:
+        return tool.deeds
+    return frozenset() if tool.effect == "read" else frozenset({ANY})

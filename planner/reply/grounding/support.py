@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
-from turnloom.planner.reply.grounding.arithmetic import Derived, Known, derive, derive_percent, is_rounded
+from turnloom.planner.reply.grounding.arithmetic import Derived, KnownAmounts, derive, derive_percent, is_rounded
 from turnloom.planner.reply.grounding.binding import Mention, elements_of, fits, is_in
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.fields import Basis, basis_of
@@ -13,7 +13,7 @@ from turnloom.planner.reply.grounding.figures import PERSONAL, Figure, Key
 from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Operand
 from turnloom.planner.reply.grounding.sentences import Sentence
 
-Reason = Literal["no_source", "personal", "page", "said", "basis", "other"]
+Reason = Literal["no_source", "personal", "page", "said", "basis", "other", "policy", "deed"]
 _BOUND = frozenset({"money", "number", "percent", "time"})
 """Kinds of figures that belong to the thing that their sentence names."""
 _MOST_SAID = 12
@@ -95,7 +95,7 @@ def _fitting(places: list[EvidencePlace], figure: Figure, context: Context) -> E
     if not bound:
         return "other"
     facts = [place for place in bound if not place.is_said]
-    is_asked = figure.kind != "money" or context.sentence.says("user_figures")
+    is_asked = figure.kind != "money" or context.sentence.says_beside("user_figures", figure)
     if not facts and not is_asked:
         return "said"
     basis = context.basis(figure)
@@ -129,13 +129,13 @@ def _is_whole_of(value: Decimal, operand: Operand) -> bool:
     return operand.code is None and operand.value != value and round(operand.value) == value
 
 
-def _known(amounts: list[Operand], figure: Figure, context: Context) -> Known:
+def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmounts:
     named = frozenset(element for mention in context.named for element in mention.elements)
     stated = {operand.value for operand in context.told}
     amount = [operand for operand in amounts if operand.value in stated or is_in(operand.place, named)]
     derived = [operand for operand in context.told if operand not in amount and operand.code != "%"]
     known = context.evidence.places
-    return Known(
+    return KnownAmounts(
         amounts=[*amounts, *(operand for operand in derived if operand.value not in {a.value for a in amounts})],
         told=[*amount, *(operand for operand in derived if operand.value not in {a.value for a in amount})],
         counts=frozenset(context.sentence.counts()),

@@ -11,6 +11,7 @@ from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NeedsInput, ToolFailed
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.stays import (
+    BOARD_SAYS,
     QUOTE_GOOD_S,
     Amount,
     Option,
@@ -108,6 +109,7 @@ def _table(found: Availability) -> TableArtifact | None:
     integration=service_of,
     remember_s=QUOTE_GOOD_S,
     artifact=_table,
+    says=BOARD_SAYS,
     errors=("NOT_FOUND", "VALIDATION_ERROR", *SYSTEM_ERRORS),
     asks=("hotel_id", "dates", "check_out", "currency"),
 )

@@ -10,7 +10,7 @@ from turnloom.models.errors import NeedsInput, ToolFailed
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.hotel.comparison import Choice, find_quote
 from turnloom.tools.packs.hotel.offers import BookingOffer
-from turnloom.tools.packs.hotel.stays import Option, Party, StayQuery, option_of, party_of, read_stay
+from turnloom.tools.packs.hotel.stays import BOARD_SAYS, Option, Party, StayQuery, option_of, party_of, read_stay
 from turnloom.tools.packs.hotel.store.holds import VALID_MINUTES
 from turnloom.tools.packs.hotel.store.inventory import Quote, RoomType, StayRequest
 from turnloom.tools.packs.hotel.systems import SYSTEM_ERRORS, open_hotel, service_of
@@ -66,6 +66,8 @@ def find_link(query: LinkQuery, context: ToolContext) -> BookingLink | None:
     per_user="20/hour",  # each link may hold a room
     reconcile=find_link,
     artifact=_link,
+    says=BOARD_SAYS,
+    deeds=frozenset({"held"}),
     errors=("NOT_FOUND", "VALIDATION_ERROR", "CONFLICT", *SYSTEM_ERRORS),
     asks=("hotel_id", "dates", "check_out"),
 )

@@ -69,6 +69,17 @@ class Party(Contract):
     """Guests under 2."""
 
 
+BOARD_SAYS = {
+    "board_code": {
+        "RO": "no breakfast",
+        "BB": "with breakfast, breakfast is included",
+        "HB": "with breakfast, breakfast is included",
+        "FB": "with breakfast, breakfast is included",
+    }
+}
+"""What the codes of boards mean."""
+
+
 class Option(Contract):
     """A room that can be booked for a stay."""
 

@@ -104,6 +104,7 @@ def find_confirmed(_: ProposalChoice, context: ToolContext) -> ConfirmedMeeting 
     reconcile=find_confirmed,
     clean_up=clean_up,
     artifact=_card,
+    deeds=frozenset({"confirmed", "scheduled", "sent", "notified"}),
     # The invitation contains the e-mail addresses of both.
     redact=frozenset({"invite"}),
     asks=("selection_index",),

@@ -102,6 +102,7 @@ def find_proposed(_: MeetingQuery, context: ToolContext) -> Proposals | None:
     per_user="30/minute",
     reconcile=find_proposed,
     artifact=_table,
+    deeds=frozenset({"proposed"}),
     asks=("counterpart", "duration_mins"),
     # If two people have the same name, the choice between them shows their addresses, which the user knows anyway.
     public=frozenset({"counterpart"}),

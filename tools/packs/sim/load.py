@@ -64,7 +64,7 @@ def wait(query: Wait, context: ToolContext) -> Waited:
     return Waited(ms=query.ms, payload=query.payload)
 
 
-@tool("sim.echo", effect="read", inline=True)
+@tool("sim.echo", effect="read", inline=True, deeds=frozenset({"*"}))  # it may stand for any tool
 def echo(query: Echo, context: ToolContext) -> Echoed:
     """Return the value at once. For load tests and drills."""
     log_start(context)

@@ -7,7 +7,7 @@ import pytest
 from tests.planner.reply.grounding.rates import Case, cases, judge
 
 MOST_REFUSED = 0.03
-FEWEST_CAUGHT = 0.8
+FEWEST_CAUGHT = 0.9
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_right_replies_pass(judged: list[tuple[Case, bool]]) -> None:
 
 
 def test_altered_replies_are_caught(judged: list[tuple[Case, bool]]) -> None:
-    """Most of the altered replies are refused."""
+    """At least nine of ten altered replies are refused."""
     caught = [good for case, good in judged if not case.is_right]
 
     assert sum(caught) >= FEWEST_CAUGHT * len(caught)

@@ -1,0 +1,98 @@
+"""Find what a text asserts beyond figures: policies with their polarity, and deeds that are said to be done.
+
+The words are in `assertions.yaml`. A clause is read alone; one that names no topic goes on about the last one.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from turnloom.planner.reply.grounding.figures import Figure, Key, Kind
+from turnloom.planner.reply.grounding.lexicon import spoken
+
+_CLAUSE = re.compile(r"[^.;:!?,()\n]+[.;:!?,()\n]?")
+_LONGEST = 300
+"""Most characters of a clause that are read."""
+_LONGEST_START = 16
+ANY = "*"
+"""The deed of a tool that may have done anything."""
+
+
+def find_assertions(text: str) -> Iterator[Figure]:
+    """Find policies, such as `("flag", "pets", "allowed", False)`, and deeds, such as `("deed", "booked")`."""
+    topic = None
+    for clause in _CLAUSE.finditer(text):
+        if clause[0].endswith("?"):
+            continue
+        words = clause[0][:_LONGEST]
+        topic = _topic(words) or (topic if _search(_words()["goes_on"], words[:_LONGEST_START]) else None)
+        for start, end, key in (*_flags(words, topic), *_deeds(words)):
+            kind: Kind = "flag" if key[0] == "flag" else "deed"
+            yield Figure(kind, clause.start() + start, clause.start() + end, (key,))
+
+
+def deeds_in(text: str) -> Iterator[str]:
+    """Yield the deeds whose participles a short text has, such as the status "cancelled"."""
+    for deed, participles in _words()["deeds"].items():
+        if spoken(participles).search(text):
+            yield deed
+
+
+def _topic(text: str) -> str | None:
+    found = [
+        (match.start(), name) for name, about in _words()["topics"].items() if (match := _search(about["words"], text))
+    ]
+    return min(found)[1] if found else None
+
+
+def _flags(text: str, topic: str | None) -> Iterator[tuple[int, int, Key]]:
+    """Yield the policies of a clause."""
+    if topic is None:
+        return
+    about, named = _words()["topics"][topic], _search(_words()["topics"][topic]["words"], text)
+    free = _search(_words()["free_of"], text)
+    is_denied = free is None and _search(_words()["negations"], text) is not None
+    is_found = False
+    for aspect, read in _words()["aspects"].items():
+        if topic not in read["topics"] or (aspect == "exists" and (named is None or is_found)):
+            continue
+        affirmed = (free if aspect == "free" else None) or _search(read["affirms"], text)
+        # "The room costs 90 with breakfast" says nothing of what breakfast costs.
+        word = affirmed or spoken(read["denies"]).search(text, named.end() if named and aspect == "free" else 0)
+        if word is not None:
+            is_found = True
+            yield word.start(), word.end(), ("flag", topic, aspect, (affirmed is not None) != is_denied)
+        elif named and is_denied and about["denied"] == aspect:
+            yield named.start(), named.end(), ("flag", topic, aspect, False)
+
+
+def _deeds(text: str) -> Iterator[tuple[int, int, Key]]:
+    """Yield the deeds that a clause says are done."""
+    lexicon = _words()
+    if any(_search(lexicon[kind], text) for kind in ("negations", "conditions", "not_deeds")):
+        return
+    for deed, words in lexicon["deeds_alone"].items():
+        if alone := _search(words, text):
+            yield alone.start(), alone.end(), ("deed", deed)
+    for deed, participles in lexicon["deeds"].items():
+        done = _search(participles, text)
+        if done is None:
+            continue
+        doers = ("by_us", "was_done", *(("is_done",) if deed in lexicon["states"] else ()))
+        found = [match for kind in doers if (match := _search(lexicon[kind], text)) and match.start() < done.start()]
+        if found:
+            yield min(match.start() for match in found), done.end(), ("deed", deed)
+
+
+def _search(words: str, text: str) -> re.Match[str] | None:
+    return spoken(words).search(text)
+
+
+@lru_cache
+def _words() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "assertions.yaml").read_text("utf-8"))
+    return loaded
