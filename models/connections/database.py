@@ -73,6 +73,7 @@ def _engine() -> Engine:
         pool_timeout=CONNECT_TIMEOUT_S,
         json_serializer=dump_json,
         json_deserializer=orjson.loads,
+        use_native_hstore=False,  # no table has a column of this type, and to look for it is a query
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, **session_arguments()},
     )
 
