@@ -5,7 +5,7 @@ In: a planning context.  Out: a valid plan (a direct reply is a plan without ste
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,8 @@ from turnloom.models.errors import InvalidPlan, Unavailable
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.fewer_tools import with_fewer_tools
 from turnloom.planner.draft.planning_prompt import direct_messages, plan_form, planning_messages
-from turnloom.planner.draft.streamed_plan import OnStep, PlanReader
+from turnloom.planner.draft.streamed_plan import OnStep, step_reader
+from turnloom.planner.draft.streamed_reply import reply_reader
 from turnloom.planner.draft.tool_choice import searches_in
 from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
@@ -68,7 +69,7 @@ def draft(
     """Ask for a plan and check it. If it has faults, show them all and ask once more.
 
     `on_step` gets each step of the first answer while the model writes. `on_refused` is called if that answer is
-    refused, before the second is asked for. `on_delta` gets the pieces of a reply in mode `direct`.
+    refused, before the second is asked for. `on_delta` gets the sentences of a direct reply while it is written.
 
     Raises:
         Unavailable: the language model did not answer within the context's time.
@@ -78,25 +79,33 @@ def draft(
     end = time.monotonic() + context.timeout_s
     while True:
         try:
-            return _draft_plan(context, llm, on_step, on_refused)
+            return _draft_plan(context, llm, on_step, on_refused, on_delta)
         except Unavailable as error:
             context = with_fewer_tools(context, error, end - time.monotonic())
 
 
 def _draft_plan(
-    context: PlanningContext, llm: LanguageModel, on_step: OnStep | None, on_refused: Callable[[], None] | None
+    context: PlanningContext,
+    llm: LanguageModel,
+    on_step: OnStep | None,
+    on_refused: Callable[[], None] | None,
+    on_delta: OnDelta | None,
 ) -> PlanDraft:
     end = time.monotonic() + context.timeout_s
     messages, prompts = planning_messages(context)
-    answer = _ask(context, llm, messages, end, on_step)
+    steps, reply = step_reader(context, _limits(context), on_step), reply_reader(context, on_delta)
+    answer = _ask(context, llm, messages, end, [reader for reader in (steps, reply) if reader])
     if searched := searches_in(answer.text, context.offered):
         _refuse(on_refused)
         context = replace(context, searched=searched)
         messages, prompts = planning_messages(context)
-        found = _ask(context, llm, messages, end)
+        reply = reply_reader(context, on_delta)
+        found = _ask(context, llm, messages, end, [reply] if reply else [])
         answer = replace(found, usage=answer.usage.plus(found.usage))
     first = _judge(answer, context)
     if first.plan is not None:
+        if reply is not None and not first.plan.steps:
+            reply.finish(first.plan.reply or "")
         return _drafted(first, first.generation.usage, prompts, repaired=False)
     _refuse(on_refused)
     repair = context.prompts.render("planning/repair", faults=first.faults)
@@ -128,17 +137,20 @@ def _ask(
     llm: LanguageModel,
     messages: list[PromptMessage],
     end: float,
-    on_step: OnStep | None = None,
+    readers: Sequence[OnDelta] = (),
     purpose: Purpose | None = None,
 ) -> Generation:
     purpose = purpose or ("revision" if context.revision else "plan")
     schema = plan_form(context)
     model, left_s = context.agent.llm, end - time.monotonic()
-    if on_step is None:
+    if not readers:
         return llm.generate(messages, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
-    expansion = Expansion(context.playbooks, context.offered)
-    reader = PlanReader(on_step, expansion, _limits(context), steps_before(context.done))
-    return llm.stream(messages, reader, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
+
+    def on_piece(piece: str) -> None:
+        for reader in readers:
+            reader(piece)
+
+    return llm.stream(messages, on_piece, purpose=purpose, model=model, schema=schema, timeout_s=left_s)
 
 
 def _refuse(on_refused: Callable[[], None] | None) -> None:

@@ -14,12 +14,14 @@ from pydantic_core import from_json
 
 from turnloom.models.contracts.plan import Step, implied_needs
 from turnloom.models.errors import InvalidPlan
+from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.decoding import decode_step
 from turnloom.planner.llm.json_object import check_storable
 from turnloom.planner.plan.expansion import Expansion
 from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import is_later
+from turnloom.planner.plan.revision import steps_before
 from turnloom.planner.plan.validation import validate_next
 
 
@@ -124,6 +126,13 @@ class PlanReader:
         names = [step.tool, *(fallback.tool for fallback in step.fallbacks)]
         tools = [self._tools.get(name) for name in names]
         return all(tool.effect == "read" and not tool.requires_approval for tool in tools)
+
+
+def step_reader(context: PlanningContext, limits: PlanLimits, on_step: OnStep | None) -> PlanReader | None:
+    """Return the reader of the steps of a plan for this context; None if nobody wants them."""
+    if on_step is None:
+        return None
+    return PlanReader(on_step, Expansion(context.playbooks, context.offered), limits, steps_before(context.done))
 
 
 _MARKS = re.compile(r'\\.|["{}\[\]]', re.DOTALL)

@@ -48,9 +48,9 @@ class Sentences:
 def direct_sentences(context: PlanningContext, on_delta: OnDelta) -> Sentences:
     """Return the sentence stream of a direct answer.
 
-    Sentences are not checked if the agent checks only replies from results and the context has no memory.
+    Sentences are not checked if the agent checks only replies from results and the context has none.
     """
-    if context.agent.grounding == "results" and not context.memory:
+    if context.agent.grounding == "results" and not (context.memory or context.done):
         return Sentences(None, on_delta)
     said = UserWords(context.message, context.slots, context.user, context.history)
     evidence = gather(context.agent, context.tools, context.now, steps=context.done, memory=context.memory, said=said)

@@ -1,5 +1,6 @@
 """With streamed planning, reads run while the language model is still writing the plan."""
 
+import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,6 +71,26 @@ def test_reads_run_while_the_plan_is_written(api: httpx2.Client, model: Speaker,
     told = events(api, turn_id)
     assert told.index("plan.step a") < told.index("step.started a") < told.index("step.finished b")
     assert told.index("step.finished echo") < told.index("plan.ready") < told.index("step.started w")
+
+
+def test_a_direct_reply_is_told_while_the_plan_is_written(api: httpx2.Client, model: Speaker) -> None:
+    """A reader sees its first sentence while the turn is still being planned, and the end brings all of it."""
+    sentences = [
+        "Hello, it is good to hear from you again.\n",
+        "What can I do for you this morning?\n",
+        "Ask me anything.",
+    ]
+    begun = json.dumps({"thought": "t", "steps": [], "reply": "".join(sentences[:2])}).removesuffix('"}')
+    turn_id = ask(api, f'{begun}{PAUSE}{sentences[2]}"}}')
+
+    with api.stream("GET", f"/v1/turns/{turn_id}/events") as live:
+        next(line for line in live.iter_lines() if "good to hear" in line)
+    meanwhile = api.get(f"/v1/turns/{turn_id}").json()
+    model.gate.set()
+    turn = finished(api, turn_id)
+
+    assert (meanwhile["status"], meanwhile["reply"]) == ("planning", None)
+    assert turn["reply"]["text"] == "".join(sentences)
 
 
 def test_random_plans_run_each_step_once_and_in_order(api: httpx2.Client, model: Speaker, log: Path) -> None:

@@ -109,8 +109,8 @@ def _plan(
         "slots": said,
         "forget": None,
         "synthesis_hint": hint,
-        "reply": reply,
         "steps": steps,
+        "reply": reply,
     }
 
 

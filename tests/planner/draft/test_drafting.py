@@ -9,6 +9,7 @@ import pytest
 
 from tests.planner.llm.scripted import Script, fails, says
 from turnloom.models.contracts.memory import Exchange
+from turnloom.models.contracts.turn import Mode
 from turnloom.models.errors import Unavailable
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft, planning_messages
@@ -16,6 +17,9 @@ from turnloom.planner.draft.streamed_plan import WrittenStep
 from turnloom.planner.llm.openai import OpenAIModel
 
 Context = Callable[..., PlanningContext]
+
+FIRST = "Hello, and welcome to the travel desk.\n"
+SECOND = 'I can "plan" a trip for you \U0001f600, or look up the weather anywhere.'
 
 
 def _plan(*steps: dict[str, Any], reply: str | None = None) -> str:
@@ -151,6 +155,29 @@ def test_mode_direct_is_one_streamed_call_without_a_schema(script: Script, llm: 
     assert "".join(pieces) == drafted.plan.reply == "Rome is usually sunny."
     assert "response_format" not in script.requests[0]
     assert "travel.lookup_weather" not in json.dumps(script.requests[0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "mode", "streamed"),
+    [
+        ({"steps": [], "reply": FIRST + SECOND}, "auto", True),
+        ({"confidence": 0.9, "steps": [], "reply": FIRST + SECOND}, "auto", True),
+        ({"confidence": 0.5, "steps": [], "reply": FIRST + SECOND}, "auto", False),
+        ({"reply": FIRST + SECOND, "steps": []}, "auto", False),
+        ({"steps": [], "reply": FIRST + SECOND}, "plan", False),
+        ({"steps": [_weather("w")], "reply": FIRST + SECOND}, "auto", False),
+    ],
+)
+def test_a_direct_reply_is_streamed_out_of_its_plan(
+    script: Script, llm: OpenAIModel, context: Context, answer: dict[str, Any], mode: Mode, streamed: bool
+) -> None:
+    """Its sentences go to the user while it is written, if it stands after the steps and nobody will criticise it."""
+    script.behaviours = [says("Sure: " + json.dumps({"thought": "t", **answer})) for _ in range(2)]
+    pieces: list[str] = []
+
+    draft(context("Hello", mode=mode), llm, on_delta=pieces.append)
+
+    assert pieces == ([FIRST, SECOND] if streamed else [])
 
 
 def test_steps_are_passed_on_while_they_are_written(script: Script, llm: OpenAIModel, context: Context) -> None:
