@@ -37,6 +37,15 @@ class Formatter(Contract):
         )
 
 
+class Suggestion(Contract):
+    """Words that the user may say next."""
+
+    text: str = Field(min_length=1, max_length=120)
+    after: str | None = Field(None, pattern=r"^[a-z][a-z0-9_.]*(:[A-Za-z0-9_.\[\]]+)?$")
+    """The tool whose result makes them apt. `tool:path`: only if its result has something there. If absent, they can
+    be said at any time, and are suggested where there are no results."""
+
+
 class AgentProfile(Contract):
     """An agent: its persona, tools, limits and style."""
 
@@ -79,6 +88,8 @@ class AgentProfile(Contract):
     """The typed values that messages of a conversation may settle, by name."""
     hints: list[str] = Field(default_factory=list)
     """The reply templates that a plan may ask for as its synthesis hint: names under prompts/responding."""
+    suggestions: list[Suggestion] = Field(default_factory=list)
+    """What a reply suggests to say next, the best first."""
     formatter: Formatter | None = None
     """The tool that completes the answer if the plan's own formatter is missing or failed."""
     grounding: Literal["strict", "results"] = "strict"

@@ -58,6 +58,7 @@ def reply_view(reply: ReplyRow | None) -> Reply | None:
             "question": reply.question,
             "grounded": reply.grounded,
             "sources": reply.sources,
+            "suggestions": reply.suggestions,
         }
     )
 

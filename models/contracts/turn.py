@@ -190,6 +190,8 @@ class Reply(Contract):
     this was not checked."""
     sources: list[Source] = Field(default_factory=list)
     """The origin of each figure of the text."""
+    suggestions: list[str] = Field(default_factory=list)
+    """What the user may say next, at most three."""
 
 
 class Usage(Contract):

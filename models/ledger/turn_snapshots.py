@@ -83,7 +83,7 @@ SELECT {_TURN},
       ORDER BY s.revision, s.position) AS shown) END AS steps,
   CASE WHEN status = ANY(%s) THEN (
     SELECT json_build_object('text', r.text, 'artifacts', r.artifacts, 'question', r.question,
-                             'grounded', r.grounded, 'sources', r.sources)
+                             'grounded', r.grounded, 'sources', r.sources, 'suggestions', r.suggestions)
     FROM replies r WHERE r.turn_id = t.id AND r.tenant_id = t.tenant_id) END AS reply
 FROM turns t WHERE t.id = ANY(%s)
 """  # noqa: S608 - names of our own fields

@@ -3,9 +3,10 @@
 Every final turn has a reply, even a failed one. No language model is called, so this works when none is available.
 """
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from turnloom.models.contracts.turn import Reply
+from turnloom.models.contracts.turn import Question, Reply
 from turnloom.planner.draft.prompts import Prompts
 
 Trouble = Literal["llm_unavailable", "budget_exceeded", "invalid_plan", "internal_error"]
@@ -24,3 +25,10 @@ def apology(trouble: Trouble, prompts: Prompts, *, reference: str | None = None)
     """Return the reply for a turn that ends without results. `reference`: an id that operators can look up."""
     rendered = prompts.render(f"responding/apologies/{trouble}", reference=reference)
     return Apology(Reply(text=rendered.text, grounded=True), rendered.source)
+
+
+def disambiguation(choices: Sequence[str], prompts: Prompts) -> Apology:
+    """Return the reply for a turn whose plan was refused twice: the user chooses what is meant."""
+    rendered = prompts.render("responding/disambiguation", choices=list(choices))
+    question = Question(fields=["request"], choices={"request": list(choices)})
+    return Apology(Reply(text=rendered.text, question=question, grounded=True), rendered.source)

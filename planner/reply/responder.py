@@ -33,6 +33,7 @@ from turnloom.planner.reply.reply_prompts import (
     rewriting_messages,
 )
 from turnloom.planner.reply.sentence_stream import LONGEST_REPLY, Sentences
+from turnloom.planner.reply.suggestions import suggestions
 from turnloom.planner.reply.template_choice import Part, last_resort, template_parts
 
 _UNSURE = "responding/unsure"
@@ -106,6 +107,7 @@ def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = No
         question=given.question(),
         grounded=None if writing.is_unchecked(draft) else not grounding.violations,
         sources=list(grounding.sources),
+        suggestions=suggestions(given),
     )
     formatted = given.formatted()
     return Composed(

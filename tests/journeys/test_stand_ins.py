@@ -90,6 +90,7 @@ def test_without_slots_the_failure_is_explained(api: httpx2.Client) -> None:
 
     assert (turn["status"], turn["error"]["code"]) == ("failed", "invalid_plan")
     assert "could not work out" in turn["reply"]["text"]
+    assert len(turn["reply"]["question"]["choices"]["request"]) == 3
     reply = _trace(api, turn)["reply"]
     assert reply["text"] == "Let me think about that."
     assert [fault["code"] for fault in reply["faults"]] == ["not_json"]

@@ -4,7 +4,8 @@ from typing import Any
 
 from turnloom.models.errors import TurnloomError
 from turnloom.models.ledger.turns import ClaimedTurn, Ending
-from turnloom.planner.reply.apologies import Trouble, apology
+from turnloom.planner.reply.apologies import Trouble, apology, disambiguation
+from turnloom.planner.reply.suggestions import openers
 from turnloom.workers.responding import finish
 from turnloom.workers.turns.process_parts import tailored
 
@@ -16,7 +17,10 @@ def apologise(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError) -> None
 
 def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: dict[str, Any]) -> Ending:
     """Return the ending of a turn that got no plan. `failure`: the trace of its planning."""
-    word = apology(trouble, tailored(turn.tenant_id).prompts_for(turn.person, turn.message))
+    texts = tailored(turn.tenant_id)
+    prompts, agent = texts.prompts_for(turn.person, turn.message), texts.agents.profiles.get(turn.agent)
+    choices = openers(agent) if agent and trouble == "invalid_plan" else []
+    word = disambiguation(choices, prompts) if len(choices) > 1 else apology(trouble, prompts)
     used = [*failure.get("prompts", ()), word.source]
     trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}
     return Ending("failed", word.reply, trace, error=reason_of(error))

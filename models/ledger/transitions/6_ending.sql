@@ -168,8 +168,10 @@ begin
          open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
          responding_at = coalesce(responding_at, v_at)
    where id = p_turn;
-  insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, trace, created_at)
-  values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.trace, v_at);
+  insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, suggestions, trace,
+                       created_at)
+  values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources,
+          coalesce(r.suggestions, '[]'), r.trace, v_at);
   c := hot.store_audit(c, p_turn, 'turn.finished', hot.finished_content(p_turn, v_status, v_error, r.text), v_at);
   if t.superseded_by is not null and hot.is_rolled_back(t.superseded_by) then
     v_slots := null;

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import load_agents
-from turnloom.planner.plan.expansion import stand_in
+from turnloom.planner.plan.expansion import Expansion, stand_in
 from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.playbooks import Playbooks, load_playbooks, read_playbook
+from turnloom.planner.plan.validation import validate
 from turnloom.tools.registry import Registry, load_registry
 
 Read = Callable[..., Playbooks]
@@ -51,7 +52,7 @@ def everything() -> Registry:
 
 
 def test_the_shipped_playbooks_run(everything: Registry) -> None:
-    """Each is offered to its agents. With all inputs known it becomes a plan that only reads."""
+    """Each is offered to its agents. With all inputs known it becomes a plan; if that only reads, it can stand in."""
     shipped = load_playbooks(settings().prompts_dir / "playbooks")
     agents = load_agents(settings().prompts_dir / "agents").profiles
     values: dict[str, Any] = {
@@ -70,7 +71,11 @@ def test_the_shipped_playbooks_run(everything: Registry) -> None:
             assert name in offered.offered, f"{name} calls what {agent} may not"
             assert book.synthesis_hint is None or book.synthesis_hint in agents[agent].hints
             alone = Playbooks(offered.books, (name,))
-            assert stand_in(alone, known, tools, PlanLimits()) is not None
+            called = {"id": name, "tool": f"playbook.{name}", "args": known}
+            expansion = Expansion(alone, alone.beside(tools))
+            assert validate({"steps": expansion.steps(called)}, tools, PlanLimits()).steps
+            stands_in = stand_in(alone, known, tools, PlanLimits()) is not None
+            assert stands_in == (alone.as_tool(name, tools).effect == "read")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,10 @@ class LinkQuery(StayQuery):
     """Code of the rate, as pms.get_availability returned it."""
     board_code: str = Field("BB", min_length=1, max_length=32)
     """Code of the board, as pms.get_availability returned it."""
+    name: str | None = Field(None, max_length=200)
+    """Name of the guest who books, as the user gave it. Some hotels make no link without it and the number."""
+    phone: str | None = Field(None, max_length=40)
+    """Phone number of the guest who books, as the user gave it."""
 
 
 class BookingLink(Party):
@@ -69,19 +73,22 @@ def find_link(query: LinkQuery, context: ToolContext) -> BookingLink | None:
     says=BOARD_SAYS,
     deeds=frozenset({"held"}),
     errors=("NOT_FOUND", "VALIDATION_ERROR", "CONFLICT", *SYSTEM_ERRORS),
-    asks=("hotel_id", "dates", "check_out"),
+    asks=("hotel_id", "dates", "check_out", "name", "phone"),
+    redact=frozenset({"phone"}),
 )
 def generate_booking_link(query: LinkQuery, context: ToolContext) -> BookingLink:
     """Make a link to book one option of a stay. It may hold the room until it expires, and releases an earlier hold.
 
     Raises:
-        NeedsInput: the user must name the dates or the hotel.
+        NeedsInput: the user must name the dates, the hotel, or the guest's details that the hotel wants.
         ToolFailed: NOT_FOUND, there is no such hotel, room or rate; VALIDATION_ERROR, the dates are invalid, the stay
             is too short, or there are too many guests; CONFLICT, the room is sold out; CONNECTION_INACTIVE, links
             cannot be signed.
     """
     system = open_hotel(query.hotel_id, context)
     stay = read_stay(query, system.hotel)
+    if missing := [detail for detail in system.hotel.link_needs if not (getattr(query, detail) or "").strip()]:
+        raise NeedsInput(dict.fromkeys(missing, True))
     wanted = Choice(room_type_code=query.room_type_code, board_code=query.board_code, rate_code=query.rate_code)
     quote = find_quote(system.quotes(stay, [query.rate_code]), wanted)
     rooms = system.room_types()

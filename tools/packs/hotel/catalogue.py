@@ -108,6 +108,7 @@ class _Hotel(Contract):
     currency: Currency
     booking_url: str = Field(pattern=r"^https://[^?#\s]+$")
     faq: list[_Answer] = Field(default_factory=list)
+    link_needs: list[Literal["name", "phone"]] = Field(default_factory=list)
 
 
 class _File(_Hotel):
@@ -219,7 +220,9 @@ def _of_inventory(file: _File, digest: str) -> HotelCatalogue:
 
 
 def _hotel(file: _File | _SystemFile, digest: str) -> dict[str, Any]:
-    own = file.model_dump(include={"id", "name", "timezone", "currency", "booking_url", "longest_stay_nights", "faq"})
+    own = file.model_dump(
+        include={"id", "name", "timezone", "currency", "booking_url", "longest_stay_nights", "faq", "link_needs"}
+    )
     return own | {"digest": digest}
 
 

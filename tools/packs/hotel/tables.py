@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Numeric
+from sqlalchemy import Numeric, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from turnloom.models.tables.base import Row
@@ -34,6 +34,8 @@ class HotelRow(Row):
     """The target of its booking links."""
     longest_stay_nights: Mapped[int]
     faq: Mapped[list[Any]]
+    link_needs: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
+    """Details of the guest without which no booking link is made: `name`, `phone`."""
     system: Mapped[dict[str, Any] | None]
     """The outside system that is asked for its rooms and prices, and how; None: they are in these tables."""
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -18,6 +19,8 @@ from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import ROOT
 from turnloom.models.runtime.settings import settings as our_settings
+from turnloom.tools.packs.hotel.catalogue import read_catalogue
+from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import inventory
 from turnloom.tools.packs.hotel.store.inventory import Guest, StayRequest, TenantHotel
 from turnloom.tools.registry import load_registry
@@ -178,3 +181,18 @@ def test_without_a_secret_nothing_is_held(database: str, call: Call, monkeypatch
 
     assert call("pms.generate_booking_link", SUITE).error
     assert holders(database) == []
+
+
+def test_a_hotel_may_want_to_know_who_books(call: Call, tmp_path: Path) -> None:
+    """It makes no link and holds nothing until it has the name and the number that its file wants."""
+    strict = tmp_path / "strict.yaml"
+    strict.write_text(DEMO.read_text("utf-8") + "\nlink_needs: [name, phone]\n")
+    with transaction() as db:
+        inventory.load(db, None, read_catalogue(strict))
+
+    asked = call("pms.generate_booking_link", SUITE)
+    half = call("pms.generate_booking_link", {**SUITE, "name": "Ada Levi", "phone": " "})
+    made = call("pms.generate_booking_link", {**SUITE, "name": "Ada Levi", "phone": "050 1234567"})
+
+    assert (asked.needs, half.needs) == ({"name": True, "phone": True}, {"phone": True})
+    assert data(made)["held"]

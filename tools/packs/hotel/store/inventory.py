@@ -49,6 +49,8 @@ class TenantHotel:
     faq: Sequence[Mapping[str, str]]
     rates: Mapping[str, str]
     """Rate code -> its currency."""
+    link_needs: Sequence[str] = ()
+    """Details of the guest without which no booking link is made."""
     system: Mapping[str, Any] | None = None
     """The outside system that is asked for its rooms and prices, and how; None: they are in the inventory."""
 
@@ -248,6 +250,7 @@ def _hotel(row: HotelRow, rates: Mapping[str, str] | None) -> TenantHotel:
         booking_url=row.booking_url,
         longest_stay_nights=row.longest_stay_nights,
         faq=row.faq,
+        link_needs=row.link_needs,
         rates=rates or (row.system or {}).get("rates", {}),
         system=row.system,
     )
