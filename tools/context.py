@@ -26,6 +26,8 @@ class ToolContext:
     """End of the call on this process's monotonic clock, in seconds."""
     user: dict[str, Any] = field(default_factory=dict)
     """The person's `id`, `name`, `email`, `timezone` and `locale`, as far as they are known."""
+    agent: str = ""
+    """The name of the agent whose plan makes the call."""
     scopes: frozenset[str] = frozenset()
     """The scopes that the person has granted. Only filled in for a tool that declares scopes."""
     accounts: "Mapping[str, Account]" = field(default_factory=dict, repr=False)

@@ -23,6 +23,7 @@ from turnloom.models.runtime.logging import configure_logging, log
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import PlanDraft, draft
+from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.memory.slot_state import shown
 from turnloom.planner.plan.expansion import StandIn, stand_in
@@ -130,7 +131,14 @@ def _plan(turn: ClaimedTurn) -> _Own | None:
         apologise(turn, "internal_error", TurnloomError(f"the planner was lost in each of {MAX_ATTEMPTS} attempts"))
         return None
     agent = tailored(turn.tenant_id).agents.get(turn.agent)
-    with metered(turn.id, [*turn.allowances, *allowances_of(agent, turn.usage)]) as meter:
+    origin = CallOrigin(
+        tenant_id=turn.tenant_id,
+        conversation_id=turn.conversation_id,
+        turn_id=turn.id,
+        agent=turn.agent,
+        user=turn.person,
+    )
+    with metered(origin, [*turn.allowances, *allowances_of(agent, turn.usage)]) as meter:
         return _plan_as(turn, agent, meter)
 
 
@@ -254,7 +262,7 @@ def _go_on(
     if not recorded.open_steps:
         respond(turn.id, turn.attempt, recorded.material)
         return None
-    facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, new.max_parallel is not None)
+    facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, new.max_parallel is not None, turn.agent)
     executor = Executor(turn.id, facts, recorded.generation, capacity.queue, holder)
     if isinstance(early, EarlyReads):
         early.hand_over(executor)

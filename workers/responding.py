@@ -22,6 +22,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.loop import Move, next_move
 from turnloom.planner.memory.slot_state import settled, shown
@@ -71,7 +72,14 @@ def _respond(turn_id: UUID, attempt: int, material: Material, *, may_plan_again:
     if move.again is not None:
         _plan_again(turn_id, attempt, move.again)
     else:
-        with metered(turn_id, material.allowances) as meter:
+        origin = CallOrigin(
+            tenant_id=material.tenant_id,
+            conversation_id=material.conversation_id,
+            turn_id=turn_id,
+            agent=material.agent,
+            user=material.person,
+        )
+        with metered(origin, material.allowances) as meter:
             _answer(turn_id, attempt, material, move.bound, meter)
 
 
@@ -198,6 +206,7 @@ def _aggregated(given: ReplyInput, turn_id: UUID) -> ReplyInput:
         idempotency_key=f"{turn_id}/{STEP}",
         deadline=time.monotonic() + max(material.left_ms / 1000, _AGGREGATION_S),
         user=material.person,
+        agent=material.agent,
     )
     envelope = run(call.tool, call.args, context)
     if not envelope.ok:

@@ -62,6 +62,7 @@ class TurnFacts:
     person: dict[str, Any]
     is_capped: bool
     """Whether ready steps may have to wait because the turn has a cap on running steps."""
+    agent: str
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,9 @@ def read_claim(found: dict[str, Any]) -> StepClaim:
     if found["verdict"] != "claimed":
         return StepClaim(found["verdict"], [], None, 0.0, [])
     turn = found["turn"]
-    facts = TurnFacts(UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"])
+    facts = TurnFacts(
+        UUID(turn["tenant_id"]), turn["conversation_id"], turn["person"], turn["is_capped"], turn["agent"]
+    )
     events = read_events(found["events"]) if "events" in found else []
     return StepClaim("claimed", read_lanes(found["claimed"]), facts, found["at"], events)
 

@@ -1,9 +1,10 @@
 """A hooked model is a language model with hooks around its calls. See `tools.hooks`."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from turnloom.models.contracts.turn import Usage
 from turnloom.planner.llm.delegating_model import DelegatingModel
@@ -12,8 +13,20 @@ from turnloom.tools.hooks import OnNote, Veto, consult, hooks, storable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallOrigin:
+    """The turn for which a language model is called."""
+
+    tenant_id: UUID
+    conversation_id: str
+    turn_id: UUID
+    agent: str
+    user: Mapping[str, Any] = field(default_factory=dict)
+    """The person's `id`, `name`, `email`, `timezone` and `locale`, as far as they are known. A summary is for nobody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """A call of a language model. A hook may change everything except its purpose."""
+    """A call of a language model. A hook may change everything except its purpose and its origin."""
 
     purpose: Purpose
     messages: tuple[PromptMessage, ...]
@@ -21,11 +34,13 @@ class ModelCall:
     """None: the default language model."""
     schema: dict[str, Any] | None
     """The schema of the answer, if that must be JSON."""
+    origin: CallOrigin | None = None
+    """None: no turn asks, as for `turnloom plan`."""
 
 
-def with_hooks(llm: LanguageModel, on_note: OnNote) -> LanguageModel:
+def with_hooks(llm: LanguageModel, on_note: OnNote, origin: CallOrigin | None = None) -> LanguageModel:
     """Return the language model with this process's hooks around it, or itself if there are none for it."""
-    return HookedModel(llm, on_note) if hooks().before_model or hooks().after_model else llm
+    return HookedModel(llm, on_note, origin) if hooks().before_model or hooks().after_model else llm
 
 
 class HookedModel(DelegatingModel):
@@ -35,8 +50,9 @@ class HookedModel(DelegatingModel):
     answers, an answer is handed on after all hooks have seen it, and so in one piece.
     """
 
-    def __init__(self, llm: LanguageModel, on_note: OnNote) -> None:
+    def __init__(self, llm: LanguageModel, on_note: OnNote, origin: CallOrigin | None = None) -> None:
         super().__init__(llm)
+        self._origin = origin
         self._on_note = on_note
 
     def generate(
@@ -49,7 +65,7 @@ class HookedModel(DelegatingModel):
         timeout_s: float | None = None,
     ) -> Generation:
         """Return the whole answer; see `LanguageModel`."""
-        call = ModelCall(purpose=purpose, messages=tuple(messages), model=model, schema=schema)
+        call = self._call(purpose, messages, model, schema)
         return self._around(call, partial(_whole, self._llm, timeout_s))
 
     def stream(
@@ -63,13 +79,18 @@ class HookedModel(DelegatingModel):
         timeout_s: float | None = None,
     ) -> Generation:
         """Hand on each piece as it comes, and return the whole answer; see `LanguageModel`."""
-        call = ModelCall(purpose=purpose, messages=tuple(messages), model=model, schema=schema)
+        call = self._call(purpose, messages, model, schema)
         if not hooks().after_model:
             return self._around(call, partial(_streamed, self._llm, timeout_s, on_delta))
         generation = self._around(call, partial(_whole, self._llm, timeout_s))
         if generation.text and generation.finish_reason != "refusal":
             on_delta(generation.text)
         return generation
+
+    def _call(
+        self, purpose: Purpose, messages: Sequence[PromptMessage], model: str | None, schema: dict[str, Any] | None
+    ) -> ModelCall:
+        return ModelCall(purpose=purpose, messages=tuple(messages), model=model, schema=schema, origin=self._origin)
 
     def _around(self, asked: ModelCall, ask: Callable[[ModelCall], Generation]) -> Generation:
         call = consult("before_model", asked, partial(_changed, asked), self._on_note)
@@ -95,7 +116,7 @@ def _changed(asked: ModelCall, said: object) -> ModelCall | Veto:
         return said
     if not isinstance(said, ModelCall) or not said.messages:
         raise TypeError("a hook before a language model returns a ModelCall with messages, a Veto or None")
-    return replace(said, purpose=asked.purpose)
+    return replace(said, purpose=asked.purpose, origin=asked.origin)
 
 
 def _changed_answer(answer: Generation, said: object) -> Generation | Veto:

@@ -1,6 +1,5 @@
 """Show agents, and draft a plan without running it: `turnloom agents`, `turnloom plan`."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -8,6 +7,7 @@ from rich.console import Console
 
 from turnloom.models.contracts.plan import Step, implied_needs
 from turnloom.models.contracts.turn import Mode
+from turnloom.models.runtime.local_time import local_now
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext
@@ -84,7 +84,7 @@ def _draft(profile: AgentProfile, tailored: Tailored, message: str, mode: Mode |
         playbooks=tailored.playbooks.for_agent(profile.name, tools),
         message=message,
         mode=mode or profile.mode,
-        now=datetime.now(UTC),
+        now=local_now({}),
         timeout_s=settings().llm_timeout_s,
     )
     return draft(context, with_hooks(llm(), lambda _: None))

@@ -129,6 +129,7 @@ class StepCalls:
             idempotency_key=idempotency_key(self._turn_id, step.id, args),
             deadline=deadline,
             user=self._turn.person,
+            agent=self._turn.agent,
         )
         user_id = self._turn.person.get("id")
         if not (tool.scopes and user_id):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from uuid import UUID
 
 from turnloom.models.connections.database import statement
 from turnloom.models.contracts.turn import Usage
@@ -10,7 +9,7 @@ from turnloom.models.contracts.usage import Allowance
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import usage
 from turnloom.planner.agents import AgentProfile
-from turnloom.planner.llm.hooked_model import with_hooks
+from turnloom.planner.llm.hooked_model import CallOrigin, with_hooks
 from turnloom.planner.llm.metering import Meter
 from turnloom.workers.broker.app import app
 from turnloom.workers.turns.hook_events import hook_recorder
@@ -18,13 +17,14 @@ from turnloom.workers.turns.process_parts import llm
 
 
 @contextmanager
-def metered(turn_id: UUID, allowances: Sequence[Allowance]) -> Iterator[Meter]:
+def metered(origin: CallOrigin, allowances: Sequence[Allowance]) -> Iterator[Meter]:
     """Lend the language model for work on a turn.
 
     The transaction that records the work also records its calls, and then settles the meter. If the work was not
     recorded, because its fence was old or it failed, its calls are recorded here.
     """
-    meter = Meter(with_hooks(llm(), hook_recorder(turn_id)), allowances)
+    turn_id = origin.turn_id
+    meter = Meter(with_hooks(llm(), hook_recorder(turn_id), origin), allowances)
     try:
         yield meter
     except Unavailable:

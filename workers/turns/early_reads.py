@@ -63,7 +63,7 @@ class EarlyReads:
         self._holder = holder
         self._most = min(most or _MOST, _MOST)
         self._claims = EarlyClaims(turn, tools, done)
-        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, is_capped=most is not None)
+        facts = TurnFacts(turn.tenant_id, turn.conversation_id, turn.person, most is not None, turn.agent)
         self._step_calls = StepCalls(turn.id, facts)
         self._time = LedgerTime()
         self._time.hear(turn.at, turn.heard_at)

@@ -14,6 +14,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.packing import older, wants_summary
 from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.memory.summary import summed_up
 from turnloom.workers.broker.app import app
 from turnloom.workers.turns.accounting import metered
@@ -42,9 +43,12 @@ def _summarise(turn_id: str, found: Unsummarised, agent: AgentProfile, prompts: 
     if not wants_summary(history, agent):
         return
     past = older(history, agent)
+    origin = CallOrigin(
+        tenant_id=found.tenant_id, conversation_id=found.conversation_id, turn_id=UUID(turn_id), agent=found.agent
+    )
     with (
         llm_slots().slot(found.tenant_id, UUID(turn_id), None) as is_mine,
-        metered(UUID(turn_id), found.allowances) as meter,
+        metered(origin, found.allowances) as meter,
     ):
         summary = summed_up(found.summary, past, agent, prompts, meter) if is_mine else None
     if summary is None:

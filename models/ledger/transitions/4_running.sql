@@ -152,7 +152,8 @@ end $$;
 -- What an executor must know of a turn.
 create function hot.facts(p_turn turns) returns jsonb language sql immutable as $$
   select jsonb_build_object('tenant_id', p_turn.tenant_id, 'conversation_id', p_turn.conversation_id,
-                            'person', p_turn.person, 'is_capped', p_turn.max_parallel is not null)
+                            'person', p_turn.person, 'is_capped', p_turn.max_parallel is not null,
+                            'agent', p_turn.agent)
 $$;
 
 -- Looks for several messages: [{turn, lanes, generation}]. Out, for each: as hot.look.

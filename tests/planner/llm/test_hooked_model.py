@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from tests.planner.llm.scripted import Script, says
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
-from turnloom.planner.llm.hooked_model import ModelCall, with_hooks
+from turnloom.planner.llm.hooked_model import CallOrigin, ModelCall, with_hooks
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.llm.protocol import Generation, PromptMessage
 from turnloom.tools.hooks import Hook, HookRecord, Hooks, Veto
@@ -71,6 +72,25 @@ def test_a_hook_may_change_what_is_asked(
     assert script.requests[0]["messages"] == [{"role": "user", "content": "HELLO"}]
     assert script.requests[0]["model"] == "loud"
     assert HELLO[0]["content"] == "hello"
+
+
+def test_a_hook_knows_for_whom_the_call_is(
+    script: Script, llm: OpenAIModel, install: Install, notes: list[HookRecord]
+) -> None:
+    """It learns the turn, its agent and its user, and cannot change them for the hooks after it."""
+    origin = CallOrigin(
+        tenant_id=UUID(int=1), conversation_id="c1", turn_id=UUID(int=2), agent="hotel", user={"id": "noa"}
+    )
+    seen: list[CallOrigin | None] = []
+    install(
+        before_model=lambda call: replace(call, origin=None),
+        after_model=lambda call, _: seen.append(call.origin),
+    )
+    script.behaviours = [says("good day")]
+
+    with_hooks(llm, notes.append, origin).generate(HELLO, purpose="reply")
+
+    assert seen == [origin]
 
 
 def test_a_hook_may_change_the_answer(

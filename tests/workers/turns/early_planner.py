@@ -62,7 +62,9 @@ class Planner:
         with statement() as db:
             recorded = plans.record(db, self.turn.id, self.turn.attempt, new, capacity, HOLDER)
         if recorded is not None:
-            facts = TurnFacts(self.turn.tenant_id, self.turn.conversation_id, self.turn.person, cap is not None)
+            facts = TurnFacts(
+                self.turn.tenant_id, self.turn.conversation_id, self.turn.person, cap is not None, self.turn.agent
+            )
             self.executor = Executor(self.turn.id, facts, recorded.generation, "tools.io", HOLDER)
             self.reads.hand_over(self.executor)
         return recorded

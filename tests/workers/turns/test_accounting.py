@@ -12,6 +12,7 @@ from turnloom.models.ledger.turns import ClaimedTurn
 from turnloom.models.ledger.usage import read_usage
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.agents import load_agents
+from turnloom.planner.llm.hooked_model import CallOrigin
 from turnloom.planner.llm.metering import Meter
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.workers.turns.accounting import allowances_of, metered
@@ -26,12 +27,16 @@ def turn(database: str) -> ClaimedTurn:
     return claimed
 
 
+def origin_of(turn: ClaimedTurn) -> CallOrigin:
+    return CallOrigin(tenant_id=turn.tenant_id, conversation_id=turn.conversation_id, turn_id=turn.id, agent=turn.agent)
+
+
 def spend(meter: Meter) -> None:
     meter.generate(HELLO, purpose="plan")
 
 
 def fail(turn: ClaimedTurn, error: Exception) -> None:
-    with metered(turn.id, []) as meter:
+    with metered(origin_of(turn), []) as meter:
         spend(meter)
         raise error
 
@@ -45,7 +50,7 @@ def calls(turn: ClaimedTurn) -> int:
 
 def test_unrecorded_calls_are_recorded_at_the_end(turn: ClaimedTurn) -> None:
     """Calls count even if the work ended without a record, because of a lost fence or our own error."""
-    with metered(turn.id, []) as meter:
+    with metered(origin_of(turn), []) as meter:
         spend(meter)
     with pytest.raises(RuntimeError):
         fail(turn, RuntimeError("ours"))
@@ -55,7 +60,7 @@ def test_unrecorded_calls_are_recorded_at_the_end(turn: ClaimedTurn) -> None:
 
 def test_calls_that_were_recorded_are_not_recorded_again(turn: ClaimedTurn) -> None:
     """Settled calls are not counted twice. If Postgres goes down meanwhile, they are not counted at all."""
-    with metered(turn.id, []) as meter:
+    with metered(origin_of(turn), []) as meter:
         spend(meter)
         meter.settle()
     with pytest.raises(Unavailable):
