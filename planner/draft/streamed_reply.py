@@ -43,9 +43,11 @@ class ReplyReader:
 
     def _reply(self) -> str:
         """Return the reply so far; nothing if it may not be passed on."""
-        start = self._text.find("{")
+        before, brace, rest = self._text.partition("{")
+        if "<" in before:
+            return ""  # the model thinks aloud, and may write a plan that is not its answer
         try:
-            plan = from_json(self._text[start:], allow_partial="trailing-strings") if start >= 0 else None
+            plan = from_json(brace + rest, allow_partial="trailing-strings")
         except ValueError:
             return ""
         # What stands after the steps can only be written when all of them are.

@@ -21,7 +21,7 @@ class CallOrigin:
     turn_id: UUID
     agent: str
     user: Mapping[str, Any] = field(default_factory=dict)
-    """The person's `id`, `name`, `email`, `timezone` and `locale`, as far as they are known. A summary is for nobody."""
+    """The person's `id`, `name`, `email`, `timezone` and `locale`, as far as they are known. Empty for a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,7 +137,7 @@ declare
   v_status text := p_end ->> 'status';
   v_error jsonb := p_end -> 'error';
   t turns;
-  r replies := jsonb_populate_record(null::replies, p_end -> 'reply');
+  r replies := jsonb_populate_record(null::replies, '{"suggestions": []}' || (p_end -> 'reply'));
   v_at timestamptz;
   v_slots jsonb;
   v_dropped jsonb;
@@ -168,10 +168,8 @@ begin
          open_steps = open_steps - jsonb_array_length(v_dropped), last_event = last_event + hot.count_events(v_events),
          responding_at = coalesce(responding_at, v_at)
    where id = p_turn;
-  insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, suggestions, trace,
-                       created_at)
-  values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources,
-          coalesce(r.suggestions, '[]'), r.trace, v_at);
+  insert into replies (turn_id, tenant_id, text, artifacts, question, grounded, sources, suggestions, trace, created_at)
+  values (p_turn, t.tenant_id, r.text, r.artifacts, r.question, r.grounded, r.sources, r.suggestions, r.trace, v_at);
   c := hot.store_audit(c, p_turn, 'turn.finished', hot.finished_content(p_turn, v_status, v_error, r.text), v_at);
   if t.superseded_by is not null and hot.is_rolled_back(t.superseded_by) then
     v_slots := null;

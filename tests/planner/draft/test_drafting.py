@@ -158,21 +158,22 @@ def test_mode_direct_is_one_streamed_call_without_a_schema(script: Script, llm: 
 
 
 @pytest.mark.parametrize(
-    ("answer", "mode", "streamed"),
+    ("prose", "answer", "mode", "streamed"),
     [
-        ({"steps": [], "reply": FIRST + SECOND}, "auto", True),
-        ({"confidence": 0.9, "steps": [], "reply": FIRST + SECOND}, "auto", True),
-        ({"confidence": 0.5, "steps": [], "reply": FIRST + SECOND}, "auto", False),
-        ({"reply": FIRST + SECOND, "steps": []}, "auto", False),
-        ({"steps": [], "reply": FIRST + SECOND}, "plan", False),
-        ({"steps": [_weather("w")], "reply": FIRST + SECOND}, "auto", False),
+        ("", {"steps": [], "reply": FIRST + SECOND}, "auto", True),
+        ("Sure: ", {"confidence": 0.9, "steps": [], "reply": FIRST + SECOND}, "auto", True),
+        ("", {"confidence": 0.5, "steps": [], "reply": FIRST + SECOND}, "auto", False),
+        ("", {"reply": FIRST + SECOND, "steps": []}, "auto", False),
+        ("", {"steps": [], "reply": FIRST + SECOND}, "plan", False),
+        ("", {"steps": [_weather("w")], "reply": FIRST + SECOND}, "auto", False),
+        ("<think>", {"steps": [], "reply": FIRST + SECOND}, "auto", False),
     ],
 )
 def test_a_direct_reply_is_streamed_out_of_its_plan(
-    script: Script, llm: OpenAIModel, context: Context, answer: dict[str, Any], mode: Mode, streamed: bool
+    script: Script, llm: OpenAIModel, context: Context, prose: str, answer: dict[str, Any], mode: Mode, streamed: bool
 ) -> None:
     """Its sentences go to the user while it is written, if it stands after the steps and nobody will criticise it."""
-    script.behaviours = [says("Sure: " + json.dumps({"thought": "t", **answer})) for _ in range(2)]
+    script.behaviours = [says(prose + json.dumps({"thought": "t", **answer})) for _ in range(2)]
     pieces: list[str] = []
 
     draft(context("Hello", mode=mode), llm, on_delta=pieces.append)
