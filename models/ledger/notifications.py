@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session
 
 from turnloom.models.contracts.users import NotificationStatus
@@ -105,6 +105,17 @@ def resolve(
     row.status, row.resolution, row.resolved_in = "resolved", resolution, conversation_id
     row.resolved_at = db.scalar(select(func.clock_timestamp()))
     return _notification(row)
+
+
+def settle(db: Session, tenant_id: UUID, kind: str, about: Mapping[str, Any], resolution: str) -> None:
+    """Settle the open notifications of a kind that are about something: nobody need settle them any more."""
+    these = update(NotificationRow).where(
+        NotificationRow.tenant_id == tenant_id,
+        NotificationRow.kind == kind,
+        NotificationRow.status == "open",
+        NotificationRow.about.contains(dict(about)),
+    )
+    db.execute(these.values(status="resolved", resolution=resolution, resolved_at=func.clock_timestamp()))
 
 
 def _row(db: Session, tenant_id: UUID, user_id: str, notification_id: UUID, *, lock: bool) -> NotificationRow:

@@ -82,4 +82,4 @@ def clean_up() -> None:
 
 
 def _calendar(meeting: Meeting, user: DirectoryUser, until: float) -> Calendar:
-    return open_calendar(meeting.session.tenant_id, user, until, is_own=user is meeting.organizer)
+    return open_calendar(meeting.session.tenant_id, user, until, is_own=user is meeting.actor)

@@ -18,6 +18,23 @@ class Meeting:
     session: MeetingSession
     organizer: DirectoryUser
     counterpart: DirectoryUser
+    acts: str | None = None
+    """Id of the one of them who asks; None: the organizer."""
+
+    @property
+    def actor(self) -> DirectoryUser:
+        """The user who asks."""
+        return self.counterpart if self.acts == self.counterpart.id else self.organizer
+
+    @property
+    def other(self) -> DirectoryUser:
+        """The user who does not ask."""
+        return self.organizer if self.actor is self.counterpart else self.counterpart
+
+    @property
+    def tz(self) -> str:
+        """The time zone in which the one who asks means and sees times."""
+        return self.counterpart.timezone if self.actor is self.counterpart else self.session.tz
 
     @property
     def users(self) -> tuple[DirectoryUser, DirectoryUser]:

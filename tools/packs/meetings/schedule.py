@@ -15,9 +15,10 @@ from turnloom.models.ledger import users
 from turnloom.models.ledger.users import Contact, DirectoryUser
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.invites import Meeting
 from turnloom.tools.packs.meetings.proposals import NOTICE, Person, propose
-from turnloom.tools.packs.meetings.records import ledger
-from turnloom.tools.packs.meetings.store import meetings
+from turnloom.tools.packs.meetings.records import ledger, tell_proposal
+from turnloom.tools.packs.meetings.store import calendars, meetings
 from turnloom.tools.packs.meetings.store.calendars import Interval
 from turnloom.tools.packs.meetings.store.meetings import MeetingSession, Wish
 from turnloom.tools.packs.meetings.times import When, read_time, told
@@ -113,7 +114,7 @@ def find_proposed(_: MeetingQuery, context: ToolContext) -> Proposals | None:
     extra="calendars",
 )
 def schedule_meeting(query: MeetingQuery, context: ToolContext) -> Proposals:
-    """Propose times for a meeting with somebody the user knows, from both calendars. Books nothing: the user chooses.
+    """Propose times for a meeting with somebody the user knows, from both calendars. Books nothing yet.
 
     Raises:
         NeedsInput: the person or the length is missing, or several people have that name.
@@ -144,7 +145,11 @@ def schedule_meeting(query: MeetingQuery, context: ToolContext) -> Proposals:
     if not times:
         return _no_time(wish, contact.user)
     with ledger() as db:
+        calendars.lock(db, context.tenant_id, (organizer.id, contact.user.id))
+        known = meetings.opened(db, context.tenant_id, context.idempotency_key)
         session = meetings.open_session(db, context.tenant_id, context.idempotency_key, wish, times)
+        if known is None:
+            tell_proposal(db, Meeting(session, organizer, contact.user))
     return _proposals(session, contact.user)
 
 

@@ -74,6 +74,25 @@ def expired() -> Iterator[None]:
 
 
 @contextmanager
+def offered_by_two() -> Iterator[None]:
+    """Let David and Mia propose times to Noa."""
+    with transaction() as db:
+        for user_id in ("mia", "david"):
+            known = next(each for each in users.connections_of(db, TENANT, user_id) if each.user.id == "noa")
+            wish = Wish(
+                user_id=user_id,
+                counterpart_id="noa",
+                connection_id=known.connection_id,
+                conversation_id=f"of {user_id}",
+                duration_mins=30,
+                wanted=WANTED,
+                tz="Europe/London",
+            )
+            meetings.open_session(db, TENANT, str(new_id()), wish, TIMES)
+    yield
+
+
+@contextmanager
 def taken() -> Iterator[None]:
     with proposed():
         make_busy("david", *TIMES)
@@ -196,9 +215,14 @@ CONTRACT: Contract = {
         Fails(FIRST, "NOT_FOUND", given=proposed, context={"user": {"id": "mia"}}),
         Fails(FIRST, "CONFLICT", "taken", given=taken, context=NOA),
         Fails({"selection_index": 3}, "VALIDATION_ERROR", "not one of the proposed", given=proposed, context=NOA),
-        Fails(
-            {"start_time": "2026-11-24T12:00"}, "VALIDATION_ERROR", "one of the proposed", given=proposed, context=NOA
+        Valid(
+            {"start_time": "2026-11-24T12:00"},
+            gives={"start": "2026-11-24T12:00:00+02:00"},
+            given=proposed,
+            context=NOA,
         ),
+        Fails({"start_time": "2026-11-19T12:00"}, "VALIDATION_ERROR", "passed", given=proposed, context=NOA),
+        Asks({}, {"counterpart": ["David Cohen", "Mia Rossi"]}, given=offered_by_two, context=NOA),
         *failures(FIRST),
     ],
 }

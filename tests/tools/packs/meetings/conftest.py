@@ -43,8 +43,18 @@ def people(keys: None) -> Iterator[None]:
 def ask(make_context: Callable[..., ToolContext]) -> Ask:
     """Call a tool of the pack for a user. Each call is another one unless the key is given."""
 
-    def call(tool: str, user: str = "noa", *, key: str | None = None, time_s: float = 10.0, **args: Any) -> Envelope:
-        context = make_context(user={"id": user}, idempotency_key=key or str(new_id()), time_s=time_s)
+    def call(
+        tool: str,
+        user: str = "noa",
+        *,
+        conversation: str = "c1",
+        key: str | None = None,
+        time_s: float = 10.0,
+        **args: Any,
+    ) -> Envelope:
+        context = make_context(
+            user={"id": user}, conversation_id=conversation, idempotency_key=key or str(new_id()), time_s=time_s
+        )
         return run(REGISTRY.get(f"network.{tool}_meeting"), args, context)
 
     return call

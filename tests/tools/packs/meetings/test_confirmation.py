@@ -92,7 +92,7 @@ def test_a_process_dies_and_the_call_is_made_again(
 
     assert calendars.standing() == [[f"{meeting['uid']}.ics"]] * 2
     with transaction() as db:
-        assert len(notifications.listed(db, TENANT, "david", None, 10)) == 1
+        assert len(notifications.listed(db, TENANT, "david", "open", 10)) == 1
 
 
 @pytest.mark.parametrize("points", DYING)

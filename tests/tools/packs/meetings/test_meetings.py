@@ -135,15 +135,28 @@ def test_a_name_cannot_write_into_an_invitation(ask: Ask) -> None:
 
 
 def test_a_choice_may_be_a_time(ask: Ask) -> None:
-    """A proposed start is a choice, in any offset. A time that was not proposed is none."""
+    """A proposed start is a choice, in any offset."""
     ask("schedule", **WITH_DAVID)
 
-    other = ask("confirm", start_time="2026-11-23T11:30:00+02:00")
-    wrong_end = ask("confirm", start_time="2026-11-23T09:00:00Z", end_time="2026-11-23T10:00:00Z")
     chosen = data(ask("confirm", start_time="2026-11-23T09:00:00Z"))
 
-    assert (code(other), code(wrong_end)) == ("VALIDATION_ERROR", "VALIDATION_ERROR")
-    assert chosen["start"] == "2026-11-23T11:00:00+02:00"
+    assert (chosen["start"], chosen["duration_mins"]) == ("2026-11-23T11:00:00+02:00", 30)
+
+
+def test_a_choice_may_be_another_time(ask: Ask) -> None:
+    """A time that was not proposed lasts as long as the proposals, or until the named end. Both must be free."""
+    ask("schedule", **WITH_DAVID)
+    make_busy("david", at("2026-11-23T10:00+00:00", 30))
+
+    taken = ask("confirm", start_time="2026-11-23T12:15:00+02:00")
+    past = ask("confirm", start_time="2026-11-19T12:00:00+02:00")
+    too_long = ask("confirm", start_time="2026-11-23T13:00", end_time="2026-11-23T18:00")
+    crossed = ask("confirm", selection_index=1, start_time="2026-11-23T13:00")
+    meeting = data(ask("confirm", start_time="2026-11-23T13:00", end_time="2026-11-23T13:45"))
+
+    assert [code(each) for each in (taken, past, too_long, crossed)] == ["CONFLICT", *["VALIDATION_ERROR"] * 3]
+    assert (meeting["start"], meeting["duration_mins"]) == ("2026-11-23T13:00:00+02:00", 45)
+    assert events("david")[-1] == (meeting["uid"], "confirmed")
 
 
 def test_without_a_choice_the_user_is_asked(ask: Ask) -> None:
@@ -166,7 +179,7 @@ def test_confirming_again_is_the_same_meeting(ask: Ask) -> None:
 
     assert (data(again), code(other)) == (first, "CONFLICT")
     with transaction() as db:
-        assert len(notifications.listed(db, TENANT, "david", None, 10)) == 1
+        assert len(notifications.listed(db, TENANT, "david", "open", 10)) == 1
 
 
 def test_a_time_that_was_taken_meanwhile_is_a_conflict(ask: Ask) -> None:

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from turnloom.models.errors import Conflict, NotFound
+from turnloom.models.errors import Conflict
 from turnloom.models.runtime.ids import new_id
 from turnloom.tools.packs.meetings.store import calendars
 from turnloom.tools.packs.meetings.store.calendars import CalendarEvent, Interval
@@ -63,6 +63,11 @@ class MeetingSession:
         return str(self.id)
 
     @property
+    def is_over(self) -> bool:
+        """Whether it ended without a meeting."""
+        return self.is_expired or self.status == "cancelled"
+
+    @property
     def users(self) -> tuple[str, str]:
         """The two users who meet."""
         return self.user_id, self.counterpart_id
@@ -75,11 +80,10 @@ def opened(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
     return None if row is None else _session(db, row)
 
 
-def confirmed(db: Session, tenant_id: UUID, conversation_id: str, key: str) -> MeetingSession | None:
+def confirmed(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
     """Return the session that the call with this idempotency key confirmed; None if it confirmed none."""
     query = select(MeetingSessionRow).where(
         MeetingSessionRow.tenant_id == tenant_id,
-        MeetingSessionRow.conversation_id == conversation_id,
         MeetingSessionRow.confirm_key == key,
         MeetingSessionRow.status == "confirmed",
     )
@@ -118,14 +122,10 @@ def open_session(db: Session, tenant_id: UUID, key: str, wish: Wish, proposals: 
     return _session(db, row)
 
 
-def get(
+def last(
     db: Session, tenant_id: UUID, user_id: str, conversation_id: str, session_id: UUID | None = None
-) -> MeetingSession:
-    """Lock the two users, then their session in a conversation, and return it; without an id the last one.
-
-    Raises:
-        NotFound: there is none, or it belongs to somebody else.
-    """
+) -> MeetingSession | None:
+    """Lock the two users, then a session of the user in a conversation, and return it; without an id the last one."""
     query = select(MeetingSessionRow).where(
         MeetingSessionRow.tenant_id == tenant_id,
         MeetingSessionRow.conversation_id == conversation_id,
@@ -134,10 +134,30 @@ def get(
     if session_id is not None:
         query = query.where(MeetingSessionRow.id == session_id)
     row = db.scalar(query.order_by(MeetingSessionRow.created_at.desc(), MeetingSessionRow.id.desc()).limit(1))
-    if row is None:
-        raise NotFound("no times were proposed for a meeting in this conversation")
-    calendars.lock(db, tenant_id, (row.user_id, row.counterpart_id))
-    return _session(db, _locked(db, tenant_id, row.id))
+    return None if row is None else locked(db, _session(db, row))
+
+
+def offered(db: Session, tenant_id: UUID, user_id: str, session_id: UUID | None = None) -> list[MeetingSession]:
+    """Return the sessions in which others have proposed times to a user, the newest first.
+
+    Those that have ended are left out, unless the session's id is given.
+    """
+    query = select(MeetingSessionRow).where(
+        MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.counterpart_id == user_id
+    )
+    if session_id is not None:
+        query = query.where(MeetingSessionRow.id == session_id)
+    else:
+        open_still = MeetingSessionRow.expires_at > func.clock_timestamp()
+        query = query.where(MeetingSessionRow.status.in_(["open", "confirming"]), open_still)
+    rows = db.scalars(query.order_by(MeetingSessionRow.created_at.desc(), MeetingSessionRow.id.desc()).limit(10))
+    return [_session(db, row) for row in rows.all()]
+
+
+def locked(db: Session, session: MeetingSession) -> MeetingSession:
+    """Lock the two users, then their session, and return it as it is now."""
+    calendars.lock(db, session.tenant_id, session.users)
+    return _session(db, _locked(db, session.tenant_id, session.id))
 
 
 def hold(
