@@ -218,7 +218,7 @@ def _chosen(meeting: Meeting, query: ProposalChoice) -> Interval:
             return proposals[0]
         raise NeedsInput({"selection_index": [in_words(each, meeting.tz) for each in proposals]})
     zone = ZoneInfo(meeting.tz)
-    starts, ends = (at and read_time(at, zone) for at in (query.start_time, query.end_time))
+    starts, ends = (read_time(at, zone) if at else None for at in (query.start_time, query.end_time))
     for number, proposal in enumerate(proposals, 1):
         wanted = ((query.selection_index, number), (starts, proposal.starts), (ends, proposal.ends))
         if all(asked in (None, offered) for asked, offered in wanted):
