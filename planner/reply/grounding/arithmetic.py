@@ -39,6 +39,7 @@ class KnownAmounts:
     """Counts in the evidence, such as nights."""
     is_sum: bool
     is_difference: bool
+    is_addition: bool
     is_share: bool
     basis: str | None = None
 
@@ -143,7 +144,7 @@ def _sums(known: KnownAmounts) -> Iterator[Derived]:
 
 def _sums_with_multiples(known: KnownAmounts) -> Iterator[Derived]:
     """Yield an amount and a multiple of another, such as a room with two days of parking."""
-    counts = sorted(count for count in known.counts if 1 < count <= _MOST_COUNT)
+    counts = sorted(count for count in known.counts if 1 < count <= _MOST_COUNT and known.is_addition)
     for first in known.told if len(known.amounts) > _FEW else known.amounts:
         for second in known.amounts[:_MOST]:
             for count in counts if first is not second else ():

@@ -25,14 +25,17 @@ ANY = "*"
 def find_assertions(text: str) -> Iterator[Figure]:
     """Find policies, such as `("flag", "pets", "allowed", False)`, and deeds, such as `("deed", "booked")`."""
     topic = None
+    is_conditional = False
     for clause in _CLAUSE.finditer(text):
         if clause[0].endswith("?"):
             continue
         words = clause[0][:_LONGEST]
         topic = _topic(words) or (topic if _search(_words()["goes_on"], words[:_LONGEST_START]) else None)
-        for start, end, key in (*_flags(words, topic), *_deeds(words)):
+        is_conditional = is_conditional or _search(_words()["subordinate"], words) is not None
+        for start, end, key in (*_flags(words, topic), *(() if is_conditional else _deeds(words))):
             kind: Kind = "flag" if key[0] == "flag" else "deed"
             yield Figure(kind, clause.start() + start, clause.start() + end, (key,))
+        is_conditional = is_conditional and clause[0].endswith(",")
 
 
 def deeds_in(text: str) -> Iterator[str]:

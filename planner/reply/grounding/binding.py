@@ -8,6 +8,8 @@ from turnloom.planner.reply.grounding.places import Element, EvidencePlace, Plac
 from turnloom.planner.reply.grounding.sentences import Sentence
 
 _WORD = re.compile(r"[^\W_]{3,}")
+_BESIDE = 2
+"""Most characters between two words of one name."""
 _LONGEST_COMMON = 4
 """A lower-case word of at most this length is no name, such as "the" or "free"."""
 
@@ -42,9 +44,10 @@ def elements_of(figure: Figure, sentence: Sentence, named: list[Mention]) -> fro
         before = [mention for mention in named if mention.end <= figure.start]
         begin = max((other.end for other in others if other.end <= figure.start), default=sentence.start)
         between = [mention for mention in before if mention.start >= begin]
-        return _together(between or before[-1:])
+        return frozenset().union(*(_groups(between) or _groups(before)[-1:]))
     stop = min((other.start for other in others if other.start >= figure.end), default=sentence.end)
-    return _together([mention for mention in named if figure.end <= mention.start < stop])
+    after = _groups([mention for mention in named if figure.end <= mention.start < stop])
+    return after[0] if after else frozenset()
 
 
 def fits(place: EvidencePlace, elements: frozenset[Element]) -> bool:
@@ -65,9 +68,12 @@ def _is_beside(place: EvidencePlace, element: Element) -> bool:
     return (place.step, place.turn) == (step, turn) and place.path.startswith(f"{path.rpartition('[')[0]}[")
 
 
-def _together(found: list[Mention]) -> frozenset[Element]:
-    """Return the elements that all names share, or else all that any of them names."""
-    shared: frozenset[Element] = frozenset()
+def _groups(found: list[Mention]) -> list[frozenset[Element]]:
+    """Return the elements of each name: words side by side are one name."""
+    groups: list[frozenset[Element]] = []
+    end = -_BESIDE - 1
     for mention in found:
-        shared = (shared & mention.elements) or (shared | mention.elements)
-    return shared
+        shared = groups[-1] & mention.elements if groups and mention.start - end <= _BESIDE else frozenset()
+        groups[len(groups) - bool(shared) :] = [shared or mention.elements]
+        end = mention.end
+    return groups

@@ -53,6 +53,8 @@ def _has_others_only(claim: Figure, context: Context, derived: Sequence[str]) ->
         any(round(other) == value or (direction and is_rounded(value, other, direction)) for other in known)
         or any(path.endswith((f"* {value}", f"/ {value}")) for path in derived)
         or _is_sum(key, places)
+        or (sentence.says("sums") and key[1] in ("left", "item"))
+        or (sentence.says("differences") and value in {abs(one - other) for one in known for other in known})
     )
 
 

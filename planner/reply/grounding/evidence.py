@@ -250,7 +250,7 @@ class Evidence:
                 self._names_currency = True
                 self.places.add_operand(value, code, self._place(path, scope))
             case ("number", Decimal() as value):
-                self.places.add_operand(value, None, self._place(path, scope))
+                self.places.add_operand(value, UNSTATED if scope.is_said else None, self._place(path, scope))
 
     def _place(self, path: str, scope: _Scope) -> EvidencePlace:
         origin = self._origin

@@ -63,7 +63,7 @@ def support(figure: Figure, context: Context) -> EvidencePlace | Reason:
 def operands(figure: Figure, context: Context) -> list[Operand]:
     """Return the sourced values that arithmetic about a figure may start from."""
     known = context.evidence.places.operands.values()
-    is_about_user = context.sentence.says("user_figures")
+    is_about_user = context.sentence.says("user_figures") or context.sentence.says("differences")
     stated = {key[2] for key in figure.keys if key[0] == "money"}
     codes, is_any = (stated - {None}) | {UNSTATED}, figure.kind != "money" or None in stated
     return [
@@ -142,6 +142,7 @@ def _known(amounts: list[Operand], figure: Figure, context: Context) -> KnownAmo
         known_counts=frozenset(value for unit in ("night", "guest", "adult") for value in known.values("count", unit))
         | {count for count in known.said_counts if count <= _MOST_SAID},
         is_sum=context.sentence.says("sums"),
+        is_addition=context.sentence.says("additions"),
         is_difference=context.sentence.says("differences"),
         is_share=context.sentence.says("shares"),
         basis=context.basis(figure),
