@@ -10,7 +10,7 @@ from turnloom.tools.registry import Tool
 def artifacts_of(given: ReplyInput) -> list[Artifact]:
     """Return the artifacts of a reply, the formatter's first. Each names the steps that it was made from."""
     formatted = given.formatted()
-    steps = [*([formatted] if formatted else []), *given.succeeded()]
+    steps = [*([formatted] if formatted else []), *given.succeeded(), *given.recounted()]
     made = (_artifact(step, given.tools.tools[step.tool]) for step in steps if step.tool in given.tools.tools)
     return [artifact for artifact in made if artifact is not None]
 

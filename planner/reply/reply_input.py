@@ -44,6 +44,21 @@ class ReplyInput:
         steps = self.material.steps
         return (step for step in steps if step.status == "succeeded" and not self._is_formatter(step))
 
+    def recounted(self) -> list[StepResult]:
+        """Return the results of earlier turns that a reply without steps words again.
+
+        They are the newest ones of the tools that the hinted template words.
+        """
+        name = f"responding/{self.material.synthesis_hint}"
+        if self.material.steps or self.material.synthesis_hint not in self.agent.hints or not self.prompts.has(name):
+            return []
+        newest = {entry.tool: entry for entry in sorted(self.material.memory, key=lambda entry: -entry.age_s)}
+        found = [newest[tool] for tool in self.prompts.in_effect(name).words_of if tool in newest]
+        return [
+            StepResult(id=entry.step, tool=entry.tool, args=entry.args, status="succeeded", result=entry.result)
+            for entry in found
+        ]
+
     def results(self) -> dict[str, Any]:
         """Return the last result of each tool: this turn's if there is one, otherwise the newest remembered one."""
         memory = sorted(self.material.memory, key=lambda entry: -entry.age_s)

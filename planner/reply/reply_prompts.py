@@ -88,7 +88,7 @@ class _Filling:
 
     def fill(self, part: Part, parts: Sequence[Part], problems: str) -> Rendered:
         """Return the text of a part. A template that says results does not see those that other parts say."""
-        seen = self._given.material.steps
+        seen = self._given.material.steps or self._given.recounted()
         if part.template == LAST_RESORT:
             seen = [step for step in seen if step.status != "succeeded" or step in part.says]
         elif part.says:

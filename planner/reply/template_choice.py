@@ -100,8 +100,11 @@ def _first_of_each(tools: Iterable[str], steps: Sequence[StepResult]) -> list[St
 
 
 def _results(given: ReplyInput) -> Iterator[StepResult]:
-    """Yield the steps whose results the reply has to say: those that succeeded and that no other step took up."""
-    steps, formatted = given.material.steps, given.formatted()
+    """Yield the steps whose results the reply has to say: those that succeeded and that no other step took up.
+
+    In a reply without steps they are those of earlier turns that it words again.
+    """
+    steps, formatted = given.material.steps or given.recounted(), given.formatted()
     by_id = {step.id: step for step in steps}
     taken = {id_ for step in steps for id_ in step.refers_to if id_ in by_id and _takes(step, by_id[id_], given)}
     formatter = given.agent.formatter

@@ -64,3 +64,22 @@ def test_erasure_removes_the_memory(api: httpx2.Client) -> None:
     assert remembered
     left = _memory(api, "erasing")
     assert (left["slots"], left["results"], left["summary"]) == ({"travellers": 2}, [], None)
+
+
+def test_what_was_done_is_told_again_and_not_done_again(api: httpx2.Client) -> None:
+    """The link of an earlier turn is given again by a turn without steps, and so are the options that were shown."""
+
+    def said(message: str) -> dict[str, Any]:
+        return finished(api, post(api, message, agent="hotel", conversation_id="again")["turn_id"])
+
+    said("A room tomorrow for 2 adults")
+    made = said("Send me the link for the second one")
+    again, options = said("Send me the link again"), said("What was the second one again?")
+
+    (link,) = made["reply"]["artifacts"]
+    assert (again["steps"], options["steps"]) == ([], [])
+    assert again["reply"]["artifacts"][0]["data"] == link["data"]
+    assert link["data"]["url"] in again["reply"]["text"]
+    assert again["reply"]["grounded"]
+    assert made["steps"][0]["result"]["option"]["room_name"] in options["reply"]["text"]
+    assert [entry["holds"] for entry in _memory(api, "again")["results"] if "link" in entry["tool"]] == [False]

@@ -52,6 +52,8 @@ def _listen(message: str, heard: _Heard, domain: Domain, manners: Manners) -> bo
     heard.slots |= found
     heard.passing = wants & set(domain.passing)
     wants -= heard.passing
+    if wants and any(name in heard.passing and slot in found for name, slot in domain.beside.items()):
+        heard.passing |= wants
     unwanted = {name for name in wants if _is_unwanted(message, domain.wants[name], manners)}
     wants -= unwanted
     if not manners.only.search(message):

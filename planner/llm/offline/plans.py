@@ -119,9 +119,27 @@ def _plan_of(domain: Domain, facts: Facts, sent: Sent, offered: Offered, manners
     if not any(step.tool in offered or step.tool in sent.unavailable for step in domain.steps):
         return _search(domain) if SEARCH in offered else None
     said = mentioned(sent.messages[-1], domain, manners)
-    for slot, question in _questions(domain, facts).items():
-        if slot not in facts:
-            return direct(question, f"The message leaves the {slot} open.", said)
+    plan = _asking(domain, facts, said) or _recounting(sent, domain, facts, said)
+    return plan or _working(domain, facts, sent, offered, manners)
+
+
+def _asking(domain: Domain, facts: Facts, said: Facts) -> dict[str, Any] | None:
+    """Return a plan that asks for the first slot that must be known; None if all are."""
+    missing = ((slot, question) for slot, question in _questions(domain, facts).items() if slot not in facts)
+    return next((direct(question, f"The message leaves the {slot} open.", said) for slot, question in missing), None)
+
+
+def _recounting(sent: Sent, domain: Domain, facts: Facts, said: Facts) -> dict[str, Any] | None:
+    """Return a plan that answers from what earlier turns did or found; None if nothing remembered answers."""
+    tools = {entry["tool"] for entry in (*sent.memory, *sent.earlier)}
+    found = (one.hint for one in domain.recounts if facts.keys() >= {*one.conditions} and one.tool in tools)
+    hint = next(found, None)
+    return None if hint is None else _plan("The conversation remembers it.", [], said, hint=hint)
+
+
+def _working(domain: Domain, facts: Facts, sent: Sent, offered: Offered, manners: Manners) -> dict[str, Any] | None:
+    """Return a plan with steps, or with a reply or hint in their place; None if the domain has none for these facts."""
+    said = mentioned(sent.messages[-1], domain, manners)
     facts |= _recalled(sent.memory, domain)
     facts |= {f"{status}.{step}": True for step, status in sent.done.items()}
     if domain.answers:

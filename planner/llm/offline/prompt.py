@@ -7,7 +7,7 @@ from typing import Any
 
 from turnloom.planner.llm.schema import JSON_TEXT
 
-_TAGS = "message|slots|memory|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
+_TAGS = "message|slots|memory|earlier|summary|exchanges|results|observations|incoming|knowledge|draft|unavailable"
 _TAGGED = re.compile(rf"<({_TAGS})>\n([^<]*)\n</\1>")
 """The text between tags is JSON, in which `<` is escaped."""
 _FORMATS = frozenset({"steps", "contradicted", "verdict"})
@@ -34,6 +34,8 @@ class Sent:
     """Slots that the plan should write down, if the response format asks for them."""
     memory: list[dict[str, Any]]
     """Results of earlier turns that still hold."""
+    earlier: list[dict[str, Any]]
+    """What earlier turns did, and results that may have changed since."""
     summary: str | None
     draft: str | None
     """The reply to judge, if the request asks for a judgement."""
@@ -81,6 +83,7 @@ def read_request(body: dict[str, Any]) -> Sent:
         slots=tagged.get("slots", {}),
         slot_names=list(plan.get("slots", {}).get("properties", {})) if plan else [],
         memory=tagged.get("memory", []),
+        earlier=tagged.get("earlier", []),
         summary=tagged.get("summary"),
         draft=tagged.get("draft"),
         exchanges=tagged.get("exchanges"),

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from turnloom.planner.llm.offline.rules import Domain, load_rules
 
 def write(sent: Sent, prompts_dir: Path) -> str:
     """Return the answer to a request."""
+    words = load_rules(prompts_dir / "offline").words
+    sent = replace(sent, messages=[words.read(message) for message in sent.messages])
     if sent.draft is not None:
         return json.dumps(_judge(sent.draft, sent.results or []), ensure_ascii=False)
     if sent.results is not None:

@@ -5,7 +5,7 @@ slots that were found and the wants that were heard are the facts that `if` and 
 """
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -72,6 +72,16 @@ class Skeleton(Contract):
     reason: str
 
 
+class Recount(Contract):
+    """A question about a result that the conversation remembers."""
+
+    conditions: list[str] = Field(alias="if")
+    tool: str
+    """The tool whose newest result answers it."""
+    hint: str
+    """The template that words the result."""
+
+
 class AnswerRule(Contract):
     """A passage's answer to a kind of question."""
 
@@ -104,6 +114,10 @@ class Domain(Contract):
     """Wants that do not outlive their message. After it, the earlier wants hold again."""
     recalls: dict[str, str] = Field(default_factory=dict)
     """Facts from the memory in the prompt: `tool:field` of the newest result of that tool."""
+    recounts: list[Recount] = Field(default_factory=list)
+    """Answers from what the conversation remembers. The first one that fits stands in for all steps."""
+    beside: dict[str, str] = Field(default_factory=dict)
+    """Passing want -> slot. If the message gives that slot too, the other wants that it names hold as well."""
     needs: list[str] = Field(default_factory=list)
     """Wants of which at least one must be known; if empty, any want will do."""
     requires: dict[str, str] = Field(default_factory=dict)
@@ -147,9 +161,33 @@ class Manners(Contract):
     courtesies: list[Courtesy]
 
 
+class Words(Contract):
+    """Words that are read as others: those of other languages, and words with typos."""
+
+    version: int
+    words: dict[str, list[str]]
+    """English -> what is read as it, in lower case."""
+
+    @cached_property
+    def english(self) -> dict[str, str]:
+        """Word -> its English."""
+        return {word: english for english, words in self.words.items() for word in words}
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Any of the words, the longest first."""
+        known = sorted(self.english, key=lambda word: (-len(word), word))
+        return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)", re.IGNORECASE)
+
+    def read(self, message: str) -> str:
+        """Return a message with English words in place of those that are known."""
+        return self.pattern.sub(lambda found: self.english.get(found[0].lower(), found[0]), message)
+
+
 class Rules(Contract):
     """All rules."""
 
+    words: Words
     manners: Manners
     domains: list[Domain]
     """In the order in which they are asked."""
@@ -159,7 +197,7 @@ class Rules(Contract):
 def load_rules(folder: Path) -> Rules:
     """Read the rules in a folder such as prompts/offline, and those of enabled packs."""
     read = {name: yaml.safe_load(path.read_text("utf-8")) for name, path in profile_files(folder).items()}
-    manners = read.pop("conversation")
+    manners, words = read.pop("conversation"), read.pop("words")
     # A question about a date could also be a new date for a trip, so the narrow domains are asked first.
     domains = sorted(map(Domain.model_validate, read.values()), key=lambda domain: (domain.is_last, domain.remembers))
-    return Rules(manners=manners, domains=domains)
+    return Rules(words=words, manners=manners, domains=domains)

@@ -143,3 +143,23 @@ def test_other_wishes(plan_for: PlanFor, message: str, calls: list[str]) -> None
     plan = plan_for("Schedule 30 minutes with David", message)
 
     assert [step.tool for step in plan.steps] == calls
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("When do I meet David again?", "meeting_confirmed"),
+        ("what was the second one again?", "propose_times"),
+        ("Which times were the options again?", "propose_times"),
+    ],
+)
+def test_what_was_done_is_told_again(plan_for: PlanFor, message: str, hint: str) -> None:
+    """It is not done twice. The template of its result words it."""
+    done = {"args": {}, "result": {"counterpart": "David"}, "turn": "t", "step": "a", "age_s": 60, "holds": False}
+    tools = ("network.schedule_meeting", "network.confirm_meeting")
+
+    plan = plan_for(
+        "Schedule 30 minutes with David", message, memory=tuple(RecalledResult(tool=tool, **done) for tool in tools)
+    )
+
+    assert (plan.steps, plan.reply, plan.synthesis_hint) == ([], None, hint)

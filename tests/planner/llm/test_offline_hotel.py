@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
@@ -168,3 +169,29 @@ def test_its_plans_obey_the_schema_to_the_letter(context: Context, offline: Open
     answer = offline.generate(planning_messages(asked)[0], purpose="plan", schema=schema)
 
     jsonschema_rs.validator_for(schema).validate(json.loads(answer.text))
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        ("Send me the link again", "send_link_with_summary"),
+        ("I lost the link", "send_link_with_summary"),
+        ("what was the second one again?", "present_best_two_options"),
+    ],
+)
+def test_what_was_done_is_told_again(plan_for: Callable[..., Plan], message: str, hint: str) -> None:
+    """It is not done twice. The template of its result words it."""
+    link = RecalledResult(
+        tool="pms.generate_booking_link", args={}, result={"url": "u"}, turn="t", step="l", age_s=60, holds=False
+    )
+
+    plan = plan_for(message, link, replace(quoted(*OPTIONS), holds=False))
+
+    assert (plan.steps, plan.reply, plan.synthesis_hint) == ([], None, hint)
+
+
+def test_a_question_about_the_house_beside_a_wish(plan_for: Callable[..., Plan]) -> None:
+    """Two wishes in one sentence are both planned."""
+    plan = plan_for("Do you have parking, and is there a room next weekend for 2 adults?", first=True)
+
+    assert {step.tool for step in plan.steps} >= {"faq.get_rooms_and_pricing", "pms.get_availability"}

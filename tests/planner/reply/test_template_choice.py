@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from turnloom.models.contracts.memory import RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.planner.reply.reply_input import ReplyInput
+from turnloom.planner.reply.reply_prompts import fill_templates
 from turnloom.planner.reply.template_choice import template_parts
 
 
@@ -76,3 +78,22 @@ def test_without_a_language_model_every_result_is_said_by_one_part(reply_input: 
         ("present_best_two_options", ["again"]),
         ("answer_amenity_question", ["get_rooms_and_pricing"]),
     ]
+
+
+def test_a_hint_without_steps_words_what_earlier_turns_did(reply_input: Callable[..., ReplyInput]) -> None:
+    """The newest result of the template's tool is said again. Where none is remembered, nothing is."""
+    met = {"counterpart": "David Katz", "start": "2026-12-01T11:00", "end": "2026-12-01T11:30", "tz": "UTC"}
+    older, newer = (
+        RecalledResult(
+            tool="network.confirm_meeting", args={}, result=result, turn="t", step="m", age_s=age, holds=False
+        )
+        for result, age in (({**met, "counterpart": "Maya"}, 600), (met, 60))
+    )
+    again: dict[str, Any] = {"agent": "assistant", "synthesis_hint": "meeting_confirmed"}
+
+    given = reply_input(memory=[newer, older], **again)
+    parts = template_parts(given)
+
+    assert parts is not None
+    assert "David Katz on Tue, 1 Dec 2026, 11:00" in fill_templates(given, parts, []).text
+    assert template_parts(reply_input(**again)) is None
