@@ -3,6 +3,7 @@
 In: the turn as the API shows it.  Out: the first difference, in words.  Pure.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -14,6 +15,9 @@ from turnloom.planner.plan.references import resolve_args
 from turnloom.workers.evals.conversations import Expected
 from turnloom.workers.evals.values import difference
 
+_QUESTION_MARKS = "?\uff1f\u061f"
+"""English, Japanese and Arabic ones."""
+
 Turn = Mapping[str, Any]
 """A turn as `GET /v1/turns/{id}` shows it."""
 
@@ -24,7 +28,8 @@ def first_difference(expected: Expected, turn: Turn, slots: Mapping[str, Any], t
     `slots`: the conversation's slots after it.
     """
     checks: Sequence[Callable[[], str | None]] = (
-        lambda: _differs("status", expected.status, turn["status"]) or _differs("error", expected.error, _error(turn)),
+        lambda: _status(expected, turn) or _differs("error", expected.error, _error(turn)),
+        lambda: _effects(expected, turn, today),
         lambda: _tools(expected, turn),
         lambda: _args(expected, turn, today),
         lambda: _edges(expected, turn),
@@ -36,6 +41,28 @@ def first_difference(expected: Expected, turn: Turn, slots: Mapping[str, Any], t
         lambda: _counts(expected, turn),
     )
     return next((found for check in checks if (found := check())), None)
+
+
+def _status(expected: Expected, turn: Turn) -> str | None:
+    fine = expected.status if isinstance(expected.status, list) else [expected.status]
+    return None if turn["status"] in fine else f"status: {turn['status']!r}, expected {' or '.join(map(repr, fine))}"
+
+
+def _effects(expected: Expected, turn: Turn, today: date) -> str | None:
+    if expected.effects is None:
+        return None
+    done = [step for step in turn["steps"] if step["effect"] != "read" and step["status"] == "succeeded"]
+    tools = sorted({step["tool"] for step in done})
+    if differs := _differs("effects", sorted(expected.effects), tools):
+        return differs
+    results = {step["id"]: step["result"] for step in turn["steps"] if step["status"] == "succeeded"}
+    for tool, wanted in expected.effects.items():
+        calls = [step for step in done if step["tool"] == tool]
+        found = [{**_resolved(call["args"], results), **(call["result"] or {})} for call in calls]
+        differences = [difference(wanted, one, today, tool) for one in found]
+        if None not in differences:
+            return differences[0]
+    return None
 
 
 def _tools(expected: Expected, turn: Turn) -> str | None:
@@ -94,23 +121,34 @@ def _outcomes(expected: Expected, turn: Turn) -> str | None:
 
 
 def _reply(expected: Expected, turn: Turn, today: date) -> str | None:
-    reply = turn["reply"] or {"artifacts": [], "question": None, "grounded": None}
+    reply = turn["reply"] or {"text": "", "artifacts": [], "question": None, "grounded": None}
     question = reply["question"] or {"fields": [], "choices": {}}
     kinds = [artifact["kind"] for artifact in reply["artifacts"]]
+    asks = bool(reply["question"]) or any(mark in reply["text"] for mark in _QUESTION_MARKS)
     return (
         _differs("hint", expected.hint, turn["synthesis_hint"])
-        or _differs("artifacts", expected.artifacts, kinds)
+        or _missing(expected.artifacts, kinds)
+        or _differs("asks", expected.asks, asks)
         or _differs("grounded", expected.grounded, reply["grounded"])
         or _differs("question", None if expected.question is None else sorted(expected.question), question["fields"])
         or difference(expected.choices, question["choices"], today, "choices")
-        or _mentions(expected, turn)
+        or _mentions(expected, reply)
     )
 
 
-def _mentions(expected: Expected, turn: Turn) -> str | None:
-    text = turn["reply"]["text"] if turn["reply"] else ""
-    missing = [words for words in expected.mentions if words.casefold() not in text.casefold()]
-    return f"the reply does not mention {', '.join(map(repr, missing))}: {text!r}" if missing else None
+def _missing(wanted: Sequence[str], kinds: Sequence[str]) -> str | None:
+    missing = list((Counter(wanted) - Counter(kinds)).elements())
+    return f"artifacts: {kinds!r}, expected {missing!r} too" if missing else None
+
+
+def _mentions(expected: Expected, reply: Mapping[str, Any]) -> str | None:
+    text, shown = reply["text"], f"{reply['text']} {json.dumps(reply['artifacts'], ensure_ascii=False)}".casefold()
+    wanted = ([words] if isinstance(words, str) else words for words in expected.mentions)
+    missing = [" or ".join(map(repr, some)) for some in wanted if not any(one.casefold() in shown for one in some)]
+    told = [repr(words) for words in expected.omits if words.casefold() in shown]
+    if missing:
+        return f"the reply does not mention {', '.join(missing)}: {text!r}"
+    return f"the reply mentions {', '.join(told)}: {text!r}" if told else None
 
 
 def _counts(expected: Expected, turn: Turn) -> str | None:

@@ -17,15 +17,9 @@ TIMEZONE = "Asia/Jerusalem"
 Edge = Annotated[str, Field(pattern=r"^[\w.-]+ -> [\w.-]+$")]
 
 
-class Expected(Contract):
-    """Expectations of a final turn. A field that is left out is not checked.
+class Way(Contract):
+    """The way of a turn to its outcome. Another good model may go another; the shipped conversations name none."""
 
-    Values are compared by parts: only the named fields of an object, every item of a list. A value may also be
-    `{$date: friday}` (see `workers.evals.values`), `{$length: 2}`, `{$at_most: 900}`, `{$one_of: [1, 2]}` or
-    `{$any: true}`.
-    """
-
-    status: TurnStatus = "succeeded"
     tools: list[str] | None = None
     """The tools of its steps, each as often as it is called."""
     args: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -38,27 +32,47 @@ class Expected(Contract):
     """Tool -> status of its steps."""
     remembered: list[str] = Field(default_factory=list)
     """Tools whose result comes from the conversation's memory."""
-    slots: dict[str, Any] = Field(default_factory=dict)
-    """The conversation's slots after the turn."""
-    output: Any = None
-    artifacts: list[str] | None = None
-    """The kinds of the artifacts, in order."""
-    grounded: bool | None = None
-    mentions: list[str] = Field(default_factory=list)
-    """Texts that the reply contains, whatever their case: values of results that no reply may leave out."""
+    hint: str | None = None
+    """The synthesis hint."""
     question: list[str] | None = None
     """The fields that the user is asked for; an empty list expects no question."""
     choices: dict[str, Any] = Field(default_factory=dict)
     """Field -> the choices offered for it."""
-    hint: str | None = None
-    """The synthesis hint."""
+    revisions: int | None = None
+    llm_calls: int | None = None
+    """Most calls of the language model."""
+
+
+class Expected(Way):
+    """Expectations of a final turn: its outcome and, if wanted, its way. A field that is left out is not checked.
+
+    Values are compared by parts: only the named fields of an object, every item of a list. A value may also be
+    `{$date: friday}` (see `workers.evals.values`), `{$length: 2}`, `{$at_most: 900}`, `{$one_of: [1, 2]}` or
+    `{$any: true}`.
+    """
+
+    status: TurnStatus | list[TurnStatus] = "succeeded"
+    """Its status, or those that are all right."""
+    effects: dict[str, dict[str, Any]] | None = None
+    """Tool -> parts of what one of its calls was given or returned, for all tools whose effect was achieved; `{}`:
+    nothing was done."""
+    slots: dict[str, Any] = Field(default_factory=dict)
+    """The conversation's slots after the turn."""
+    output: Any = None
+    artifacts: list[str] = Field(default_factory=list)
+    """Kinds among those of its artifacts."""
+    grounded: bool | None = None
+    mentions: list[str | list[str]] = Field(default_factory=list)
+    """Texts that the reply or its artifacts contain, whatever their case; of a list, one of its texts. They are values
+    of results that no reply may leave out."""
+    omits: list[str] = Field(default_factory=list)
+    """Texts that neither contains."""
+    asks: bool | None = None
+    """Whether the reply asks the user something, as a question with choices or in its text."""
     error: str | None = None
     """The error's code."""
     contradictions: list[Any] | None = None
     """The disagreements between sources in the conversation's knowledge after the turn, and the rules that decided."""
-    revisions: int | None = None
-    llm_calls: int | None = None
-    """Most calls of the language model."""
 
 
 class GoldenMessage(Contract):
@@ -66,14 +80,15 @@ class GoldenMessage(Contract):
 
     say: str | None = None
     choose: int | None = Field(None, ge=1)
-    """Instead of a message: the number of a choice that the previous question offers."""
+    """The number of a choice that the previous question offers, to be sent as the message. If it offers none, `say` is
+    sent."""
     mode: Mode | None = None
     expect: Expected
 
     @model_validator(mode="after")
-    def says_one_thing(self) -> Self:
-        """Refuse a message with neither or both of the fields."""
-        if (self.say is None) == (self.choose is None):
+    def says_something(self) -> Self:
+        """Refuse a message with neither of the fields."""
+        if self.say is None and self.choose is None:
             raise ValueError("write `say` or `choose`")
         return self
 

@@ -50,11 +50,10 @@ def hold(api: Api, golden: Golden) -> GoldenResult:
 
 
 def _message(said: GoldenMessage, turns: Sequence[dict[str, Any]]) -> str:
-    if said.say is not None:
-        return said.say
-    assert said.choose is not None
     offered = [choice for choices in _choices(turns[-1]).values() for choice in choices] if turns else []
-    return str(offered[said.choose - 1]) if said.choose <= len(offered) else f"choice {said.choose}"
+    if said.choose is not None and said.choose <= len(offered):
+        return str(offered[said.choose - 1])
+    return said.say if said.say is not None else f"choice {said.choose}"
 
 
 def _choices(turn: dict[str, Any]) -> dict[str, list[Any]]:

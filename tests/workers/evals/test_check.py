@@ -13,7 +13,7 @@ from turnloom.workers.evals.values import difference, read_date
 
 SUNDAY = date(2026, 11, 22)
 
-STEP = {"status": "succeeded", "needs": [], "cache": None, "result": None, "args": {}}
+STEP = {"status": "succeeded", "effect": "read", "needs": [], "cache": None, "result": None, "args": {}}
 TURN: dict[str, Any] = {
     "status": "succeeded",
     "error": None,
@@ -27,14 +27,22 @@ TURN: dict[str, Any] = {
             "args": {"city": "Rome", "check_in": {"$from": "dates.check_in"}, "nights": 2},
             "needs": ["dates"],
         },
+        {
+            **STEP,
+            "id": "room",
+            "tool": "room.book",
+            "effect": "write",
+            "args": {"on": {"$from": "dates.check_in"}},
+            "result": {"code": "SEA"},
+        },
     ],
     "output": {"days": [1, 2]},
     "synthesis_hint": "compare",
     "reply": {
-        "artifacts": [{"kind": "table"}],
+        "artifacts": [{"kind": "table", "title": "Hotel Due"}],
         "question": {"fields": ["city"], "choices": {"city": ["Rome"]}},
         "grounded": True,
-        "text": "In Rome: Hotel Uno.",
+        "text": "In Rome: Hotel Uno. Shall I book it?",
     },
     "usage": {"llm_calls": 2},
     "plans": [{}],
@@ -43,7 +51,11 @@ SLOTS = {"city": "Rome"}
 
 HOLDS: list[dict[str, Any]] = [
     {},
-    {"tools": ["travel.search_hotels", "dates.resolve_hint", "travel.lookup_weather"]},
+    {"tools": ["travel.search_hotels", "dates.resolve_hint", "travel.lookup_weather", "room.book"]},
+    {"status": ["failed", "succeeded"]},
+    {"effects": {"room.book": {"on": {"$date": "friday"}, "code": "SEA"}}},
+    {"asks": True, "artifacts": []},
+    {"mentions": [["Hotel Quattro", "hotel due"]], "omits": ["Hotel Quattro"]},
     {"args": {"travel.search_hotels": {"city": "rome", "check_in": {"$date": "friday"}}}},
     {"edges": ["dates.resolve_hint -> travel.search_hotels"]},
     {"side_by_side": ["dates.resolve_hint", "travel.lookup_weather"]},
@@ -58,7 +70,12 @@ HOLDS: list[dict[str, Any]] = [
 ]
 DIFFERS: list[tuple[dict[str, Any], str]] = [
     ({"status": "failed"}, "status: 'succeeded', expected 'failed'"),
-    ({"mentions": ["Rome", "Hotel Due"]}, "the reply does not mention 'Hotel Due'"),
+    ({"status": ["failed", "cancelled"]}, "status: 'succeeded', expected 'failed' or 'cancelled'"),
+    ({"effects": {}}, "effects: ['room.book'], expected []"),
+    ({"effects": {"room.book": {"code": "TWN"}}}, "room.book.code is 'SEA', expected 'TWN'"),
+    ({"asks": False}, "asks: True, expected False"),
+    ({"mentions": ["Rome", ["Hotel Quattro", "Uno!"]]}, "the reply does not mention 'Hotel Quattro' or 'Uno!'"),
+    ({"omits": ["hotel due"]}, "the reply mentions 'hotel due'"),
     ({"error": "deadline"}, "error: None, expected 'deadline'"),
     ({"tools": ["travel.search_hotels"]}, "tools: "),
     ({"args": {"travel.search_hotels": {"nights": 3}}}, "travel.search_hotels.nights is 2, expected 3"),
@@ -72,7 +89,7 @@ DIFFERS: list[tuple[dict[str, Any], str]] = [
     ({"remembered": ["sim.echo"]}, "sim.echo comes from nowhere"),
     ({"slots": {"city": "Paris"}}, "slots.city is 'Rome', expected 'Paris'"),
     ({"output": {"days": {"$length": 3}}}, "output.days is [1, 2], expected length 3"),
-    ({"artifacts": []}, "artifacts: ['table'], expected []"),
+    ({"artifacts": ["table", "card"]}, "artifacts: ['table'], expected ['card'] too"),
     ({"hint": "other"}, "hint: "),
     ({"grounded": False}, "grounded: True"),
     ({"question": []}, "question: ['city'], expected []"),
@@ -101,7 +118,7 @@ def test_a_turn_without_a_reply_is_a_difference() -> None:
     """A turn without a reply fails the check, and does not break the checker."""
     bare = {**TURN, "steps": [], "reply": None, "plans": []}
 
-    assert first_difference(Expected(artifacts=["table"]), bare, {}, SUNDAY) == "artifacts: [], expected ['table']"
+    assert first_difference(Expected(artifacts=["table"]), bare, {}, SUNDAY) == "artifacts: [], expected ['table'] too"
 
 
 @pytest.mark.parametrize(
@@ -158,7 +175,7 @@ def test_a_wrong_file_is_refused_with_its_name(tmp_path: Path) -> None:
 
     with pytest.raises(Invalid, match=r"(?s)mine.yaml.*tool"):
         load_golden([file])
-    file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{say: hi, choose: 1, expect: {}}]}]\n")
+    file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{expect: {}}]}]\n")
     with pytest.raises(Invalid, match="say"):
         load_golden([file])
     file.write_text("agent: travel\nconversations: [{name: a, about: b, turns: [{say: hi, expect: {tools: []}}]}]\n")
