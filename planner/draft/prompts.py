@@ -206,8 +206,13 @@ class Prompts:
 
     @cached_property
     def _shipped_wordings(self) -> dict[str, Prompt]:
-        found = (self.get(name) for name in self.names() if name.startswith("responding/"))
-        return {prompt.name: prompt for prompt in found if prompt.words_of}
+        found: dict[str, Prompt] = {}
+        for name in self.names():
+            try:
+                found |= {name: self.get(name)} if name.startswith("responding/") else {}
+            except ValueError as error:  # a pack's text may be wrong, and that must not end the replies of others
+                log.error("prompt.unreadable", prompt=name, error=str(error))
+        return {name: prompt for name, prompt in found.items() if prompt.words_of}
 
     def shipped_name(self, name: str) -> str:
         """Return the shipped prompt that defines the inputs of this one: itself, or that of its family."""

@@ -36,8 +36,19 @@ class ReplyInput:
         return not self.material.steps and not self.material.memory
 
     def formatted(self) -> StepResult | None:
-        """Return the last formatter step that succeeded, if any."""
-        return next((step for step in reversed(self.material.steps) if self._is_formatter(step)), None)
+        """Return the last formatter step that succeeded and had something to join, if any."""
+        return next((step for step in reversed(self.done()) if self._is_formatter(step)), None)
+
+    def done(self) -> list[StepResult]:
+        """Return the steps that brought something: those that succeeded, without formatters of failures only."""
+        by_id = {step.id: step for step in self.material.steps}
+        found = []
+        for step in self.material.steps:
+            joined = {by_id[name].status for name in step.refers_to if name in by_id}
+            is_vain = self._is_formatter(step) and joined and "succeeded" not in joined
+            if step.status == "succeeded" and not is_vain:
+                found.append(step)
+        return found
 
     def succeeded(self) -> Iterator[StepResult]:
         """Yield the steps that succeeded and are not formatters."""

@@ -100,7 +100,13 @@ class _Filling:
     def _shown(self, step: StepResult) -> dict[str, Any]:
         tool = self._given.tools.tools.get(step.tool)
         fields = result_fields(step.result, tool.output_schema if tool else {})
-        return {**shown(step), "fields": [field._asdict() for field in fields]}
+        return {**shown(step), "fields": [field._asdict() for field in fields], "named": self._named(step)}
+
+    def _named(self, step: StepResult) -> list[str]:
+        """Return the arguments of a failed step that are words of the user's message, such as a name."""
+        values = [value for value in step.args.values() if isinstance(value, str) and value.strip()]
+        message = self._given.material.message.casefold()
+        return [value for value in values if step.status == "failed" and value.casefold() in message]
 
 
 def responding_messages(given: ReplyInput) -> tuple[list[PromptMessage], tuple[str, ...]]:
@@ -147,7 +153,7 @@ def _went_wrong(step: StepResult) -> bool:
 
 def _problem(step: StepResult) -> dict[str, Any]:
     code = (step.error or {}).get("code") if step.status == "failed" else None
-    return {"label": _label(step), "status": step.status, "code": code}
+    return {"label": _label(step), "tool": step.tool, "status": step.status, "code": code}
 
 
 def shown(step: StepResult) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Compose the reply from the results of the steps: from a template if one fits, otherwise by the language model.
 
 In: the input of a reply.  Out: the reply with its artifacts, and who wrote it.  Failures are stated in plain words.
-Every figure has its source. A text with other figures is rewritten once, and then a template stands in. A template's
-figures without a source are left out.
+Every figure has its source. A text with other figures is rewritten once, and then its sentences with such figures are
+left out. If these were the larger part, templates stand in.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from turnloom.planner.languages import formats
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage
 from turnloom.planner.reply.artifacts import artifacts_of
 from turnloom.planner.reply.critic import Criticism, criticise, is_due
-from turnloom.planner.reply.grounding import Grounding, Violation, check, withhold
+from turnloom.planner.reply.grounding import Grounding, Violation, check
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.reply_prompts import (
     NO_USAGE,
@@ -32,12 +32,12 @@ from turnloom.planner.reply.reply_prompts import (
     revising_messages,
     rewriting_messages,
 )
-from turnloom.planner.reply.sentence_stream import LONGEST_REPLY, Sentences
+from turnloom.planner.reply.sentence_stream import LONGEST_REPLY, Sentences, without_violations
 from turnloom.planner.reply.suggestions import suggestions
 from turnloom.planner.reply.template_choice import Part, last_resort, template_parts
 
 _UNSURE = "responding/unsure"
-"""The template that stands in for a direct answer whose figures have no source."""
+"""The template that stands in where no sentence can be sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = No
     criticism = writing.criticised(tried) if due else None
     draft, grounding = tried[-1]
     stale_at = writing.time_of(grounding.oldest_price_s) if grounding.oldest_price_s else None
-    text, around = _framed(withhold(draft.text, grounding.violations), given, stale_at)
+    text, around = _framed(writing.sendable(draft, grounding), given, stale_at)
     sources = [source for draft, _ in tried for source in draft.prompts]
     sources += [*(criticism.prompts if criticism else ()), *around]
     reply = Reply(
@@ -126,7 +126,7 @@ def compose(given: ReplyInput, llm: LanguageModel, on_delta: OnDelta | None = No
 
 
 class _Writing:
-    """The writing of one reply. It ends with the first text that can stand, or with the last one."""
+    """The writing of one reply. It ends with the first text that can stand, at least for the larger part."""
 
     def __init__(self, given: ReplyInput, llm: LanguageModel, on_delta: OnDelta) -> None:
         self.artifacts: list[Artifact] = artifacts_of(given)
@@ -157,6 +157,10 @@ class _Writing:
             if draft.is_templated or not tried[-1][1].violations:
                 break
         return tried
+
+    def sendable(self, draft: ReplyDraft, grounding: Grounding) -> str:
+        """Return the sentences of a text that may be sent."""
+        return without_violations(draft.text, grounding.violations) or self._fill([Part(_UNSURE)]).text
 
     def criticised(self, tried: list[tuple[ReplyDraft, Grounding]]) -> Criticism | None:
         """Let a critic judge the text that is about to stand. If it objects, add a rewritten text.
@@ -212,7 +216,9 @@ class _Writing:
         draft, grounding = tried[-1]
         return self._generate(*rewriting_messages(self._given, draft, grounding.violations), lambda _: None)
 
-    def _last(self, _tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft:
+    def _last(self, tried: list[tuple[ReplyDraft, Grounding]]) -> ReplyDraft | None:
+        if tried and _is_mostly_fit(*tried[-1]):
+            return None
         is_unsure = self._given.material.reply and self._given.is_direct
         return self._fill([Part(_UNSURE)] if is_unsure else last_resort(self._given))
 
@@ -250,6 +256,11 @@ def _framed(text: str, given: ReplyInput, stale_at: str | None) -> tuple[str, li
     after += [render("responding/readings", readings=readings)] if (readings := given.readings()) else []
     parts = [*(note.text for note in before), text, *(note.text for note in after)]
     return "\n\n".join(parts), [note.source for note in (*before, *after)]
+
+
+def _is_mostly_fit(draft: ReplyDraft, grounding: Grounding) -> bool:
+    """Return whether the larger part of a text remains without the sentences that must not be said."""
+    return 2 * len(without_violations(draft.text, grounding.violations)) >= len(draft.text)
 
 
 def _is_usable(generation: Generation) -> bool:

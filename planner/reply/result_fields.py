@@ -18,6 +18,8 @@ class ResultField(NamedTuple):
 def result_fields(result: Any, schema: Mapping[str, Any]) -> list[ResultField]:
     """Return the fields of a result that say something. The names inside their values are titles, too."""
     titled = _titled(result, dict(_titles(schema)))
+    while isinstance(titled, dict) and len(titled) == 1 and isinstance(inner := next(iter(titled.values())), dict):
+        titled = inner
     if isinstance(titled, dict):
         return [ResultField(title, value) for title, value in titled.items()]
     return [] if _is_empty(titled) else [ResultField("", titled)]

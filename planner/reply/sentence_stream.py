@@ -4,9 +4,13 @@ The first sentence that fails is held back, and so is everything after it. A sen
 back by the same text.
 """
 
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.protocol import OnDelta
-from turnloom.planner.reply.grounding import Evidence, UserWords, check, gather
+from turnloom.planner.reply.grounding import Evidence, UserWords, Violation, check, gather
 from turnloom.planner.reply.grounding.sentences import CLOSING, SENTENCE_END
 
 LONGEST_REPLY = 50_000
@@ -43,6 +47,15 @@ class Sentences:
             self._is_held = self._is_held or bool(check(sentences, self._evidence).violations)
         if sentences and not self._is_held:
             self._on_delta(sentences)
+
+
+def without_violations(text: str, violations: Sequence[Violation]) -> str:
+    """Return a text without the sentences that must not be said."""
+    ends = [*(match.end() for match in SENTENCE_END.finditer(text)), len(text)]
+    spans = ((bisect_right(ends, found.start), bisect_right(ends, found.end - 1)) for found in violations)
+    refused = {number for first, last in spans for number in range(first, last + 1)}
+    sentences = enumerate(pairwise([0, *ends]))
+    return "".join(text[start:end] for number, (start, end) in sentences if number not in refused).strip()
 
 
 def direct_sentences(context: PlanningContext, on_delta: OnDelta) -> Sentences:

@@ -43,7 +43,7 @@ def _collated(given: ReplyInput) -> list[Part] | None:
         return parts_of_results(given)
     if material.ending:
         return [Part("responding/late"), *parts_of_results(given)]
-    nothing = bool(material.steps) and not any(step.status == "succeeded" for step in material.steps)
+    nothing = bool(material.steps) and not given.done()
     is_templated = material.has_fixed_plan or nothing or given.agent.responder == "template"
     return last_resort(given) if is_templated else None
 
@@ -109,8 +109,8 @@ def _results(given: ReplyInput) -> Iterator[StepResult]:
     taken = {id_ for step in steps for id_ in step.refers_to if id_ in by_id and _takes(step, by_id[id_], given)}
     formatter = given.agent.formatter
     collated = formatter.sources if formatted and formatter and formatted.tool == formatter.tool else frozenset()
-    for step in steps:
-        if step.status == "succeeded" and step.id not in taken and step.tool not in collated:
+    for step in given.done():
+        if step.id not in taken and step.tool not in collated:
             yield step
 
 
@@ -127,10 +127,9 @@ def _refusal(given: ReplyInput) -> list[Part] | None:
 
     Results of inline tools, such as resolved dates, do not count as achieved.
     """
-    steps = given.material.steps
-    if any(step.status == "succeeded" and not _is_working(step, given) for step in steps):
+    if any(not _is_working(step, given) for step in given.done()):
         return None
-    codes = {(step.error or {}).get("code") for step in steps if step.status == "failed"}
+    codes = {(step.error or {}).get("code") for step in given.material.steps if step.status == "failed"}
     name = f"responding/refused/{str(codes.pop()).lower()}" if len(codes) == 1 else None
     return [Part(name)] if name and given.prompts.has(name) else None
 

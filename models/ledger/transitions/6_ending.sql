@@ -158,9 +158,10 @@ begin
   v_usage := hot.add_calls(t.usage, p_calls);
   v_slots := coalesce(p_end -> 'slots', t.slots);
   v_dropped := case when t.status = 'planning' then hot.cancel_open(p_turn, 'no plan came of it', v_at) else '[]' end;
-  v_events := hot.store_events(t, v_dropped || jsonb_build_array(
-    jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace'),
-    jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
+  -- Nobody sends the reply of a superseded turn, so it is not announced.
+  v_events := hot.store_events(t, v_dropped || case when v_status = 'superseded' then '[]' else
+    jsonb_build_array(jsonb_build_object('type', 'reply.done', 'data', (p_end -> 'reply') - 'trace')) end
+    || jsonb_build_array(jsonb_build_object('type', 'turn.' || v_status, 'data', jsonb_build_object('error', v_error)
       || case when v_status = 'superseded' then jsonb_build_object('superseded_by', t.superseded_by) else '{}' end)),
       v_at);
   update turns set status = v_status, slots = v_slots, output = p_end -> 'output', usage = v_usage, error = v_error,

@@ -192,8 +192,7 @@ def _excuse(
     for skeleton in domain.steps:
         why = unavailable.get(skeleton.tool)
         if why is not None and _applies(skeleton, facts) and (is_idle or why["code"] != "CIRCUIT_OPEN"):
-            named = {**why, "scopes": ", ".join(why.get("scopes", ()))}
-            return manners.barred[why["code"]].format_map(named)
+            return manners.barred[why["code"]].format_map(why)
     return None
 
 

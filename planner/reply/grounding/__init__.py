@@ -4,10 +4,10 @@ In: a text and its evidence.  Out: the source of each figure, or the reason why 
 called.
 """
 
-from turnloom.planner.reply.grounding.check import Grounding, Violation, check, withhold
+from turnloom.planner.reply.grounding.check import Grounding, Violation, check
 from turnloom.planner.reply.grounding.evidence import Evidence
 from turnloom.planner.reply.grounding.places import ResultOrigin
 from turnloom.planner.reply.grounding.scan import prepare
 from turnloom.planner.reply.grounding.sources import UserWords, gather
 
-__all__ = ["Evidence", "Grounding", "ResultOrigin", "UserWords", "Violation", "check", "gather", "prepare", "withhold"]
+__all__ = ["Evidence", "Grounding", "ResultOrigin", "UserWords", "Violation", "check", "gather", "prepare"]

@@ -1,7 +1,7 @@
 """Check a text against its evidence, sentence by sentence."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from turnloom.models.contracts.turn import Source
@@ -88,16 +88,6 @@ def check(text: str, evidence: Evidence) -> Grounding:
         oldest_s = max(oldest_s, found.age_s if is_stale else 0)
         sources[Source(text=written, step=found.step, path=found.path, turn=found.turn, stale=is_stale)] = None
     return Grounding(tuple(sources), tuple(sorted(violations, key=lambda found: found.start)), oldest_s)
-
-
-def withhold(text: str, violations: Sequence[Violation]) -> str:
-    """Replace each violation by an ellipsis."""
-    kept, end = "", 0
-    for violation in sorted(violations, key=lambda found: found.start):
-        if violation.end > end:
-            kept += f"{text[end : violation.start]}…" if violation.start >= end else ""
-            end = violation.end
-    return kept + text[end:]
 
 
 def _judged(text: str, evidence: Evidence) -> Iterator[tuple[Figure, EvidencePlace | Reason]]:

@@ -52,7 +52,7 @@ def test_a_step_whose_service_is_down_is_planned_around(context: Context, offlin
 @pytest.mark.parametrize(
     ("why", "words"),
     [
-        ({"code": "SCOPES_MISSING", "scopes": ["a.read", "a.write"]}, "you have not granted a.read, a.write"),
+        ({"code": "SCOPES_MISSING", "scopes": ["a.read", "a.write"]}, "you have not allowed me to"),
         ({"code": "UNAUTHORIZED"}, "not told who you are"),
         (DOWN, "open-meteo does not answer"),
     ],

@@ -203,7 +203,7 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
     text = fill_templates(given, [Part(f"responding/{hint}", [found])], []).text
 
     assert text.startswith("That room is not free any more.\nFrom Fri, 4 Dec 2026")
-    assert "generate booking link" in text
+    assert "The booking link: that has been done or taken already." in text
 
 
 def test_an_ambiguous_weekend_is_asked_as_a_choice() -> None:

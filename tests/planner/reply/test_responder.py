@@ -1,13 +1,16 @@
 """Test who writes the reply, and what it contains."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.planner.llm.scripted import Script, fails, says
 from turnloom.models.contracts.step_result import StepResult
+from turnloom.models.runtime.settings import settings
 from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.llm.offline.rules import Domain, load_rules
 from turnloom.planner.llm.openai import OpenAIModel
 from turnloom.planner.reply.apologies import Trouble, apology
 from turnloom.planner.reply.reply_input import ReplyInput
@@ -46,7 +49,7 @@ def _failed(code: str) -> StepResult:
 @pytest.mark.parametrize(
     ("steps", "more", "written_by"),
     [
-        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@2, responding/question@4"),
+        ((HOTELS, ASKS), {}, "template:responding/places_to_stay@2, responding/question@5"),
         ((HOTELS, TRIP), {}, "template:responding/itinerary@4"),
         ((HOTELS,), {"submitted": True}, "template:responding/places_to_stay@2"),
         ((DATES, HOTELS), {"submitted": True}, "template:responding/places_to_stay@2"),
@@ -154,7 +157,50 @@ def test_a_question_lists_fields_and_choices(llm: OpenAIModel, reply_input: Call
     question = composed.reply.question
     assert question is not None
     assert (question.fields, question.choices) == (["hint"], {"hint": CHOICES})
-    assert composed.reply.text.endswith("\n\nWhich dates do you mean: Fri 4-6 December or Sat 5-7 December?")
+    assert composed.reply.text.endswith(
+        "\n\nI find no such dates from today on.\nWhich dates do you mean: Fri 4-6 December or Sat 5-7 December?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asks", "text"),
+    [
+        ({"city": ["Paris"]}, "Did you mean Paris?"),
+        ({"dates": ["Fri", "Sat"]}, "When would you like to stay: Fri or Sat?"),
+        ({"hotel_id": ["demo", "spa"]}, "Which hotel do you mean: demo or spa?"),
+        ({"check_out": True}, "I need one more thing before I can go on: the day of departure. What should it be?"),
+    ],
+)
+def test_a_question_names_fields_as_people_do(
+    llm: OpenAIModel, reply_input: Callable[..., ReplyInput], asks: Any, text: str
+) -> None:
+    """The name of a field is not shown where people have another word for it."""
+    asking = StepResult(id="a", tool="travel.lookup_weather", args={}, status="needs_input", asks=asks)
+
+    assert compose(reply_input(asking), llm).reply.text == text
+
+
+def test_a_place_that_nobody_knows_gets_no_empty_itinerary(
+    llm: OpenAIModel, reply_input: Callable[..., ReplyInput]
+) -> None:
+    """The reply names the place as the user did, and there is no itinerary of open days."""
+    weather = replace(_failed("NOT_FOUND"), args={"city": "Atlantis"})
+    trip = replace(TRIP, args={"weather": {"$from": "f.days"}}, result={"days": [{}, {}], "stay": None, "notes": []})
+
+    composed = compose(reply_input(weather, trip, message="A trip to Atlantis", synthesis_hint="itinerary"), llm)
+
+    assert composed.reply.text.startswith("I know nothing called Atlantis.")
+    assert (composed.reply.artifacts, composed.output) == ([], None)
+
+
+@pytest.mark.parametrize("domain", load_rules(settings().prompts_dir / "offline").domains, ids=lambda rules: rules.name)
+def test_help_passes_its_own_check(llm: OpenAIModel, reply_input: Callable[..., ReplyInput], domain: Domain) -> None:
+    """Examples of what can be asked hold no figure that a strict agent could not say."""
+    said = shipped().render("offline/unable", can=[domain.can]).text
+
+    composed = compose(reply_input(agent="travel", reply=said), llm)
+
+    assert (composed.reply.text, composed.written_by, composed.reply.grounded) == (said, "planner", True)
 
 
 def test_the_formatters_artifact_comes_first(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
@@ -174,7 +220,7 @@ def test_failures_are_said_plainly(llm: OpenAIModel, reply_input: Callable[..., 
     """A failed step is named in words, without codes and messages for operators."""
     composed = compose(reply_input(HOTELS, _failed(code), submitted=True), llm)
 
-    assert "The step “lookup weather”" in composed.reply.text
+    assert "The weather: " in composed.reply.text
     assert code not in composed.reply.text
     assert "db-7" not in composed.reply.text
 
@@ -189,7 +235,7 @@ def test_steps_that_did_not_succeed_are_mentioned(
     composed = compose(reply_input(TRIP, step), llm)
 
     assert "Not everything worked" in composed.reply.text
-    assert "lookup weather" in composed.reply.text
+    assert "The weather: " in composed.reply.text
 
 
 def test_a_broken_artifact_does_not_cost_the_reply(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:

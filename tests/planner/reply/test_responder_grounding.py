@@ -57,15 +57,30 @@ def test_a_correct_reply_is_streamed_sentence_by_sentence(
 
 
 @pytest.mark.parametrize(
+    ("second", "drafts"), [(says(WRONG), 2), (fails(401), 1), (says(""), 1)], ids=["wrong_again", "out", "empty"]
+)
+def test_after_one_more_try_the_wrong_sentence_goes(
+    script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput], second: Any, drafts: int
+) -> None:
+    """The larger part of the reply is right, so it stands without the sentence."""
+    script.behaviours = [says(WRONG), second]
+
+    composed = compose(reply_input(HOTELS), llm)
+
+    assert (composed.reply.text, composed.reply.grounded) == ("The Inn is in Gion. Shall I go on?", False)
+    assert (composed.written_by, composed.drafts) == ("llm:scripted", drafts)
+
+
+@pytest.mark.parametrize(
     ("second", "drafts", "calls"),
-    [(says(WRONG), 3, 2), (fails(401), 2, 1), (says(""), 2, 1)],
+    [(says("So: €85!"), 3, 2), (fails(401), 2, 1), (says(""), 2, 1)],
     ids=["wrong_again", "out", "empty"],
 )
-def test_after_one_more_try_the_template_stands_in(
+def test_if_most_of_it_is_wrong_the_template_stands_in(
     script: Script, llm: OpenAIModel, reply_input: Callable[..., ReplyInput], second: Any, drafts: int, calls: int
 ) -> None:
-    """After a second wrong reply the template writes, and its figures have sources."""
-    script.behaviours = [says(WRONG), second]
+    """The template's figures have sources."""
+    script.behaviours = [says("It costs €85 a night there."), second]
 
     composed = compose(reply_input(HOTELS), llm)
 
@@ -100,7 +115,7 @@ def test_a_planners_answer_stands_where_the_agent_may_answer_by_itself(
 
 
 def test_a_template_leaks_nothing_either(llm: OpenAIModel, reply_input: Callable[..., ReplyInput]) -> None:
-    """Text of a template without a source is left out, and the reply says that it is incomplete."""
+    """Lines of a template without a source are left out, and the reply says that it is incomplete."""
     guest = {"value": {"guest_name": "Dana Levi", "phone": "054-1234567", "room": "Deluxe"}}
     echo = StepResult(id="e", tool="sim.echo", args={}, status="succeeded", result=guest)
 

@@ -53,6 +53,7 @@ def _facts(found: Attractions) -> Iterator[Finding]:
     remember_s=86_400,
     facts=_facts,
     errors=OUTSIDE_ERRORS,
+    asks=("city",),
     **outside("wikipedia", cache_s=86_400, per_tenant="60/minute"),
 )
 def search_attractions(query: AttractionSearch, context: ToolContext) -> Attractions:

@@ -3,6 +3,7 @@
 import json
 import time
 import unicodedata
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 from pydantic import Field
 
 from turnloom.models.contracts.base import Contract
-from turnloom.models.errors import ToolFailed
+from turnloom.models.errors import NeedsInput, ToolFailed
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.travel.settings import TravelSettings
 
 _DATA = Path(__file__).parent / "data"
+_NEAR = 0.8
+"""How alike two names must be for one to be a misspelling of the other, from 0 to 1."""
 
 
 class Climate(Contract):
@@ -48,10 +51,17 @@ def look_up_city(name: str, context: ToolContext) -> City:
     """Return a city of the data set, after a pause.
 
     Raises:
+        NeedsInput: the data set has no such city, but some with nearly this name. They are the choices.
         ToolFailed: NOT_FOUND, the data set has no such city. The message lists its cities.
     """
     pause(context)
-    return find_city(name)
+    try:
+        return find_city(name)
+    except ToolFailed:
+        near = get_close_matches(_key(name), _cities(), n=3, cutoff=_NEAR)
+        if not near:
+            raise
+    raise NeedsInput({"city": list(dict.fromkeys(_cities()[key].name for key in near))})
 
 
 def pause(context: ToolContext) -> None:

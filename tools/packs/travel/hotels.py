@@ -69,6 +69,7 @@ def _facts(found: Hotels) -> Iterator[Finding]:
     artifact=_table,
     facts=_facts,
     errors=OUTSIDE_ERRORS,
+    asks=("city",),
     **outside("overpass", cache_s=86_400, per_tenant="30/minute"),
 )
 def search_hotels(query: HotelSearch, context: ToolContext) -> Hotels:

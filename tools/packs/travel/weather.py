@@ -62,6 +62,7 @@ def _facts(weather: Weather) -> Iterator[Finding]:
     remember_s=1_800,
     facts=_facts,
     errors=OUTSIDE_ERRORS,
+    asks=("city",),
     **outside("open-meteo", cache_s=1_800, per_tenant="60/minute"),
 )
 def lookup_weather(query: WeatherLookup, context: ToolContext) -> Weather:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.planner.reply.grounding.replies import LINK, NOW, altered_reply, evidence, reply
-from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check, withhold
+from turnloom.planner.reply.grounding import Evidence, ResultOrigin, check
 
 EVIDENCE = evidence()
 
@@ -176,17 +176,6 @@ def test_a_result_of_this_turn_comes_before_what_was_remembered() -> None:
     known.add_result({"price": 90, "currency": "ILS"}, ResultOrigin("then", "t1", 900))
 
     assert [source.stale for source in check("₪90", known).sources] == [False]
-
-
-def test_violations_can_be_withheld() -> None:
-    """An ellipsis replaces each forbidden piece, and the rest passes."""
-    text = "It is ₪900 or ₪901; call 054-1234567 at 12 Hidden Street."
-    known = _known(GUEST | {"price": 900, "currency": "ILS"})
-
-    withheld = withhold(text, check(text, known).violations)
-
-    assert withheld == "It is ₪900 or …; call … at …."
-    assert check(withheld, known).violations == ()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from tests.tools.packs.contracts.cases import Case, Contract, Fails, Refused, Valid
+from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Refused, Valid
 from tests.tools.packs.providers import FORECAST, OVERPASS, PLACES, WIKIPEDIA, live_providers, says
 
 PLACE = {"name": "Pantheon", "kind": "temple", "lat": 41.9, "lon": 12.5, "summary": "A dome.", "source": "a guide"}
@@ -29,7 +29,10 @@ def failing(code: str, *paths: str) -> Callable[[], AbstractContextManager[None]
 
 def failures(args: dict[str, object], *paths: str) -> list[Case]:
     """Return a case for each failure of the service that the tool asks last."""
-    known: list[Case] = [Fails(args | {"city": "Atlantis"}, "NOT_FOUND", "Kyoto")]
+    known: list[Case] = [
+        Fails(args | {"city": "Atlantis"}, "NOT_FOUND", "Kyoto"),
+        Asks(args | {"city": "Kyotto"}, {"city": ["Kyoto"]}),
+    ]
     known += [Fails(args, code, given=failing(code, *paths)) for code in _FAILURES]  # type: ignore[arg-type]
     return [*known, Fails(args, "UPSTREAM_4XX", "because", given=failing("UPSTREAM_4XX", PLACES))]
 
