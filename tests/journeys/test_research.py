@@ -13,7 +13,8 @@ def test_a_question_over_our_own_documentation_is_answered(api: httpx2.Client) -
 
     found = turn["steps"][0]["result"]["results"][0]
     assert turn["status"] == "succeeded"
-    assert found["document"] == "turnloom/docs/how-to/keep-what-was-said.md"
+    # Either page says it.
+    assert found["document"] in {f"turnloom/docs/how-to/{name}.md" for name in ("keep-what-was-said", "add-a-tool")}
     assert turn["reply"]["grounded"]
     assert {(source["step"], source["path"]) for source in turn["reply"]["sources"]} <= {
         ("found", "results[0].passage")

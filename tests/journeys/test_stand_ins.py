@@ -77,7 +77,7 @@ def test_a_playbook_stands_in_for_a_plan(api: httpx2.Client, script: Script, mes
     assert turn["output"]["days"]
     assert len(script.requests) - before == (1 if message == "out" else 2)
     trace = _trace(api, turn)
-    assert "responding/stood_in@1" in trace["reply"]["prompts"]
+    assert "responding/stood_in" in {name.partition("@")[0] for name in trace["reply"]["prompts"]}
     (plan,) = trace["plans"]
     assert (plan["source"], plan["trace"]["failure"]["code"]) == ("playbook", code)
     assert "playbooks/trip_overview@1" in plan["trace"]["prompts"]
