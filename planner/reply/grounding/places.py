@@ -17,6 +17,8 @@ _MOST_NAMED = 20_000
 _WORD = re.compile(r"[^\W_]{3,}")
 UNSTATED = "?"
 """The currency of an amount whose whole result names none."""
+AGENT = "agent"
+"""The step of what the agent's makers wrote."""
 
 
 @dataclass(frozen=True, slots=True)

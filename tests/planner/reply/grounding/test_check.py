@@ -237,3 +237,12 @@ def test_correct_replies_are_hardly_ever_refused(record_property: Any) -> None:
     print(f"correct replies refused: {len(refused) / 10:.1f} %")  # noqa: T201 - the rate is a figure of ours
     record_property("correct_replies_refused", len(refused))
     assert len(refused) < 20, refused[:3]
+
+
+def test_what_the_makers_wrote_contradicts_no_count() -> None:
+    """A persona that mentions three days leaves a reply free to speak of two. A result with three does not."""
+    persona, result = Evidence(NOW), _known({"days": 3})
+    persona.add_authored("Where the user leaves it open, take three days.", "persona")
+
+    assert _refused("Ask me for a 2-day trip.", persona) == []
+    assert _refused("It is a 2-day trip.", result) != []
