@@ -46,6 +46,11 @@ def next_weekend() -> tuple[str, str]:
     return friday.isoformat(), (friday + timedelta(days=1)).isoformat()
 
 
+def _in_reply(choice: str) -> str:
+    """Return a choice of days as a reply writes it in English."""
+    return re.sub("(Mon|Tue|Wed|Thu|Fri|Sat|Sun) ", r"\1, ", choice)
+
+
 def test_a_room_is_found_changed_and_booked(stack: Stack, api: httpx2.Client) -> None:
     """Each message changes one thing and keeps the rest. The link is for the option that was shown first."""
     first, second, third = talk(
@@ -113,7 +118,7 @@ def test_the_table_has_all_prices_and_the_text_the_best_two(api: httpx2.Client) 
     assert all(row[0] in text for row in table["rows"][:2])
     assert all(f"₪{price:,g} in all" in text for price in prices[:2])
     assert not any(f"₪{price:,g}" in text for price in set(prices) - set(prices[:2]))
-    choices = [re.sub("(Fri|Sat|Sun) ", r"\1, ", each) for each in turn["reply"]["question"]["choices"]["dates"]]
+    choices = map(_in_reply, turn["reply"]["question"]["choices"]["dates"])
     assert text.endswith(f"Which dates do you mean: {' or '.join(choices)}?")
     assert turn["reply"]["grounded"] is True
     assert {source["path"] for source in turn["reply"]["sources"]} >= {"check_in", "check_out"}
@@ -127,7 +132,7 @@ def test_without_dates_one_question_offers_two_weekends(api: httpx2.Client) -> N
 
     (question,) = asked["reply"]["question"]["choices"].values()
     assert len(question) == 2
-    assert all(choice in asked["reply"]["text"] for choice in question)
+    assert all(_in_reply(choice) in asked["reply"]["text"] for choice in question)
     assert asked["reply"]["text"].count("?") == 1
     found = results(answered)["pms.get_availability"]
     assert (found["adults"], found["nights"]) == (3, 1)
