@@ -61,12 +61,22 @@ class Language:
         """Mark each line that starts from the other side, such as a name, so that it is shown from right to left."""
         if not self.is_right_to_left:
             return text
-        return "\n".join(f"{_RIGHT_TO_LEFT}{line}" if _starts_from_left(line) else line for line in text.split("\n"))
+        return "\n".join(map(_directed_line, text.split("\n")))
 
     def _placed(self, value: str) -> str:
         if self.is_right_to_left and any(unicodedata.bidirectional(char) == "L" for char in value):
             return f"{_ISOLATE}{value}{_END}"
         return value
+
+
+def _directed_line(line: str) -> str:
+    """Return a line with the mark, if it needs one. It stands behind the sign of a list, which Markdown wants first."""
+    if not _starts_from_left(line):
+        return line
+    head, space, rest = line.partition(" ")
+    if space and (head == "-" or head.removesuffix(".").isdigit()):
+        return f"{head} {_RIGHT_TO_LEFT}{rest}"
+    return f"{_RIGHT_TO_LEFT}{line}"
 
 
 def _starts_from_left(line: str) -> bool:

@@ -90,6 +90,13 @@ def test_a_place_takes_its_value_once() -> None:
     assert text == "{a} {b} %s of 100 %"
 
 
+def test_a_list_from_right_to_left_stays_a_list_in_markdown() -> None:
+    """The mark of direction stands behind the number or the dash."""
+    text = fill(TEMPLATES.read("1. Sea Suite\n- Sea Suite\nSea Suite\nשבת")[0], {}, language("ar"))
+
+    assert text == "1. \u200fSea Suite\n- \u200fSea Suite\n\u200fSea Suite\nשבת"
+
+
 def test_names_keep_their_direction_within_hebrew() -> None:
     """A value with Latin letters is isolated. A line that begins with one is marked as from right to left."""
     hebrew = language("he", {"The {room} is free.": "{room} פנוי."})
