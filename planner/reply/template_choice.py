@@ -109,7 +109,7 @@ def _results(given: ReplyInput) -> Iterator[StepResult]:
     taken = {id_ for step in steps for id_ in step.refers_to if id_ in by_id and _takes(step, by_id[id_], given)}
     formatter = given.agent.formatter
     collated = formatter.sources if formatted and formatter and formatted.tool == formatter.tool else frozenset()
-    for step in given.done():
+    for step in given.done() or given.recounted():
         if step.id not in taken and step.tool not in collated:
             yield step
 
