@@ -68,8 +68,9 @@ def derive(value: Decimal, known: KnownAmounts, direction: Direction | None) -> 
 
 def derive_percent(value: Decimal, known: KnownAmounts) -> Derived | None:
     """Return which two amounts a percentage compares; None if there are none."""
-    few = [one for one in known.amounts if sum(other.code == one.code for other in known.amounts) <= _VERY_FEW]
-    operands = [*known.told, *few]
+    money = [one for one in known.amounts if one.code is not None]  # degrees are no share of percentages
+    few = [one for one in money if sum(other.code == one.code for other in money) <= _VERY_FEW]
+    operands = [*(one for one in known.told if one.code is not None), *few]
     near = _HALF if value == value.to_integral_value() else Decimal("0.05")
     for first in operands:
         for second in operands:

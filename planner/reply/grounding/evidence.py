@@ -81,7 +81,8 @@ class Evidence:
             is_named = any(is_money for _, _, is_money in self._priced)
             for value, place in ((value, place) for value, place, is_money in self._priced if is_money or not is_named):
                 self.places.put(("money", value, UNSTATED), place)
-                self.places.add_operand(value, UNSTATED, place)
+                if is_named:  # nothing is computed from degrees or percentages that might be money
+                    self.places.add_operand(value, UNSTATED, place)
 
     def add_said(self, said: Any, path: str) -> None:
         """Add what the user said, or what is known of the user."""

@@ -182,7 +182,7 @@ def _other_amount(rng: random.Random) -> str:
         amount + Decimal("0.5"),
         amount - 10,
         amount / 2,
-        Decimal(rng.randrange(8, 9000)),
+        Decimal(rng.randrange(100, 9000)),  # a bare number below 100 is a count
     ]
     known = {*PRICES, Decimal(35), *map(Decimal, range(8)), Decimal("17.4")}
     known |= {sign * first + second for first in PRICES for second in PRICES for sign in (1, -1)}
