@@ -82,6 +82,9 @@ PARTS = ("turns", "memory", "knowledge")
 Timezone = Annotated[str, AfterValidator(_known_timezone)]
 """An IANA time zone, such as Asia/Jerusalem."""
 
+TimezoneHint = Annotated[str | None, AfterValidator(lambda name: name if name in _timezones() else None)]
+"""An IANA time zone that a plan may give. An unknown one counts as absent, because the user's own is right then."""
+
 Locale = Annotated[str, Field(max_length=35, pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")]
 """A language, such as `en` or `he-IL`."""
 

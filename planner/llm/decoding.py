@@ -38,7 +38,7 @@ def decode(text: str, tools: Registry) -> dict[str, Any]:
     """
     plan = _present(_unwrapped(read_object(text)))
     if isinstance(plan.get("slots"), dict):
-        plan["slots"] = _present(plan["slots"])
+        plan["slots"] = {name: _filled(value) for name, value in _present(plan["slots"]).items()}
     for field in ("assumptions", "phases"):
         if isinstance(plan.get(field), list):
             plan[field] = [_with_ids(_present(one)) if isinstance(one, dict) else one for one in plan[field]]
@@ -89,6 +89,11 @@ def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
 def _present(data: dict[str, Any]) -> dict[str, Any]:
     """Leave out what stands for nothing. An id must be there, so an empty one is a fault."""
     return {name: value for name, value in data.items() if value is not None and (value != "" or name == "id")}
+
+
+def _filled(value: Any) -> Any:
+    """Leave out the empty strings of a list."""
+    return [one for one in value if one != ""] if isinstance(value, list) else value
 
 
 def _renamed(step: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,9 @@ from turnloom.tools.registry import Registry, Tool
 JSON_TEXT: Schema = {"$ref": "#/$defs/json_text"}
 """The schema of a value that is written as a string with JSON."""
 
+BY_REFERENCE = "x-by-reference"
+"""Marks a list argument of a tool that a model cannot write itself: it, or each of its items, is a reference."""
+
 _REFERENCE: Schema = {"$ref": "#/$defs/reference"}
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
@@ -173,7 +176,9 @@ def _arguments(tool: Tool) -> Schema:
 
 
 def _argument(schema: Schema, root: Schema, required: bool) -> Schema:
-    found = strict(schema, root, _DEPTH) or JSON_TEXT | _description(schema)
+    by_reference: Schema | None = {"type": "array", "items": _REFERENCE} if schema.get(BY_REFERENCE) else None
+    found = by_reference or strict(schema, root, _DEPTH) or JSON_TEXT
+    found = found | (_description(found) or _description(schema))
     either = union(_with_referring_items(_bare(found)), *([] if required else [NULL]), _REFERENCE)
     return either | _description(found)
 

@@ -4,6 +4,7 @@ Every object is closed, every property required (an optional one may be null), w
 `allOf`, `not`, `if`, and at most ten levels.
 """
 
+import re
 from typing import Any
 
 LEVELS = 10
@@ -12,6 +13,7 @@ LEVELS = 10
 _KEPT = frozenset({"enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 """Constraints that strict mode knows; the others are left to validation."""
 
+_PLAIN_PATTERN = re.compile(r"\^(?:[\w :/@,~=<>!%&;#+*?|(){}\[\]-]|\\[.\[\]()+*?/-]|\.)*\$?", re.ASCII)
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
@@ -80,7 +82,7 @@ def _convert_typed(schema: Schema, root: Schema, depth: int) -> Schema:
             return union(*(_convert_typed({**schema, "type": kind}, root, depth) for kind in kinds))
         case str() as kind if kind in _SCALARS:
             kept = {key: schema[key] for key in schema.keys() & _KEPT}
-            return {"type": kind} | dict(sorted(kept.items())) | _format(schema)
+            return {"type": kind} | dict(sorted(kept.items())) | _format(schema) | _pattern(schema)
     raise _NotStrict
 
 
@@ -109,6 +111,13 @@ def _type_of_values(schema: Schema) -> str | None:
 
 def _bounds(schema: Schema) -> Schema:
     return {key: schema[key] for key in ("minItems", "maxItems") if key in schema}
+
+
+def _pattern(schema: Schema) -> Schema:
+    """Keep a pattern that all grammars read alike: without groups that look around, and without escapes of classes."""
+    pattern = schema.get("pattern")
+    is_plain = isinstance(pattern, str) and _PLAIN_PATTERN.fullmatch(pattern) and "(?" not in pattern
+    return {"pattern": pattern} if is_plain else {}
 
 
 def _format(schema: Schema) -> Schema:

@@ -121,7 +121,9 @@ def _schema(slot: Slot) -> Schema:
 
 
 def _money_schema(slot: Slot, bounds: Schema) -> Schema:
-    currency: Schema = {"type": "string"} | ({"enum": list(slot.currencies)} if slot.currencies else {})
+    currency: Schema = {"type": "string"} | (
+        {"enum": list(slot.currencies)} if slot.currencies else {"pattern": "^[A-Z]{3}$"}
+    )
     properties: Schema = {
         "amount": {"type": "number"} | bounds,
         "currency": currency,

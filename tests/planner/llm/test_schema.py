@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from turnloom.planner.knowledge.extraction import Conclusion
 from turnloom.planner.llm.decoding import decode
-from turnloom.planner.llm.schema import JSON_TEXT, json_text_arguments, plan_schema, strict_schema
+from turnloom.planner.llm.schema import BY_REFERENCE, JSON_TEXT, json_text_arguments, plan_schema, strict_schema
 from turnloom.planner.llm.shared_parts import share
 from turnloom.tools.registry import Registry, Tool
 
@@ -51,6 +51,13 @@ class Nasty(BaseModel):
     leaf: Leaf = Leaf()
     count: int = Field(5, ge=1, le=9)
     must: str | None
+
+
+class Patterned(BaseModel):
+    code: str = Field(pattern="^[A-Z]{3}$")
+    foreign: str = Field(pattern=r"^\d+$")
+    looking: str = Field(json_schema_extra={"pattern": "^(?!a)b$"})
+    read: list[Leaf] = Field(json_schema_extra={BY_REFERENCE: True})
 
 
 class Open(BaseModel):
@@ -235,3 +242,29 @@ def _branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _json(data: Any) -> str:
     return json.dumps(data)
+
+
+def test_only_patterns_that_every_grammar_reads_are_kept() -> None:
+    """Others would make an endpoint refuse the whole schema."""
+    args = _arguments_of(Patterned)
+
+    assert {name: "pattern" in json.dumps(args[name]) for name in args} == {
+        "code": True,
+        "foreign": False,
+        "looking": False,
+        "read": False,
+    }
+
+
+def test_what_a_model_cannot_write_comes_from_other_steps() -> None:
+    """Such a list, or each of its items, is a reference."""
+    reference = {"$ref": "#/$defs/reference"}
+
+    assert _arguments_of(Patterned)["read"]["anyOf"] == [{"type": "array", "items": reference}, reference]
+
+
+def _arguments_of(model: type[BaseModel]) -> dict[str, Any]:
+    tool = _tool("t.one", model)
+    call = plan_schema(Registry({tool.name: tool}))["properties"]["steps"]["items"]["properties"]["call"]
+    properties: dict[str, Any] = call["properties"]["args"]["properties"]
+    return properties

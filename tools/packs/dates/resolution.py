@@ -1,24 +1,17 @@
 """`dates.resolve_hint`: turn a user's words about time into the dates of a stay."""
 
 from datetime import date, datetime
-from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from turnloom.models.contracts.base import Contract
+from turnloom.models.contracts.turn import TimezoneHint
 from turnloom.models.errors import NeedsInput
 from turnloom.models.runtime.local_time import timezone_of
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.dates.stays import Stay, coming_weekend, read_stays
 from turnloom.tools.registry import tool
-
-
-def _known(name: str) -> str:
-    try:
-        return ZoneInfo(name).key
-    except (LookupError, ValueError, OSError):
-        raise ValueError("not an IANA time zone; write one such as Asia/Jerusalem") from None
 
 
 class Hint(Contract):
@@ -27,8 +20,8 @@ class Hint(Contract):
     hint: str = Field(min_length=1, max_length=200)
     """Only the words about time, as the user wrote them: "next weekend", "2 nights from Friday", "12-14 December",
     "2026-12-05 to 2026-12-08". Numeric dates have the day first."""
-    timezone: Annotated[str, AfterValidator(_known)] | None = None
-    """IANA name of the time zone that decides which day is today. Default: the user's own."""
+    timezone: TimezoneHint = None
+    """IANA name of the time zone that decides which day is today. Default, also for an unknown one: the user's own."""
 
 
 class ResolvedStay(Contract):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from turnloom.models.contracts.artifact import Table, TableArtifact
 from turnloom.models.contracts.base import Contract, Moment
-from turnloom.models.contracts.turn import Timezone
+from turnloom.models.contracts.turn import TimezoneHint
 from turnloom.models.errors import NeedsInput, ToolFailed
 from turnloom.models.ledger import users
 from turnloom.models.ledger.users import Contact, DirectoryUser
@@ -40,8 +40,8 @@ class MeetingQuery(Contract):
     """Earliest start: a time with an offset, a time in `tz_hint`, or a day. Null means from now on."""
     end_window: When | None = None
     """Latest end, in the same forms; a day counts to its end. Null means two weeks after the start."""
-    tz_hint: Timezone | None = None
-    """IANA name of the time zone in which times are meant and shown. Null means the user's own."""
+    tz_hint: TimezoneHint = None
+    """IANA name of the time zone in which times are meant and shown. Null or an unknown one means the user's own."""
 
 
 class Proposal(Contract):

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from turnloom.tools.packs.meetings.store.calendars import Interval
 
@@ -21,7 +21,13 @@ def _readable(text: str) -> str:
     return text
 
 
-When = Annotated[str, AfterValidator(_readable)]
+_WRITTEN = (
+    "^20[0-9]{2}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+    "(T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9])?)?$"
+)
+"""How a language model writes a time. `_readable` takes other forms of ISO 8601 too, and 29 February."""
+
+When = Annotated[str, AfterValidator(_readable), Field(json_schema_extra={"pattern": _WRITTEN})]
 """An RFC 3339 time, a time without an offset, or a day."""
 
 

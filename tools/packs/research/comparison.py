@@ -85,7 +85,7 @@ class ComparisonQuery(Contract):
 
     claims: list[Claim] = Field(min_length=1, max_length=20)
     """One claim for each source and value, also if the sources agree."""
-    sources: list[Quoted] = Field(min_length=1, max_length=40)
+    sources: list[Quoted] = Field(min_length=1, max_length=40, json_schema_extra={"x-by-reference": True})
     """The sources that were read, by reference: the `results` of research.search or entries of it, results of
     research.read or research.fetch."""
 
