@@ -58,6 +58,8 @@ class PlanningContext:
     """Calls for which the last reply asked the user something, each as `{tool, args, needs}`."""
     searched: Sequence[str] = ()
     """The words for which the model has searched for tools while this plan is drafted."""
+    shows_few_tools: bool = False
+    """Whether a prompt shows only the tools that fit what was said, however few there are."""
     revision: int = 0
     """Number of revisions of the turn's plan so far."""
     again: Again | None = None

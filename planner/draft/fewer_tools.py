@@ -1,6 +1,7 @@
 """Leave out tools where the response schema of all of them is too large for the endpoint.
 
-Half of them stay: those whose names and descriptions share most words with the message, and of equals the first.
+First only those stay that fit what was said, and the model may search for others. If these are still too many, half of
+an agent's tools stay: those whose names and descriptions share most words with the message, and of equals the first.
 """
 
 from dataclasses import replace
@@ -12,7 +13,7 @@ from turnloom.tools.registry import Registry, Tool
 
 
 def with_fewer_tools(context: PlanningContext, error: Unavailable, left_s: float) -> PlanningContext:
-    """Return the context with half of its tools and the time that is left.
+    """Return the context with fewer tools and the time that is left.
 
     Raises:
         Unavailable: the error, if it is about something else or no fewer tools are possible.
@@ -20,6 +21,8 @@ def with_fewer_tools(context: PlanningContext, error: Unavailable, left_s: float
     tools = list(context.tools.tools.values())
     if error.code != "schema_too_large" or len(tools) < 2:
         raise error
+    if not context.shows_few_tools:
+        return replace(context, shows_few_tools=True, timeout_s=left_s)
     message = set(words_in(context.message))
     ranked = sorted(tools, key=lambda tool: -len(message & _words(tool)))
     kept = {tool.name for tool in ranked[: len(tools) // 2]}

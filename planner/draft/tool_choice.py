@@ -50,7 +50,7 @@ class ToolChoice:
 def choose(context: PlanningContext) -> ToolChoice:
     """Return the tools to show."""
     offered = context.offered
-    if len(offered.tools) <= settings().plan_tools_shown:
+    if len(offered.tools) <= settings().plan_tools_shown and not context.shows_few_tools:
         return ToolChoice(offered, {})
     names = {*_always(context), *_used(context)}
     texts = _texts(tuple(offered.tools.values()))
