@@ -11,7 +11,7 @@ from turnloom.planner.reply.grounding.arithmetic import is_rounded
 from turnloom.planner.reply.grounding.assertions import ANY
 from turnloom.planner.reply.grounding.binding import elements_of, fits
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.places import AGENT, Places
+from turnloom.planner.reply.grounding.places import Places
 from turnloom.planner.reply.grounding.support import Context, Reason
 
 
@@ -63,7 +63,7 @@ def _known(key: Key, places: Places) -> set[Decimal]:
     return {
         Decimal(str(other[-1]))
         for other, found in places.by_key.items()
-        if other[:-1] == key[:-1] and any(not place.is_said and place.step != AGENT for place in found)
+        if other[:-1] == key[:-1] and any(not (place.is_said or place.is_authored) for place in found)
     }
 
 

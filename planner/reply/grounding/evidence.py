@@ -18,7 +18,7 @@ from turnloom.planner.reply.grounding.days import coming, implied, iso_day, iso_
 from turnloom.planner.reply.grounding.fields import FieldName, codes_of, counted, field_name, name_in
 from turnloom.planner.reply.grounding.figures import PERSONAL, Key, folded, visible
 from turnloom.planner.reply.grounding.numerals import in_digits
-from turnloom.planner.reply.grounding.places import AGENT, UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
+from turnloom.planner.reply.grounding.places import UNSTATED, Element, EvidencePlace, Places, ResultOrigin, strings
 from turnloom.planner.reply.grounding.scan import claims, claims_of_many, figures, figures_of_many
 
 _READ_AT_MOST = 200_000
@@ -286,7 +286,7 @@ class Evidence:
 
 
 _SAID = ResultOrigin("message")
-_AUTHORED = ResultOrigin(AGENT)
+_AUTHORED = ResultOrigin("agent")
 
 
 def _beginning(text: str, length: int) -> str:

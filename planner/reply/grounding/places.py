@@ -17,8 +17,6 @@ _MOST_NAMED = 20_000
 _WORD = re.compile(r"[^\W_]{3,}")
 UNSTATED = "?"
 """The currency of an amount whose whole result names none."""
-AGENT = "agent"
-"""The step of what the agent's makers wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +34,11 @@ class EvidencePlace:
     """The host of the page that says it: empty if the host is unknown, None if the value is not from a page."""
     is_said: bool = False
     """Whether only the user has said it, here or in an argument that the result repeats."""
+
+    @property
+    def is_authored(self) -> bool:
+        """Whether the agent's makers wrote it."""
+        return self.step == "agent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,15 @@ def two_hotels() -> Iterator[None]:
 
 
 @contextmanager
+def hotel_that_wants_the_guest() -> Iterator[None]:
+    with TemporaryDirectory() as folder, transaction() as db:
+        file = Path(folder, "demo.yaml")
+        file.write_text(f"{DEMO.read_text('utf-8')}\nlink_needs: [name, phone]\n", "utf-8")
+        inventory.load(db, TENANT, read_catalogue(file))
+    yield
+
+
+@contextmanager
 def suite_taken() -> Iterator[None]:
     take_the_suite()
     yield
@@ -146,5 +155,6 @@ CONTRACT: Contract = {
         Fails({**SUITE, **SOLD_OUT}, "CONFLICT", "sold out"),
         Fails(SUITE, "CONFLICT", "sold out", given=suite_taken),
         Fails(SUITE, "CONNECTION_INACTIVE", "TURNLOOM_LINK_SECRET", given=no_secret),
+        Asks(SUITE, {"name": True, "phone": True}, given=hotel_that_wants_the_guest),
     ],
 }
