@@ -23,6 +23,7 @@ PUT_TOGETHER = {
     "turnloom.planner.reply.grounding.amounts:_scale",
     "turnloom.planner.reply.grounding.lexicon:spoken",
     "turnloom.planner.llm.offline.rules:_compiled",
+    "turnloom.planner.llm.offline.rules:pattern",
     "turnloom.planner.llm.offline.intent:_is_unwanted",
 }
 """Patterns made while the code runs. Those of rules are searched below, the others through their functions."""

@@ -23,7 +23,10 @@ def tailored(**texts: str) -> Tailored:
 
 
 def inputs(**changed: Any) -> dict[str, Any]:
-    return {"steps": [{"label": "wait", "status": "failed", "code": "CONFLICT"}], "bound": None} | changed
+    return {
+        "steps": [{"label": "wait", "tool": "sim.wait", "status": "failed", "code": "CONFLICT"}],
+        "bound": None,
+    } | changed
 
 
 def test_own_prompt_is_rendered_in_place_of_the_shipped_one() -> None:

@@ -45,8 +45,9 @@ def write(sent: Sent, prompts_dir: Path) -> str:
 
 
 def _judge(draft: str, results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Object if the draft does not mention a step that did not succeed."""
-    silent = [_words(step) for step in results if step["status"] != "succeeded" and _words(step) not in draft.lower()]
+    """Object if the draft has no word of the tool of a step that did not succeed."""
+    failed, said = [_words(step) for step in results if step["status"] != "succeeded"], draft.lower()
+    silent = [words for words in failed if not any(word in said for word in words.split())]
     reasons = [f"It does not say what became of this: {words}." for words in silent]
     return {"verdict": "revise" if reasons else "ok", "reasons": reasons, "fix": None}
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import time_machine
 
-from tests.tools.packs.contracts.cases import Asks, Contract, Refused, Valid
+from tests.tools.packs.contracts.cases import Asks, Contract, Valid
 
 WITHOUT_DATABASE = {"dates.resolve_hint"}
 
@@ -29,7 +29,7 @@ CONTRACT: Contract = {
             {"hint": "next weekend"}, gives={"alternatives": [{"check_in": "2026-11-27"}, {"check_in": "2026-11-28"}]}
         ),
         Valid({"hint": "today"}, gives={"tz": "Asia/Tokyo"}, context={"user": {"timezone": "Asia/Tokyo"}}),
-        Refused({"hint": "tomorrow", "timezone": "Mars/Olympus"}, "timezone"),
+        Valid({"hint": "tomorrow", "timezone": "Mars/Olympus"}, gives={"tz": "Asia/Jerusalem"}),
         Asks(
             {"hint": "some day"}, {"hint": ["Fri 20 Nov 2026 to Sat 21 Nov 2026", "Sat 21 Nov 2026 to Sun 22 Nov 2026"]}
         ),

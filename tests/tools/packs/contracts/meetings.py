@@ -170,7 +170,7 @@ CONTRACT: Contract = {
         Valid({**ASKED, "tz_hint": "Europe/Rome"}, gives={"tz": "Europe/Rome"}, context=NOA),
         Refused({**ASKED, "start_window": "next week"}, "start_window"),
         Refused({**ASKED, "end_window": "9999-12-31"}, "end_window"),
-        Refused({**ASKED, "tz_hint": "Mars/Olympus"}, "tz_hint"),
+        Valid({**ASKED, "tz_hint": "Mars/Olympus"}, gives={"tz": "Asia/Jerusalem"}, context=NOA),
         Asks({"duration_mins": 30}, "counterpart", context=NOA),
         Asks({"counterpart": "David"}, "duration_mins", context=NOA),
         Asks(ASKED, {"counterpart": ["David Azulay", "David Cohen"]}, given=two_davids, context=NOA),
