@@ -97,7 +97,8 @@ def test_recovery_does_not_wait_for_the_model(api: httpx2.Client, stack: Stack, 
     """A killed worker's step runs again within seconds, and a turn whose model hangs is explained as planning."""
     turn_id = post(api, plan={"steps": [wait_step("slow", ms=8_000)]}, agent="generic")["turn_id"]
     wait_for(lambda: [step["status"] for step in api.get(f"/v1/turns/{turn_id}").json()["steps"]] == ["running"])
-    stack.processes["worker-io-1"].kill()
+    for name in [name for name in stack.processes if name.startswith("worker-io-")]:  # either may run the step
+        stack.processes[name].kill()
     killed = time.monotonic()
     wait_for(lambda: api.get(f"/v1/turns/{turn_id}").json()["steps"][0]["attempt"] == 2, 2 * RECOVERED_S)
     took_s = time.monotonic() - killed
