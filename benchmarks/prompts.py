@@ -10,25 +10,21 @@ three digits and four signs. For the prompts of these agents this is within thre
 
 import json
 import re
-import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import cycle, islice, pairwise
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import httpx2
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from benchmarks.figures import Row, Spread, Table, at_least, at_most
+from benchmarks.language_model import stack_with_model
 from benchmarks.progress import progress
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.llm.offline.server import create_app
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack
 
 _TURNS, _TURNS_SHORT = 20, 4
 _BLOCK = 128
@@ -86,10 +82,10 @@ class _Figure:
 
 def run(_: Stack, short: bool) -> Table:
     """Hold a conversation with each agent, on a stack whose language model keeps its requests."""
-    figures = []
-    with _recorded() as (url, sent), _stack(url) as api:
+    model, turns, figures = _Recorded(), _TURNS_SHORT if short else _TURNS, []
+    with stack_with_model(model) as api:
         for agent, wishes in _WISHES.items():
-            figures.append(_held(api, sent, agent, list(islice(cycle(wishes), _TURNS_SHORT if short else _TURNS))))
+            figures.append(_held(api, model.sent, agent, list(islice(cycle(wishes), turns))))
             progress(f"prompts: {agent}, {figures[-1].cacheable:.2f} cacheable")
     by_name = {figure.agent: figure for figure in figures}
     targets = [
@@ -164,38 +160,16 @@ def _row(figure: _Figure) -> Row:
     }
 
 
-@contextmanager
-def _recorded() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Serve the offline model, and yield its URL and the requests that it gets."""
-    offline, sent = create_app(settings().prompts_dir), list[dict[str, Any]]()
+class _Recorded:
+    """The offline model, with the requests that it gets."""
 
-    def app(environ: Any, start_response: Any) -> Any:
+    def __init__(self) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self._offline = create_app(settings().prompts_dir)
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
         if environ["REQUEST_METHOD"] == "POST":
             data = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
-            sent.append(json.loads(data))
+            self.sent.append(json.loads(data))
             environ["wsgi.input"] = BytesIO(data)
-        return offline(environ, start_response)
-
-    class Quiet(WSGIRequestHandler):
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            """Write nothing."""
-
-    with make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1", sent
-        finally:
-            server.shutdown()
-            serving.join()
-
-
-@contextmanager
-def _stack(model_url: str) -> Iterator[httpx2.Client]:
-    of_model = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "none"}
-    with (
-        tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, settings=of_model)) as stack,
-        httpx2.Client(base_url=stack.url, headers={"Authorization": f"Bearer {stack.dev_key}"}, timeout=60) as api,
-    ):
-        yield api
+        return self._offline(environ, start_response)

@@ -6,24 +6,20 @@ what planning without streaming would take: the time of writing, plus that of th
 """
 
 import json
-import tempfile
-import threading
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import httpx2
-from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from benchmarks.figures import Row, Spread, Table, at_most
+from benchmarks.language_model import stack_with_model
 from benchmarks.progress import progress
 from benchmarks.shapes import Shape
-from turnloom.workers.embedded.stack import Stack, StackOptions
+from turnloom.workers.embedded.stack import Stack
 
 _CHAINS, _LENGTH, _STEP_MS = 4, 5, 200
 _PIECE = 12
@@ -35,7 +31,8 @@ def run(_: Stack, short: bool) -> Table:
     writing_s, rounds = (2.0, 2) if short else (4.0, 5)
     shape = _shape()
     measured: list[tuple[float, float, float]] = []
-    with _slow_model(shape, writing_s) as model, _stack(model.url) as api:
+    model = _SlowModel(json.dumps({"thought": "", "action": None, "reply": None, **shape.plan}), writing_s)
+    with stack_with_model(model) as api:
         _turn(api)
         for number in range(rounds):
             posted = _turn(api, plan=shape.plan)
@@ -56,7 +53,6 @@ class _SlowModel:
     """A model that writes one plan steadily to requests for a plan, and a short reply to all others."""
 
     def __init__(self, plan: str, writing_s: float) -> None:
-        self.url = ""
         self._pieces = [plan[start : start + _PIECE] for start in range(0, len(plan), _PIECE)]
         self._pause_s = writing_s / len(self._pieces)
         self._written: list[float] = []
@@ -88,35 +84,6 @@ def _chunks(texts: Iterator[str]) -> Iterator[str]:
     for text in texts:
         yield f"data: {json.dumps({'choices': [{'delta': {'content': text}, 'finish_reason': None}]})}\n\n"
     yield f"data: {json.dumps({'choices': [{'delta': {}, 'finish_reason': 'stop'}]})}\n\ndata: [DONE]\n\n"
-
-
-@contextmanager
-def _slow_model(shape: Shape, writing_s: float) -> Iterator[_SlowModel]:
-    class Quiet(WSGIRequestHandler):
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            """Write nothing."""
-
-    model = _SlowModel(json.dumps({"thought": "", "action": None, "reply": None, **shape.plan}), writing_s)
-    with make_server("127.0.0.1", 0, model, threaded=True, request_handler=Quiet) as server:
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        model.url = f"http://127.0.0.1:{server.server_port}/v1"
-        try:
-            yield model
-        finally:
-            server.shutdown()
-            serving.join()
-
-
-@contextmanager
-def _stack(model_url: str) -> Iterator[httpx2.Client]:
-    settings = {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "none"}
-    with (
-        tempfile.TemporaryDirectory(prefix="turnloom-bench-") as folder,
-        Stack(StackOptions(data_dir=Path(folder), port=0, settings=settings)) as stack,
-        httpx2.Client(base_url=stack.url, headers={"Authorization": f"Bearer {stack.dev_key}"}, timeout=60) as api,
-    ):
-        yield api
 
 
 def _shape() -> Shape:

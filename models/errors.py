@@ -4,6 +4,7 @@
 mend it.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -91,8 +92,17 @@ class ToolFailed(TurnloomError):
 
     code, status, title = "INTERNAL_ERROR", 500, "Tool failed"
 
-    def __init__(self, message: str, *, code: str = "INTERNAL_ERROR", retry_at: datetime | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "INTERNAL_ERROR",
+        retry_at: datetime | None = None,
+        cause: Mapping[str, str | int] | None = None,
+    ) -> None:
+        """`cause`: see `ToolError`."""
         super().__init__(message, code=code)
+        self.cause = cause
         if retry_at is not None and retry_at.utcoffset() is None:
             raise ValueError("retry_at must have a time zone: datetime.now(UTC) + …")
         self.retry_at = retry_at

@@ -46,6 +46,23 @@ class Suggestion(Contract):
     be said at any time, and are suggested where there are no results."""
 
 
+StepField = Literal["fallbacks", "run_if", "critical", "parallel_group", "purpose"]
+"""A field of a step that not every agent needs."""
+
+
+class Example(Contract):
+    """A message with a plan for it, as the language model should write it."""
+
+    message: str
+    plan: dict[str, Any]
+    """The plan's fields; those that are left out are null."""
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """The tools that its steps call."""
+        return frozenset(str(step["call"]["tool"]) for step in self.plan.get("steps", ()))
+
+
 class AgentProfile(Contract):
     """An agent: its persona, tools, limits and style."""
 
@@ -86,6 +103,10 @@ class AgentProfile(Contract):
     """Who writes a reply that no specific template fits."""
     slots: dict[str, Slot] = Field(default_factory=dict)
     """The typed values that messages of a conversation may settle, by name."""
+    examples: list[Example] = Field(default_factory=list)
+    """Worked examples for the planner. A prompt shows the first two whose tools it shows."""
+    step_fields: list[StepField] = Field(default_factory=list)
+    """The further fields of a step that its language model may write."""
     hints: list[str] = Field(default_factory=list)
     """The reply templates that a plan may ask for as its synthesis hint: names under prompts/responding."""
     suggestions: list[Suggestion] = Field(default_factory=list)
@@ -102,7 +123,7 @@ class AgentProfile(Contract):
     critic_below: float = Field(0.8, ge=0, le=1)
     """Below this confidence the planner counts as unsure."""
     llm: str | None = None
-    """The name of the language model; if absent, the default setting."""
+    """The language model, if the message names none: a name that the settings allow; if absent, their default."""
     style: str = "default"
     """The voice: a name under prompts/styles."""
     placement: Placement | None = None
@@ -115,6 +136,10 @@ class AgentProfile(Contract):
         """The name in traces: `agents/name@version`; a tenant's own profile adds `+` and the digest of its text."""
         return f"agents/{self.name}@{self.version}{self._digest and '+'}{self._digest}"
 
+    def asking(self, llm: str | None) -> "AgentProfile":
+        """Return the profile with the language model that a message names, if the settings still allow it."""
+        return self.model_copy(update={"llm": llm}) if llm in settings().llm_names else self
+
     @property
     def limits(self) -> PlanLimits:
         """The bounds of a plan for this agent: its own, and the deployment's limit on steps."""
@@ -125,6 +150,14 @@ class AgentProfile(Contract):
         """Refuse a default mode that is not among the modes."""
         if self.mode not in self.modes:
             raise ValueError(f"agent {self.name}: the default mode {self.mode!r} is not one of its modes")
+        return self
+
+    @model_validator(mode="after")
+    def llm_is_allowed(self) -> Self:
+        """Refuse a language model that the settings do not name."""
+        if self.llm not in (None, *settings().llm_names):
+            allowed = ", ".join(settings().llm_names)
+            raise ValueError(f"agent {self.name}: llm is {self.llm!r}; TURNLOOM_LLM_MODELS allows {allowed}")
         return self
 
     @model_validator(mode="after")

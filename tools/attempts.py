@@ -8,6 +8,7 @@ that nothing happened. It says so by raising `NeedsInput`, by raising `ToolFaile
 
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
@@ -49,7 +50,8 @@ class Attempts:
         self._on_retry = on_retry
         self._query: BaseModel | None = None
         """The arguments of the call; None until it has begun."""
-        self._was_unavailable = False
+        self._failed_tries = 0
+        """Tries that ended with `Unavailable`."""
 
     def make(self, query: BaseModel) -> Envelope:
         """Make the call and return its outcome."""
@@ -104,7 +106,7 @@ class Attempts:
         """Whether the tool rules out that any of its tries took effect."""
         if self._query is None:
             return True
-        if self._was_unavailable and self._tool.reconcile is not None:
+        if self._failed_tries and self._tool.reconcile is not None:
             return False  # the error is that of the last try and says nothing about the earlier ones
         if isinstance(error, Unavailable):
             return True
@@ -117,7 +119,8 @@ class Attempts:
         if isinstance(error, NeedsInput):
             return asking(error.needs)
         if isinstance(error, ToolFailed):
-            return failure(error.code, concealed(str(error), self._tool, query), error.retry_at)
+            said = concealed(str(error), self._tool, query)
+            return failure(error.code, said, error.retry_at, cause=error.cause)
         if isinstance(error, Unavailable):
             said = concealed(str(error), self._tool, query)
             return failure(error.code, said, _retry_at(error), unknown="UPSTREAM_5XX")
@@ -132,7 +135,8 @@ class Attempts:
 
         def call() -> BaseModel:
             self._query = query
-            return self._tool.call(query, self._context)
+            tries, context = self._failed_tries, self._context
+            return self._tool.call(query, replace(context, tries=tries) if tries else context)
 
         retrying = Retrying(
             retry=retry_if_exception_type(Unavailable),
@@ -149,7 +153,7 @@ class Attempts:
         return call() if self._guards is None else self._guards.attempt(self._tool, query, self._context, call)
 
     def _note_unavailable(self, _: RetryCallState) -> None:
-        self._was_unavailable = True
+        self._failed_tries += 1
 
     def _announce(self, state: RetryCallState) -> None:
         if self._on_retry:

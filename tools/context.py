@@ -24,6 +24,8 @@ class ToolContext:
     """The same for the same turn, step and arguments. Pass it to a backend that recognises repeated calls."""
     deadline: float
     """End of the call on this process's monotonic clock, in seconds."""
+    tries: int = 0
+    """Tries of this call that have failed with `Unavailable` in this claim. A tool that reads may ask for less then."""
     user: dict[str, Any] = field(default_factory=dict)
     """The person's `id`, `name`, `email`, `timezone` and `locale`, as far as they are known."""
     agent: str = ""

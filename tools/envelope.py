@@ -55,11 +55,16 @@ def asking(needs: Mapping[str, bool | list[Any]]) -> Envelope:
 
 
 def failure(
-    code: str, message: str, retry_at: datetime | None = None, unknown: ErrorCode = "INTERNAL_ERROR"
+    code: str,
+    message: str,
+    retry_at: datetime | None = None,
+    unknown: ErrorCode = "INTERNAL_ERROR",
+    cause: Mapping[str, str | int] | None = None,
 ) -> Envelope:
     """Return the envelope of a failure. `unknown` replaces a code that is not in the closed list."""
     told = storable(message[:_LONGEST_MESSAGE])
-    return Envelope(ok=False, error=ToolError(code=known(code, unknown), message=told, retry_at=retry_at))
+    error = ToolError(code=known(code, unknown), message=told, retry_at=retry_at, cause=storable(cause))
+    return Envelope(ok=False, error=error)
 
 
 def known(code: str, unknown: ErrorCode) -> ErrorCode:

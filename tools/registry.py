@@ -59,7 +59,8 @@ class Tool:
     formatter: bool = False
     """The tool's result is the final output of a plan that ends with it."""
     artifact: Callable[[Any], Artifact | None] | None = None
-    """Makes the structured part of the reply from the output model. It returns None if there is nothing to show."""
+    """Makes the structured part of the reply from the output model. It returns None if there is nothing to show. Its
+    titles and labels are English, and may have places for fields of the result, such as `{check_in}`."""
     facts: Callable[[Any], Iterable[Finding]] | None = None
     """Extracts facts from the output model for the knowledge graph of the conversation."""
     reconcile: Callable[[Any, ToolContext], BaseModel | None] | None = None

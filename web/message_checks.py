@@ -83,7 +83,8 @@ def _identified(message: TurnRequest) -> TurnRequest:
 
 def _body_hash(message: TurnRequest) -> bytes:
     """Hash what the message asks for. An absent field hashes like one with its default value."""
-    content = message.model_dump(exclude={"message_id"})
+    # Without `llm` a message hashes as in the release before, which may have received it first.
+    content = message.model_dump(exclude={"message_id"} | ({"llm"} if message.llm is None else set()))
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
@@ -93,6 +94,9 @@ def _refuse_unsupported(message: TurnRequest) -> None:
         raise Invalid(
             f"callback_url: {detail}", code="unsupported", faults=[fault("callback_url", "unsupported", detail)]
         )
+    if message.llm not in (None, *settings().llm_names):
+        detail = f"these language models may be named: {', '.join(settings().llm_names)}"
+        raise Invalid(f"llm: {detail}", faults=[fault("llm", "llm_not_allowed", detail)])
 
 
 def _agent(message: TurnRequest) -> AgentProfile:

@@ -76,7 +76,9 @@ def _completed(spec: dict[str, Any]) -> dict[str, Any]:
             _complete(path, operation)
     receive = spec["paths"]["/v1/turns"]["post"]
     receive["responses"]["200"] = _answer("A repeated message, or the finished turn", "TurnAccepted", "TurnView")
-    receive["responses"]["409"] = _problem("Busy, or the message id came with another body")
+    receive["responses"]["409"] = _problem(
+        "Busy, the message id came with another body, or the plan repeats what was done before"
+    )
     receive["parameters"].append({"name": "Idempotency-Key", "in": "header", "schema": {**_TEXT, "maxLength": 128}})
     spec["paths"]["/v1/turns/{turn_id}/cancel"]["post"]["responses"]["200"] = _answer("It had ended", "TurnState")
     decide = spec["paths"]["/v1/turns/{turn_id}/approvals/{step_id}"]["post"]

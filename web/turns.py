@@ -59,8 +59,10 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
 
     The turn is durably recorded before the answer. A `message_id` (or header `Idempotency-Key`) that came before gets
     200 with the first answer, or 409 if the body differs. With `wait`, a turn that finishes in time gets 200 and looks
-    as in `GET /v1/turns/{turn_id}`; for that the key also needs the scope `turns:read`. While too many turns are in
-    work, a new message gets 503 with the code `overloaded` and `Retry-After`. An accepted turn is never dropped.
+    as in `GET /v1/turns/{turn_id}`; for that the key also needs the scope `turns:read`. If a `plan` of the caller's own
+    only repeats what was done before, such as a proposal that is still open, that answer is 409. While too many
+    turns are in work, a new message gets 503 with the code `overloaded` and `Retry-After`. An accepted turn is never
+    dropped.
     """
     if query_data.wait:
         demand("turns:read")  # the answer may be the whole turn
@@ -72,6 +74,7 @@ def receive(query_data: WaitQuery, json_data: TurnRequest) -> Response:
     if not query_data.wait:
         _hand_on(answer, opened)
     elif view := _finished(answer, opened, query_data.wait):
+        _refuse_duplicate(json_data, view)
         return json_response(view)
     response = json_response(answer, 202 if opened.outcome in _ACCEPTED else 200)
     response.headers["Location"] = answer.links.self
@@ -109,6 +112,20 @@ def _finished(answer: TurnAccepted, opened: OpenedTurn, within_s: float) -> Turn
             if view.status in FINAL_TURN_STATUSES:
                 return view
     return None
+
+
+def _refuse_duplicate(message: TurnRequest, view: TurnView) -> None:
+    """Refuse a plan of the caller's own that changed nothing, because what it calls for is done or taken already.
+
+    Raises:
+        Conflict: a step with an effect ended with CONFLICT, and none succeeded.
+    """
+    acting = [step for step in view.steps if step.effect != "read"]
+    if message.plan is None or any(step.status == "succeeded" for step in acting):
+        return
+    for step in acting:
+        if step.error is not None and step.error.get("code") == "CONFLICT":
+            raise Conflict(f"step {step.id!r}: {step.error['message']} (turn {view.turn_id})")
 
 
 @blueprint.get("/<turn_id>")

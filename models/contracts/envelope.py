@@ -60,6 +60,8 @@ class ToolError(Contract):
     retry_at: AwareDatetime | None = None
     """When it may work again, if the other side said so: then the call is made again or, if nobody knows whether it
     took effect, the other side is asked."""
+    cause: dict[str, str | int] | None = None
+    """What exactly is wrong, for the reply: a `kind` that fragments/problems has words for, and the values in them."""
 
 
 class Envelope(Contract):

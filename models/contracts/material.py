@@ -17,6 +17,8 @@ class Material:
     tenant_id: UUID
     conversation_id: str
     agent: str
+    llm: str | None
+    """The language model that the caller named."""
     message: str
     person: dict[str, Any]
     action: str | None

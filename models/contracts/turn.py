@@ -114,6 +114,9 @@ class TurnRequest(Contract):
     user: User | None = None
     mode: Mode | None = None
     """How to work on it; the agent's own mode if absent."""
+    llm: str | None = Field(None, max_length=128)
+    """The language model that plans and answers: a name that the deployment allows. If absent, the agent's own, or the
+    default."""
     on_error: OnError = "best_effort"
     """`best_effort`: independent steps go on after a failure. `fail_fast`: what has not started is cancelled."""
     on_busy: OnBusy = "auto"

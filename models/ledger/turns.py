@@ -31,6 +31,8 @@ _EXCHANGES = 24
 """Most earlier turns that are recalled word for word; packing chooses from them."""
 _RESULTS = 20
 """Most results of earlier turns that are recalled."""
+_COLUMNS = ("message_id", "agent", "mode", "llm", "on_error", "on_busy", "message", "callback_url")
+"""Fields of a request that have a column of the same name."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class ClaimedTurn:
     seq: int
     agent: str
     mode: str | None
+    llm: str | None
+    """The language model that the caller named."""
     on_error: str
     message: str
     person: dict[str, Any]
@@ -162,21 +166,15 @@ def open_turns(db: psycopg.Connection, news: Sequence[NewTurn], *, may_wait: boo
 def _fields(new: NewTurn) -> dict[str, Any]:
     request = new.request
     return {
+        **{name: getattr(request, name) for name in _COLUMNS},
         "id": new.id,
         "tenant_id": new.tenant_id,
         "conversation_id": new.conversation_id,
         "channel": new.channel,
         "sequence": new.sequence,
-        "message_id": request.message_id,
         "body_hash": "\\x" + new.body_hash.hex(),
-        "agent": request.agent,
-        "mode": request.mode,
-        "on_error": request.on_error,
-        "on_busy": request.on_busy,
-        "message": request.message,
         "person": request.user.model_dump(exclude_none=True) if request.user else {},
         "extra": request.metadata,
-        "callback_url": request.callback_url,
         "submitted_plan": request.plan,
         "may_open": new.may_open,
         "default_agent": new.default_agent,
@@ -209,6 +207,7 @@ def claim(db: psycopg.Connection, turn_id: UUID, lease_ms: int, room: LlmRoom = 
         seq=found["seq"],
         agent=found["agent"],
         mode=found["mode"],
+        llm=found["llm"],
         on_error=found["on_error"],
         message=found["message"],
         person=found["person"],

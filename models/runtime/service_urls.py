@@ -5,6 +5,7 @@ A malformed URL must be refused here: the libraries that would read it quote it 
 
 import re
 from collections.abc import Sequence
+from ipaddress import ip_network
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -49,6 +50,11 @@ def _service(url: str) -> str:
     return url
 
 
+def _network(text: str) -> str:
+    """Return an address or a network unchanged; refuse anything else."""
+    return str(ip_network(text, strict=False))
+
+
 PostgresUrl = Annotated[str, AfterValidator(_postgres)]
 """The URL of a database."""
 
@@ -57,6 +63,9 @@ RedisUrl = Annotated[str, AfterValidator(_redis)]
 
 ServiceUrl = Annotated[str, AfterValidator(_service)]
 """The URL of any service."""
+
+Network = Annotated[str, AfterValidator(_network)]
+"""An address, or a network such as 10.0.0.0/8."""
 
 
 def shown_url(url: str) -> str:

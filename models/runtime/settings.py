@@ -8,28 +8,23 @@ import re
 from collections import ChainMap
 from collections.abc import Iterable
 from functools import lru_cache
-from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Literal, TypeVar
 
-from pydantic import AfterValidator, AliasChoices, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from turnloom.models.contracts.field_descriptions import Described
 from turnloom.models.contracts.turn import Timezone
 from turnloom.models.errors import Misconfigured, NotFound
-from turnloom.models.runtime.service_urls import PostgresUrl, RedisUrl, ServiceUrl
+from turnloom.models.runtime.llm_endpoint import LlmEndpoint
+from turnloom.models.runtime.service_urls import Network, PostgresUrl, RedisUrl, ServiceUrl
 from turnloom.models.runtime.setting_faults import PREFIX, fault_of, unknown_variables
 
 Placement = Literal["spread", "dense"]
 
 LEAST_CONNECTIONS = 4
 """Connections to Postgres that a process needs at least."""
-
-
-def _network(text: str) -> str:
-    """Return an address or a network unchanged; refuse anything else."""
-    return str(ip_network(text, strict=False))
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,7 +94,11 @@ class Settings(EnvironmentSettings):
     """Let the offline model answer if neither of the two is set; otherwise a worker that plans or answers does not
     start. It is for demos, tests and benchmarks. The embedded stack sets it."""
     llm_model: str = "gpt-4o"
-    """The language model, if neither the call nor the agent names one."""
+    """The language model, if neither the message nor the agent names one."""
+    llm_models: dict[str, LlmEndpoint] = Field({}, repr=False)
+    """Further language models that messages and agents may name, as a JSON object: name -> `model` (as the endpoint
+    knows it; the name itself if absent), `base_url` and `api_key` (the default's if both are absent), such as
+    `{"small": {"model": "gpt-4o-mini"}, "local": {"base_url": "http://127.0.0.1:11434/v1", "model": "llama3.3"}}`."""
     llm_timeout_s: float = Field(30.0, gt=0)
     """Time for one call to the language model."""
     llm_slots: int = Field(12, ge=1)
@@ -113,12 +112,15 @@ class Settings(EnvironmentSettings):
     """Most tokens in one answer of the language model."""
     llm_max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The endpoint's name for that bound: OpenAI's newer models want `max_completion_tokens`."""
-
+    llm_temperature: dict[str, float] = dict.fromkeys(("plan", "repair", "revision", "critic", "context"), 0.1)
+    """How freely the language model writes, by the purpose of the call, as a JSON object: plan, repair, revision,
+    direct, reply, critic, context, summary. For others, and where an endpoint refuses it, its own default counts."""
+    llm_seed: dict[str, int] = {}
+    """The seed of the language model's choices, in the same form, for endpoints that know seeds."""
     llm_prices: str | None = None
     """Prices of language models in US dollars per million tokens, in addition to the shipped ones: JSON such as
     `{"my-model": {"prompt": 0.5, "cached": 0.1, "completion": 2}, "local-*": {"prompt": 0, "completion": 0}}`, or the
     path of such a file, JSON or YAML."""
-
     critic: Literal["auto", "off"] = "auto"
     """`off` sends every reply without a critic's check, whatever the agents' profiles say, to compare the two."""
 
@@ -147,7 +149,7 @@ class Settings(EnvironmentSettings):
     """Most steps in one fragment: each message carries the rest of its canvas."""
     plan_max_steps: int = Field(200, ge=1, le=1000)
     """Most steps in one plan."""
-    plan_tools_shown: int = Field(12, ge=1)
+    plan_tools_shown: int = Field(10, ge=1)
     """Most tools that a planning prompt shows an agent whole. An agent with more is shown those that fit what was said,
     and may search for others."""
     turn_deadline_ms: int = Field(600_000, ge=100)
@@ -155,7 +157,6 @@ class Settings(EnvironmentSettings):
 
     approval_timeout_s: float = Field(86_400.0, gt=0)
     """How long a call waits for a person's approval; then it counts as rejected."""
-
     breaker_pause_s: float = Field(300.0, gt=0, le=86_400)
     """How long an outside service that failed five times in a row is not called; then one call tests it again."""
 
@@ -186,7 +187,7 @@ class Settings(EnvironmentSettings):
     api_connections_per_address: int = Field(1_000, ge=0)
     """Connections to one web process that one address may hold, or one /64 network of IPv6; further ones get 429.
     0: any number."""
-    api_proxies: list[Annotated[str, AfterValidator(_network)]] = ["127.0.0.0/8", "::1"]
+    api_proxies: list[Network] = ["127.0.0.0/8", "::1"]
     """Addresses and networks of the proxies in front, as a JSON list. They speak for many clients and may hold any
     number of connections."""
     api_url: ServiceUrl = "http://127.0.0.1:8000"
@@ -249,6 +250,11 @@ class Settings(EnvironmentSettings):
     def has_fast_broker(self) -> bool:
         """Whether messages, chords and the transport are Turnloom's own."""
         return self.broker_fast and self.broker_url is None
+
+    @property
+    def llm_names(self) -> list[str]:
+        """The language models that messages and agents may name."""
+        return sorted({self.llm_model, *self.llm_models})
 
     @property
     def offline(self) -> bool:

@@ -58,6 +58,8 @@ class TurnRow(Row):
     """SHA-256 of the canonical request: it distinguishes a repeated message from another one with the same id."""
     agent: Mapped[str]
     mode: Mapped[str | None]
+    llm: Mapped[str | None]
+    """The language model that the caller named."""
     on_error: Mapped[str]
     on_busy: Mapped[str]
     message: Mapped[str]

@@ -4,6 +4,7 @@ In: a planning context.  Out: messages and response schema. Parts that change le
 conversation or a turn is appended, so that a provider's prompt cache serves them. The same context gives equal bytes.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +18,7 @@ from turnloom.planner.agents import AgentProfile
 from turnloom.planner.draft.context import PlanningContext, history_messages, known, known_facts
 from turnloom.planner.draft.packing import packed
 from turnloom.planner.draft.prompts import Prompts, Rendered
-from turnloom.planner.draft.tool_choice import SEARCH, choose
+from turnloom.planner.draft.tool_choice import choose
 from turnloom.planner.llm.protocol import PromptMessage
 from turnloom.planner.llm.schema import plan_schema
 from turnloom.planner.llm.signatures import signature
@@ -50,7 +51,11 @@ def direct_messages(context: PlanningContext) -> tuple[list[PromptMessage], tupl
 def plan_form(context: PlanningContext) -> dict[str, Any]:
     """Return the response schema of a planning call."""
     at_most, phased = 1 if context.mode == "react" else None, context.mode == "adaptive"
-    return plan_schema(choose(context).shown, at_most, context.agent, phased=phased)
+    choice = choose(context)
+    return plan_schema(choice.shown, at_most, context.agent, phased=phased, searches=bool(choice.others))
+
+
+_MOST_EXAMPLES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +87,9 @@ def _planning_rules(rules: _Rules) -> Sequence[Rendered]:
         slots=bool(agent.slots),
         hints=bool(agent.hints),
         phased=rules.phased,
-        tools=_described([tool for tool in rules.tools if tool.name != SEARCH]),
+        tools=_described(rules.tools),
         others=rules.others,
+        examples=_examples(agent, rules.tools),
     )
     return text, *parts
 
@@ -122,6 +128,17 @@ def _described(tools: Sequence[Tool]) -> list[dict[str, Any]]:
     for tool in tools:
         first.setdefault(tool.output, tool.name)
     return [_describe(tool, first[tool.output]) for tool in tools]
+
+
+def _examples(agent: AgentProfile, tools: Sequence[Tool]) -> list[dict[str, str]]:
+    """Return the first examples of an agent whose tools are among these, as messages and answers in JSON."""
+    names = {tool.name for tool in tools}
+    fitting = [example for example in agent.examples if example.tools <= names][:_MOST_EXAMPLES]
+    return [{"message": _json(one.message), "plan": _json(one.plan)} for one in fitting]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _describe(tool: Tool, result_of: str) -> dict[str, Any]:

@@ -57,8 +57,8 @@ class Prompt:
     """The tools whose results need no other words beside this template."""
 
     def words(self, language: Language) -> str:
-        """Return the author's own words in a language, without expressions, statements and comments."""
-        return " ".join((self._untranslated, *map(language.text, self.messages)))
+        """Return the author's own words in a language, a line for each text that is translated."""
+        return "\n".join((self._untranslated, *map(language.text, self.messages)))
 
     @cached_property
     def _untranslated(self) -> str:
@@ -138,6 +138,8 @@ class Prompts:
         self.language = ENGLISH
         """The language of what the templates write for people."""
         self._read: dict[str, Prompt] = {}
+        self._original = self
+        """These prompts before they were copied. What all copies share is worked out there, once."""
 
     def under(self, own: Mapping[str, Prompt]) -> Self:
         """Return the same prompts with a tenant's own over them."""
@@ -201,11 +203,12 @@ class Prompts:
 
     def wordings(self) -> dict[str, Prompt]:
         """Return the templates of replies that word results of tools, by name: the tenant's own over the shipped."""
-        found = {**self._shipped_wordings, **self.own}
+        found = {**self._original.shipped_wordings, **self.own}
         return {name: prompt for name, prompt in found.items() if prompt.words_of}
 
     @cached_property
-    def _shipped_wordings(self) -> dict[str, Prompt]:
+    def shipped_wordings(self) -> dict[str, Prompt]:
+        """The shipped templates of replies that word results of tools, by name."""
         found: dict[str, Prompt] = {}
         for name in self.names():
             try:

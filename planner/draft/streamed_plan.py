@@ -15,9 +15,9 @@ from pydantic_core import from_json
 from turnloom.models.contracts.plan import Step, implied_needs
 from turnloom.models.errors import InvalidPlan
 from turnloom.planner.draft.context import PlanningContext
-from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.decoding import decode_step
 from turnloom.planner.llm.json_object import check_storable
+from turnloom.planner.llm.schema import SEARCH
 from turnloom.planner.plan.expansion import Expansion
 from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import is_later

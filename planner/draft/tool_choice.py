@@ -9,21 +9,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from pydantic import Field
-
-from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.bm25 import matches
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.llm.decoding import decode
+from turnloom.planner.llm.schema import SEARCH
 from turnloom.planner.words import words_in
 from turnloom.tools.registry import Registry, Tool
-
-SEARCH = "tools.search"
-"""The name under which the model asks for tools that it is not shown. It is answered here, and is never a step."""
 
 _PER_MESSAGE = 6
 """Most tools that one message adds."""
@@ -31,20 +25,15 @@ _BEST_SHARE = 0.25
 """A tool that matches a message less than this share of the best match is not added."""
 
 
-class SearchWords(Contract):
-    """A search for tools."""
-
-    words: str = Field(min_length=1, max_length=200)
-
-
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
     """The tools that a prompt shows, and what else there is."""
 
     shown: Registry
-    """The chosen tools; with `tools.search` among them if there are others that were not searched yet."""
+    """The chosen tools."""
     others: Mapping[str, int]
-    """First word of their names -> number of tools that are not shown."""
+    """First word of their names -> number of tools that are not shown. The model may search for them; empty if it has
+    done so: what the search did not find is not there."""
 
 
 def choose(context: PlanningContext) -> ToolChoice:
@@ -53,14 +42,18 @@ def choose(context: PlanningContext) -> ToolChoice:
     if len(offered.tools) <= settings().plan_tools_shown and not context.shows_few_tools:
         return ToolChoice(offered, {})
     names = {*_always(context), *_used(context)}
-    texts = _texts(tuple(offered.tools.values()))
     for said in (*_said(context), *context.searched):
-        names |= set(_best(texts, said))
-    shown = {name: tool for name, tool in offered.tools.items() if name in names}
-    others = Counter(name.split(".")[0] for name in offered.tools if name not in shown)
-    if not others or context.searched:  # one search is enough: what it did not find is not there
-        return ToolChoice(Registry(shown), {})
-    return ToolChoice(Registry({**shown, SEARCH: _SEARCH_TOOL}), dict(sorted(others.items())))
+        names |= set(_best(offered, said))
+    shown = Registry({name: tool for name, tool in offered.tools.items() if name in names})
+    others = Counter(name.split(".")[0] for name in offered.tools if name not in names)
+    return ToolChoice(shown, {} if context.searched else dict(sorted(others.items())))
+
+
+def ranked(tools: Registry, said: str) -> dict[str, float]:
+    """Return how well each tool matches a text, the best first; equal ones by name."""
+    texts = _texts(tuple(tools.tools.values()))
+    found = matches(texts, frozenset(words_in(said, shortest=3)))
+    return {name: found[name] for name in sorted(found, key=lambda name: (-found[name], name))}
 
 
 def searches_in(text: str, tools: Registry) -> list[str]:
@@ -95,12 +88,11 @@ def _used(context: PlanningContext) -> Iterator[str]:
     yield from (step.tool for step in (context.last.steps if context.last else ()))
 
 
-def _best(texts: Mapping[str, Counter[str]], said: str) -> list[str]:
-    """Return the names of the tools that match a text best, of equal ones the first by name."""
-    found = matches(texts, frozenset(words_in(said, shortest=3)))
-    ranked = sorted(found, key=lambda name: (-found[name], name))[:_PER_MESSAGE]
+def _best(tools: Registry, said: str) -> list[str]:
+    """Return the names of the tools that match a text best."""
+    found = ranked(tools, said)
     least = max(found.values()) * _BEST_SHARE
-    return [name for name in ranked if found[name] > 0 and found[name] >= least]
+    return [name for name, match in list(found.items())[:_PER_MESSAGE] if match > 0 and match >= least]
 
 
 @lru_cache(maxsize=128)
@@ -115,10 +107,3 @@ def _words_of(tool: Tool) -> Iterator[str]:
     for name, schema in tool.input_schema.get("properties", {}).items():
         yield name
         yield str(schema.get("description", ""))
-
-
-def _never(_query: Any, _context: Any) -> Contract:
-    raise NotImplementedError(f"{SEARCH} is answered while a plan is drafted")
-
-
-_SEARCH_TOOL = Tool(name=SEARCH, description="", input=SearchWords, output=Contract, call=_never, effect="read")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from typing import Any, get_args
 
 from pydantic import Field, field_validator
 
@@ -14,7 +15,7 @@ from turnloom.models.errors import NotFound
 from turnloom.models.runtime.settings import settings
 from turnloom.planner.draft.prompts import read_yaml
 from turnloom.planner.languages.detection import Detection, Signs
-from turnloom.planner.languages.language import ENGLISH, PLACEHOLDER, Language, Words, locale_of
+from turnloom.planner.languages.language import ENGLISH, PLACEHOLDER, Category, Language, Words, locale_of
 from turnloom.planner.profile_files import read_file
 from turnloom.tools.pack_index import prompt_folders
 
@@ -24,6 +25,16 @@ class WordCatalogue(Signs):
 
     messages: dict[str, Words] = Field(default_factory=dict)
     """English text -> translation. Of a text that depends on a number, the English plural is the name."""
+
+    @field_validator("messages", mode="before")
+    @classmethod
+    def forms_exist(cls, messages: Any) -> Any:
+        """Refuse a form of a text with a number that no language has."""
+        for english, words in messages.items() if isinstance(messages, dict) else ():
+            if isinstance(words, dict) and (unknown := words.keys() - set(get_args(Category))):
+                forms = ", ".join(get_args(Category))
+                raise ValueError(f"{english!r} has a form {min(map(str, unknown))!r}; there are: {forms}")
+        return messages
 
     @field_validator("messages")
     @classmethod

@@ -39,8 +39,8 @@ class Language:
 
     def text(self, english: str) -> str:
         """Return the translation of a text."""
-        found = self.messages.get(english)
-        return found if isinstance(found, str) else english
+        found = self.messages.get(english, english)
+        return found if isinstance(found, str) else found["other"]
 
     def counted(self, one: str, many: str, n: float) -> str:
         """Return the translation of a text that depends on a number. `many` is its name in the catalogue."""
@@ -48,7 +48,7 @@ class Language:
         if isinstance(found, Mapping):
             category = cast("Category", self.locale.plural_form(abs(n)))
             return found.get(category) or found["other"]
-        return one if n == 1 else many
+        return found or (one if n == 1 else many)
 
     def fill(self, text: str, values: Mapping[str, str]) -> str:
         """Put values into the places of a text. A place without a value stays as it is.

@@ -54,7 +54,11 @@ def decode_step(step: dict[str, Any], tools: Registry) -> dict[str, Any]:
     Raises:
         InvalidPlan: arguments in JSON text hold data that could not be stored.
     """
-    step = _with_ids(_renamed(_present(step)))
+    step = _with_ids(_present(_renamed(_present(step))))
+    if isinstance(fallbacks := step.get("fallbacks"), list):
+        step["fallbacks"] = [decode_step(call, tools) if isinstance(call, dict) else call for call in fallbacks]
+    if isinstance(step.get("run_if"), dict):
+        step["run_if"] = _present(step["run_if"])
     tool, args = _named(step, tools), step.get("args")
     if tool is not None:
         step["tool"] = tool.name

@@ -9,7 +9,7 @@ Completions, because every compatible server speaks it.
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from turnloom.models.errors import Unavailable
 from turnloom.models.runtime.settings import Settings
 from turnloom.planner.llm.completion import Completion
 from turnloom.planner.llm.errors import status_error, unavailable
+from turnloom.planner.llm.named_models import NamedModels, settings_of
 from turnloom.planner.llm.protocol import Generation, LanguageModel, OnDelta, PromptMessage, Purpose
 from turnloom.planner.llm.request import Attempt, Request
 from turnloom.planner.llm.response_formats import Forms
@@ -52,6 +53,8 @@ class OpenAIModel:
         self._forms = Forms()
         self._limits: dict[str, str] = {}
         """The name under which a model takes the limit of its answer, where it refused the other one."""
+        self._left_out: dict[str, frozenset[str]] = {}
+        """The parameters that a model refused."""
         self._thinking: set[str] = set()
         """Models that write only the end of their thoughts. Their next answers are held back until then."""
 
@@ -83,26 +86,26 @@ class OpenAIModel:
         self,
         messages: Sequence[PromptMessage],
         *,
-        purpose: Purpose,  # noqa: ARG002 - for those who count, or look on
+        purpose: Purpose,
         model: str | None = None,
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
         """Return the whole answer. `timeout_s` bounds the call with all its retries."""
-        return self._persist(self._request(self._whole, self._body(messages, model), schema), timeout_s)
+        return self._persist(self._request(self._whole, self._body(messages, purpose, model), schema), timeout_s)
 
     def stream(
         self,
         messages: Sequence[PromptMessage],
         on_delta: OnDelta,
         *,
-        purpose: Purpose,  # noqa: ARG002 - for those who count, or look on
+        purpose: Purpose,
         model: str | None = None,
         schema: dict[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> Generation:
         """Hand on each piece as it comes, and return the whole answer. Nothing is retried after the first piece."""
-        body = self._body(messages, model) | {"stream": True, "stream_options": {"include_usage": True}}
+        body = self._body(messages, purpose, model) | {"stream": True, "stream_options": {"include_usage": True}}
         return self._persist(self._request(partial(self._pieces, on_delta), body, schema), timeout_s)
 
     def _request(self, attempt: Attempt, body: dict[str, Any], schema: dict[str, Any] | None) -> Request:
@@ -121,6 +124,9 @@ class OpenAIModel:
         generation: Generation = retrying(self._try, request, time.monotonic() + budget_s)
         if request.form != first_form:
             self._forms.keep(request.body["model"], request.form)
+        if request.left_out:
+            name = request.body["model"]
+            self._left_out[name] = self._left_out.get(name, frozenset()) | request.left_out
         if request.limit is not None:
             self._limits[request.body["model"]] = request.limit
         return generation
@@ -200,17 +206,28 @@ class OpenAIModel:
             raise status_error(response)
         return response
 
-    def _body(self, messages: Sequence[PromptMessage], model: str | None) -> dict[str, Any]:
+    def _body(self, messages: Sequence[PromptMessage], purpose: Purpose, model: str | None) -> dict[str, Any]:
         name = model or self._config.llm_model
         limit = self._limits.get(name, self._config.llm_max_tokens_parameter)
-        return {"model": name, "messages": list(messages), limit: self._config.llm_max_tokens}
+        body = {"model": name, "messages": list(messages), limit: self._config.llm_max_tokens}
+        choices: dict[str, Mapping[str, float]] = {
+            "temperature": self._config.llm_temperature,
+            "seed": self._config.llm_seed,
+        }
+        known = choices.keys() - self._left_out.get(name, frozenset())
+        return body | {choice: choices[choice][purpose] for choice in sorted(known) if purpose in choices[choice]}
 
 
 def connect(config: Settings) -> LanguageModel:
-    """Return the language model of the settings; without a key and a base URL, the offline one, in this process.
+    """Return the language models of the settings. The default is the offline one without a key and a URL.
 
     Connect once per process: building a client costs 20 ms.
     """
+    named = {name: _connect(settings_of(config, name)) for name in config.llm_models}
+    return NamedModels(_connect(config), named) if named else _connect(config)
+
+
+def _connect(config: Settings) -> LanguageModel:
     if not config.offline:
         # Behind a proxy httpx's own transport is needed.
         is_direct = not getproxies().keys() & {"http", "https", "all"}

@@ -27,6 +27,10 @@ Attempt = Callable[[dict[str, Any], float], Generation]
 """One attempt with a request body, until a moment on this process's monotonic clock."""
 
 
+_CHOICES = frozenset({"temperature", "seed"})
+"""Parameters without which a request is as good."""
+
+
 @dataclass
 class Request:
     """A call in progress, and the form in which it asks for an answer that fits a schema."""
@@ -38,6 +42,9 @@ class Request:
     form: Form
     limit: str | None = None
     """The other name of the parameter that limits the answer, if the endpoint refused the one of the settings."""
+
+    left_out: frozenset[str] = frozenset()
+    """The parameters that the endpoint refused."""
 
     def send(self, until: float) -> Generation:
         """Make one attempt."""
@@ -51,7 +58,7 @@ class Request:
         Raises:
             Unavailable: `schema_too_large`, if only a smaller schema avoids it.
         """
-        if self.limit is None and self._rename_limit(error):
+        if (self.limit is None and self._rename_limit(error)) or self._leave_out(error):
             return True
         if self.schema is None:
             return False
@@ -71,6 +78,15 @@ class Request:
         if self.limit is not None:
             self.body[self.limit] = self.body.pop(name)
         return self.limit is not None
+
+    def _leave_out(self, error: APIStatusError) -> bool:
+        """Leave out a temperature or a seed that the endpoint does not take. Reasoning models choose their own."""
+        said = f"{error.message} {error.param}".lower()
+        is_refused = error.status_code in (400, 422)
+        refused = frozenset(name for name in _CHOICES & self.body.keys() if is_refused and name in said)
+        self.left_out |= refused
+        self.body = {name: value for name, value in self.body.items() if name not in refused}
+        return bool(refused)
 
 
 def _written_form(body: dict[str, Any], form: Form, schema: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ An argument that strict mode cannot express (a dict, `Any`, a recursive or very 
 that holds JSON text, and decoded afterwards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,10 +22,15 @@ from turnloom.planner.agents import AgentProfile
 from turnloom.planner.llm.shared_parts import share
 from turnloom.planner.llm.strict_mode import LEVELS, NULL, Schema, closed, optional, strict, union
 from turnloom.planner.memory.slot_state import slots_schema
+from turnloom.planner.plan.fallbacks import can_replace
+from turnloom.planner.plan.playbooks import called_name
 from turnloom.tools.registry import Registry, Tool
 
 JSON_TEXT: Schema = {"$ref": "#/$defs/json_text"}
 """The schema of a value that is written as a string with JSON."""
+
+SEARCH = "tools.search"
+"""The name under which a model asks for tools that it is not shown. It is no tool: the planner answers it."""
 
 BY_REFERENCE = "x-by-reference"
 """Marks a list argument of a tool that a model cannot write itself: it, or each of its items, is a reference."""
@@ -41,19 +46,31 @@ _STEP_ID = "^[A-Za-z0-9_-]+$"
 _SOURCE = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+|\[[0-9]+\])*$"
 """As `models.contracts.plan` reads them, without the bounds of length: a grammar grows with each bound."""
 
+_SCALAR = union(*({"type": kind} for kind in ("string", "number", "boolean")), NULL)
+_CONDITION = closed({"$from": _TEXT | {"pattern": _SOURCE}, "equals": _SCALAR, "not": optional({"type": "boolean"})})
+_FURTHER = {"critical": optional({"type": "boolean"}), "parallel_group": optional(_TEXT), "purpose": optional(_TEXT)}
+"""Fields of a step that only some agents need. Two more stand in the call: `run_if` and `fallbacks`."""
+
 Texts = Mapping[str, str]
 """Path of a field -> its description."""
 
 
 def plan_schema(
-    tools: Registry, at_most: int | None = None, agent: AgentProfile | None = None, *, phased: bool = False
+    tools: Registry,
+    at_most: int | None = None,
+    agent: AgentProfile | None = None,
+    *,
+    phased: bool = False,
+    searches: bool = False,
 ) -> Schema:
     """Return the response schema of a plan of at most `at_most` steps; without tools, of a plan without steps.
 
-    An agent's profile adds its slots and hints. `phased`: the plan has phases and assumptions.
+    An agent's profile adds its slots and hints. `phased`: the plan has phases and assumptions. `searches`: a step may
+    be a search for tools.
     """
     profile = agent.model_dump_json() if agent else ""
-    return _plan_schema(_Form(tuple(tools.tools.values()), at_most, phased, settings().prompts_dir, profile, agent))
+    texts = settings().prompts_dir
+    return _plan_schema(_Form(tuple(tools.tools.values()), at_most, phased, searches, texts, profile, agent))
 
 
 def strict_schema(model: type[BaseModel], title: str) -> Schema:
@@ -87,10 +104,16 @@ class _Form:
     tools: tuple[Tool, ...]
     at_most: int | None
     phased: bool
+    searches: bool
     prompts_dir: Path
     profile: str
     """The agent's profile as JSON. The profile itself holds lists, which cannot be hashed."""
     agent: AgentProfile | None = field(compare=False)
+
+    @property
+    def further(self) -> Collection[str]:
+        """The further fields of a step that the agent's profile asks for."""
+        return self.agent.step_fields if self.agent else ()
 
 
 @lru_cache(maxsize=128)
@@ -126,13 +149,12 @@ def _definitions(tools: tuple[Tool, ...], texts: Texts) -> Schema:
 
 
 def _phases_schema() -> Schema:
-    value = union(*({"type": kind} for kind in ("string", "number", "boolean")), NULL)
     assumption = {
         "id": _TEXT,
         "text": _TEXT,
         "subject": optional(_TEXT),
         "attribute": optional(_TEXT),
-        "value": value,
+        "value": _SCALAR,
     }
     phase = {
         "id": _TEXT,
@@ -149,9 +171,11 @@ def _phases_schema() -> Schema:
 
 
 def _steps(form: _Form, texts: Texts) -> Schema:
-    if not form.tools:
+    calls = [_call(form, tool, texts) for tool in form.tools]
+    if form.searches:
+        calls.append(closed({"tool": {"type": "string", "const": SEARCH}, "args": closed({"words": _TEXT})}))
+    if not calls:
         return {"maxItems": 0}
-    calls = [closed({"tool": {"type": "string", "const": tool.name}, "args": _arguments(tool)}) for tool in form.tools]
     step = closed(
         {
             "id": _TEXT | {"pattern": _STEP_ID},
@@ -160,11 +184,29 @@ def _steps(form: _Form, texts: Texts) -> Schema:
             "needs": _TEXTS,
             "on_need_error": optional(_TEXT | {"enum": ["skip", "run"]}),
             **({"phase": optional(_TEXT), "assumes": _TEXTS} if form.phased else {}),
+            **{name: schema for name, schema in _FURTHER.items() if name in form.further},
         }
     )
     step = _told(step, texts)
     step["properties"]["call"] = union(*calls)
     return {"items": step} | ({} if form.at_most is None else {"maxItems": form.at_most})
+
+
+def _call(form: _Form, tool: Tool, texts: Texts) -> Schema:
+    """Return the form of a tool's call. Condition and fallbacks stand in it: a call of a playbook takes neither."""
+    plain, more = _plain_call(tool), dict[str, Any]()
+    if called_name(tool.name) is not None:
+        return plain
+    if "run_if" in form.further:
+        more["run_if"] = optional(_CONDITION) | {"description": texts["run_if"]}
+    others = [_plain_call(other) for other in form.tools if can_replace(other, tool)]
+    if "fallbacks" in form.further and others:
+        more["fallbacks"] = optional({"type": "array", "items": union(*others)}) | {"description": texts["fallbacks"]}
+    return closed(plain["properties"] | more)
+
+
+def _plain_call(tool: Tool) -> Schema:
+    return closed({"tool": {"type": "string", "const": tool.name}, "args": _arguments(tool)})
 
 
 def _arguments(tool: Tool) -> Schema:

@@ -22,6 +22,7 @@ from turnloom.models.contracts.plan import (
 from turnloom.models.errors import InvalidPlan
 from turnloom.planner.memory.slot_state import read_slots
 from turnloom.planner.plan.argument_faults import faults_of_arguments, faults_of_references_as_text
+from turnloom.planner.plan.fallbacks import can_replace
 from turnloom.planner.plan.limits import PlanLimits
 from turnloom.planner.plan.phases import faults_of_phases
 from turnloom.planner.plan.references import Schema, compatible, schema_at
@@ -177,15 +178,8 @@ def _calls(step: Step) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _faults_of_fallback(step: Step, place: str, tool: Tool, tools: Registry) -> Iterator[Fault]:
-    """Report a fallback that cannot run at once, under the step's claim.
-
-    It must need no approval and only read, because a call of it that is lost has no key to find it by.
-    """
     main = tools.tools.get(step.tool)
-    if not place or main is None:
-        return
-    is_free = tool.effect == "read" and not tool.requires_approval
-    if not (is_free and tool.queue == main.queue and compatible(tool.output_schema, main.output_schema)):
+    if place and main is not None and not can_replace(tool, main):
         rule = f"must only read, need no approval, and have the queue and result of {main.name}"
         message = f"step {step.id!r}: the fallback {tool.name} {rule}"
         yield Fault(step=step.id, code="bad_fallback", message=message, path=f"{step.id}.{place}tool")

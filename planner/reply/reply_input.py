@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from turnloom.models.contracts.material import Material
+from turnloom.models.contracts.memory import RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Bound, Question
 from turnloom.planner.agents import AgentProfile
@@ -63,7 +64,7 @@ class ReplyInput:
         name = f"responding/{self.material.synthesis_hint}"
         if self.material.steps or self.material.synthesis_hint not in self.agent.hints or not self.prompts.has(name):
             return []
-        newest = {entry.tool: entry for entry in sorted(self.material.memory, key=lambda entry: -entry.age_s)}
+        newest = self._newest_remembered()
         found = [newest[tool] for tool in self.prompts.in_effect(name).words_of if tool in newest]
         return [
             StepResult(id=entry.step, tool=entry.tool, args=entry.args, status="succeeded", result=entry.result)
@@ -72,9 +73,15 @@ class ReplyInput:
 
     def results(self) -> dict[str, Any]:
         """Return the last result of each tool: this turn's if there is one, otherwise the newest remembered one."""
-        memory = sorted(self.material.memory, key=lambda entry: -entry.age_s)
-        remembered = {entry.tool: entry.result for entry in memory}
+        remembered = {tool: entry.result for tool, entry in self._newest_remembered().items()}
         return remembered | {step.tool: step.result for step in self.material.steps if step.status == "succeeded"}
+
+    def _newest_remembered(self) -> dict[str, RecalledResult]:
+        """Return the newest remembered entry of each tool; of two of the same second, the one that stands first."""
+        newest: dict[str, RecalledResult] = {}
+        for entry in sorted(self.material.memory, key=lambda entry: entry.age_s):
+            newest.setdefault(entry.tool, entry)
+        return newest
 
     def missing(self) -> dict[str, Any]:
         """Return the fields that steps lack, each with its choices, or True. Only the user can give them."""

@@ -11,6 +11,7 @@ from turnloom.models.runtime.logging import log
 from turnloom.planner.draft.context import history_messages
 from turnloom.planner.draft.prompts import Rendered
 from turnloom.planner.llm.protocol import PromptMessage
+from turnloom.planner.reply.expiry import expiry
 from turnloom.planner.reply.grounding import Violation
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.result_fields import result_fields
@@ -99,8 +100,15 @@ class _Filling:
 
     def _shown(self, step: StepResult) -> dict[str, Any]:
         tool = self._given.tools.tools.get(step.tool)
-        fields = result_fields(step.result, tool.output_schema if tool else {})
-        return {**shown(step), "fields": [field._asdict() for field in fields], "named": self._named(step)}
+        language = self._given.prompts.language
+        fields = result_fields(step.result, tool.output_schema if tool else {}, language)
+        return {
+            **shown(step),
+            "label": language.text(_label(step)),
+            "fields": [field._asdict() for field in fields],
+            "named": self._named(step),
+            "expires": expiry(step.result, self._given.now),
+        }
 
     def _named(self, step: StepResult) -> list[str]:
         """Return the arguments of a failed step that are words of the user's message, such as a name."""
@@ -152,8 +160,9 @@ def _went_wrong(step: StepResult) -> bool:
 
 
 def _problem(step: StepResult) -> dict[str, Any]:
-    code = (step.error or {}).get("code") if step.status == "failed" else None
-    return {"label": _label(step), "tool": step.tool, "status": step.status, "code": code}
+    error = (step.error or {}) if step.status == "failed" else {}
+    seen = {"label": _label(step), "tool": step.tool, "status": step.status}
+    return seen | {"code": error.get("code"), "cause": error.get("cause") or {}}
 
 
 def shown(step: StepResult) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """The fields of a result as people read them: their titles from the tool's output model, without empty ones."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
+
+from turnloom.planner.languages.language import Language
 
 _DEEPEST = 8
 """Levels of a result or schema that are looked at."""
@@ -15,9 +17,10 @@ class ResultField(NamedTuple):
     value: Any
 
 
-def result_fields(result: Any, schema: Mapping[str, Any]) -> list[ResultField]:
+def result_fields(result: Any, schema: Mapping[str, Any], language: Language) -> list[ResultField]:
     """Return the fields of a result that say something. The names inside their values are titles, too."""
-    titled = _titled(result, dict(_titles(schema)))
+    titles = dict(_titles(schema))
+    titled = _titled(result, lambda name: language.text(titles.get(name) or _in_words(name)))
     while isinstance(titled, dict) and len(titled) == 1 and isinstance(inner := next(iter(titled.values())), dict):
         titled = inner
     if isinstance(titled, dict):
@@ -39,13 +42,13 @@ def _titles(schema: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, str]]:
             yield from _titles(each, depth - 1)
 
 
-def _titled(value: Any, titles: Mapping[str, str], depth: int = _DEEPEST) -> Any:
+def _titled(value: Any, title: Callable[[str], str], depth: int = _DEEPEST) -> Any:
     if isinstance(value, list) and depth:
-        return [_titled(inner, titles, depth - 1) for inner in value]
+        return [_titled(inner, title, depth - 1) for inner in value]
     if not isinstance(value, dict) or not depth:
         return value
     kept = {name: inner for name, inner in value.items() if not _is_empty(inner)}
-    return {titles.get(name) or _in_words(name): _titled(inner, titles, depth - 1) for name, inner in kept.items()}
+    return {title(name): _titled(inner, title, depth - 1) for name, inner in kept.items()}
 
 
 def _in_words(name: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from turnloom.planner.agents import AgentProfile
+from turnloom.planner.languages.language import Language
 from turnloom.planner.plan.references import resolve
 from turnloom.planner.reply.reply_input import ReplyInput
 
@@ -13,19 +14,19 @@ MOST = 3
 
 def suggestions(given: ReplyInput) -> list[str]:
     """Return what the user may say next. Nothing if the reply asks a question: its choices are the answers."""
-    material = given.material
+    material, language = given.material, given.prompts.language
     if material.ending or given.question():
         return []
     results = {step.tool: step.result for step in material.steps if step.status == "succeeded"}
     if not results:
-        return openers(given.agent)
-    apt = [each.text for each in given.agent.suggestions if each.after and _holds(each.after, results)]
+        return openers(given.agent, language)
+    apt = [language.text(each.text) for each in given.agent.suggestions if each.after and _holds(each.after, results)]
     return apt[:MOST]
 
 
-def openers(agent: AgentProfile) -> list[str]:
-    """Return what a user may say to an agent at any time."""
-    return [each.text for each in agent.suggestions if each.after is None][:MOST]
+def openers(agent: AgentProfile, language: Language) -> list[str]:
+    """Return what a user may say to an agent at any time, in their language."""
+    return [language.text(each.text) for each in agent.suggestions if each.after is None][:MOST]
 
 
 def _holds(after: str, results: Mapping[str, Any]) -> bool:

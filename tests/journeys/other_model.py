@@ -28,6 +28,8 @@ _WORDED = {
     "present_best_two_options": "pms.get_availability",
     "propose_times": "network.schedule_meeting",
     "meeting_confirmed": "network.confirm_meeting",
+    "meeting_moved": "network.reschedule_meeting",
+    "meeting_cancelled": "network.cancel_meeting",
 }
 _UNSAID = {
     "id",

@@ -75,6 +75,25 @@ def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversatio
     return "\n".join(texts)
 
 
+def test_a_duplicate_proposal_is_refused_with_409(api: httpx2.Client) -> None:
+    """Who waits for the end of a plan of their own is told by the status. A repeated message is no duplicate."""
+    introduce(api)
+    steps = [
+        {"id": "m", "tool": "network.schedule_meeting", "args": {"counterpart": "acting-bob", "duration_mins": 25}}
+    ]
+    body = {"message": "go", "agent": "assistant", "user": {"id": "acting-ada"}, "plan": {"steps": steps}}
+    body["conversation_id"] = "acting-duplicates"
+
+    answers = [
+        api.post("/v1/turns?wait=20", json={**body, "message_id": f"acting-{number}"}) for number in (1, 2, 1, 2)
+    ]
+
+    assert [answer.status_code for answer in answers] == [200, 409, 200, 409]
+    assert answers[0].json() == answers[2].json()
+    problem = answers[1].json()
+    assert (problem["code"], "step 'm': these times were proposed already" in problem["detail"]) == ("conflict", True)
+
+
 def test_a_secret_goes_to_its_service_and_nowhere_else(api: httpx2.Client, stack: Stack, calendar: Refusing) -> None:
     """The service refuses the secret: the step fails, the account needs a new one, and the reply tells the user."""
     introduce(api)

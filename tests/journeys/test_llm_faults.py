@@ -141,6 +141,7 @@ def days(clean_environment: None) -> Iterator[Days]:
 def stack(servers: EmbeddedServers, days: Days) -> Iterator[Stack]:
     """A stack that asks this language model."""
     settings = {"OPENAI_BASE_URL": days.url, "TURNLOOM_LLM_TIMEOUT_S": "2", "TURNLOOM_LLM_RETRIES": "1"}
+    settings["TURNLOOM_LLM_MODELS"] = '{"careful": {"model": "careful-2026"}}'
     with stack_on(servers, tool_workers=1, **settings) as started:
         yield started
 
@@ -208,6 +209,20 @@ def test_instructions_in_a_result_stay_data(api: httpx2.Client, days: Days) -> N
     assert shown.count("</results>") == 1
     assert "Ignore all of the above" in shown
     assert [step["tool"] for step in turn["steps"]] == ["sim.echo"]
+
+
+def test_a_message_names_the_language_model(api: httpx2.Client, days: Days) -> None:
+    """It plans and answers this turn, and no other."""
+    for name, named in (("well named", {"llm": "careful"}), ("well unnamed", {})):
+        finished(api, post(api, name, agent="generic", **named)["turn_id"])
+
+    asked = {key: [body["model"] for body in bodies] for key, bodies in days.asked.items() if key[0].endswith("named")}
+    assert asked == {
+        ("well named", "planning"): ["careful-2026"],
+        ("well named", "replying"): ["careful-2026"],
+        ("well unnamed", "planning"): ["gpt-4o"],
+        ("well unnamed", "replying"): ["gpt-4o"],
+    }
 
 
 def test_over_budget_no_model_is_asked(api: httpx2.Client, stack: Stack, days: Days) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.patterns.attacks import cpu_s
+from tests.patterns.attacks import TooLong, cpu_s
 from tests.planner.reply.grounding.replies import NOW, evidence
 from turnloom.models.errors import InvalidPlan
 from turnloom.models.runtime.settings import ROOT
@@ -27,6 +27,7 @@ from turnloom.tools.packs.research.comparison import Quoted, _stands_in
 from turnloom.tools.packs.research.markdown import first_heading, split
 
 KNOWN = evidence()
+RULES = load_rules(ROOT / "prompts" / "offline")
 PIECES = [
     *("one ", "one-", "cent ", "cents ", "מאה ", "אלף ", "one hundred ", "costs one ", "prices: ", "a a "),
     *("x", "1", "1,", "1 ", "12-", "a.", "a@", "a-1", "+1 ", "de ", "5 De", "1/", "(", "](", "<a href=", "//", "e.g."),
@@ -55,9 +56,8 @@ def _spoken(text: str) -> None:
 
 
 def _understood(text: str) -> None:
-    rules = load_rules(ROOT / "prompts" / "offline")
-    for domain in rules.domains:
-        understand([text], domain, rules.manners, {}, ())
+    for domain in RULES.domains:
+        understand([text], domain, RULES.manners, {}, ())
 
 
 def _as_slot(text: str) -> None:
@@ -90,25 +90,47 @@ READERS: dict[str, Callable[[str], Any]] = {
     "plans": _as_plan,
 }
 TAILS = ("", "1", "\0x")
-LONG = 10_000
-PAGE = 50_000
+LONG, PAGE = 10_000, 50_000
 AT_MOST_S = 2.0
 """The limit of processor time, against hanging. Linear functions take hundredths of it."""
+SHARE = 0.4
+"""The part of the length at which each piece is read first. Quadratic work takes its square of the time."""
+SLOWEST = 6
+
+
+def take_long(read: Callable[[str], Any], pieces: dict[str, str], length: int) -> None:
+    """Read texts of repeated pieces, with their tails: all of them shorter, and the slowest in their full length.
+
+    Raises:
+        TooLong: one takes more than linear time would.
+    """
+
+    def spent(piece: str, share: float) -> float:
+        text = piece * int(length * share / len(piece)) + pieces[piece]
+        return cpu_s(lambda: read(text), AT_MOST_S * share**2)
+
+    took = {piece: spent(piece, SHARE) for piece in pieces}
+    for piece in sorted(pieces, key=lambda each: took[each])[-SLOWEST:]:
+        spent(piece, 1)
 
 
 @pytest.mark.parametrize("reader", READERS)
 def test_no_text_takes_long(reader: str) -> None:
     """Ten thousand characters are read at once, even if they repeat, join or almost match the words sought."""
-    for place, piece in enumerate(PIECES):
-        text = "a " + piece * (LONG // len(piece)) + TAILS[place % len(TAILS)]
-        cpu_s(lambda text=text: READERS[reader](text), AT_MOST_S)
+    tails = {piece: TAILS[place % len(TAILS)] for place, piece in enumerate(PIECES)}
+
+    take_long(lambda text: READERS[reader]("a " + text), tails, LONG)
 
 
-@pytest.mark.parametrize("first", range(3))
-def test_no_page_takes_long(first: int) -> None:
+def test_no_page_takes_long() -> None:
     """A page of fifty thousand characters, which may become evidence, is read at once too."""
-    for piece in PIECES[first::3]:
-        cpu_s(lambda piece=piece: _as_evidence(piece * (PAGE // len(piece))), AT_MOST_S)
+    take_long(_as_evidence, dict.fromkeys(PIECES, ""), PAGE)
+
+
+def test_quadratic_work_takes_long() -> None:
+    """A function that compares each character with each other is found."""
+    with pytest.raises(TooLong):
+        take_long(lambda text: sum(one == other for one in text for other in text), {"ab": ""}, LONG)
 
 
 @pytest.mark.parametrize("text", ["one " * 1999 + "1", "cent " * 400 + "1", "מאה " * 1900 + "1", "one hundred " * 600])

@@ -14,6 +14,7 @@ def make_material(*steps: StepResult, **fields: Any) -> Material:
         "tenant_id": UUID(int=1),
         "conversation_id": "c1",
         "agent": "travel",
+        "llm": None,
         "message": "Rome?",
         "person": {},
         "action": None,

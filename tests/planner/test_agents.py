@@ -1,5 +1,7 @@
 """Agents are read from files."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from turnloom.models.errors import Misconfigured, NotFound
-from turnloom.models.runtime.settings import ROOT
-from turnloom.planner.agents import load_agents
+from turnloom.models.runtime.settings import ROOT, settings
+from turnloom.planner.agents import changed, load_agents
 from turnloom.planner.draft.context import PlanningContext
 from turnloom.planner.draft.drafting import draft
+from turnloom.planner.draft.planning_prompt import planning_messages
 from turnloom.planner.draft.prompts import Prompts
+from turnloom.planner.llm.decoding import decode
 from turnloom.planner.llm.openai import OpenAIModel
-from turnloom.tools.registry import Registry
+from turnloom.planner.plan.validation import validate
+from turnloom.tools.registry import Registry, load_registry
 
 AGENTS = load_agents(ROOT / "prompts" / "agents")
 
@@ -36,6 +41,16 @@ def test_an_agents_style_exists(name: str) -> None:
     assert prompts.has(f"styles/{agent.style}")
     for hint in agent.hints:
         assert prompts.get(f"responding/{hint}").inputs == prompts.get("responding/results").inputs
+
+
+@pytest.mark.parametrize("name", AGENTS.profiles)
+def test_the_planner_learns_whose_results_a_template_words(name: str) -> None:
+    """The agent's advice says after which tools a hint is apt. After others its template would not be chosen."""
+    prompts, agent = Prompts(ROOT / "prompts"), AGENTS.get(name)
+
+    for hint in agent.hints:
+        for tool in prompts.get(f"responding/{hint}").words_of:
+            assert re.search(rf"\b{hint} after [^;,]*{re.escape(tool)}", agent.planning), (hint, tool)
 
 
 def test_agent_without_any_tool_answers_directly(context: Callable[..., PlanningContext], offline: OpenAIModel) -> None:
@@ -61,12 +76,45 @@ def test_an_unknown_agent_is_answered_with_those_that_exist() -> None:
         "name: other\nversion: 1\ndescription: d\npersona: p\ntools: []\nmodes: [auto]\nmode: auto",
         "name: bad\nversion: 1\ndescription: d\npersona: p\ntools: []\nmodes: [plan]\nmode: auto",
         "name: bad\nversion: 1\ndescription: d\npersona: p\ntools: []\nmodes: [auto]\nmode: auto\nsurprise: 1",
+        "name: bad\nversion: 1\ndescription: d\npersona: p\ntools: []\nmodes: [auto]\nmode: auto\nllm: costly",
     ],
-    ids=["name", "mode", "unknown"],
+    ids=["name", "mode", "unknown", "llm"],
 )
 def test_a_wrong_profile_stops_the_start(tmp_path: Path, text: str) -> None:
-    """A profile with another name than its file, an unknown mode or an unknown field is refused."""
+    """A profile with another name than its file, an unknown mode, field or language model is refused."""
     (tmp_path / "bad.yaml").write_text(text, "utf-8")
 
-    with pytest.raises(Misconfigured, match=r"bad.yaml.*(other|mode|surprise)"):
+    with pytest.raises(Misconfigured, match=r"bad.yaml.*(other|mode|surprise|TURNLOOM_LLM_MODELS allows gpt-4o$)"):
         load_agents(tmp_path)
+
+
+def test_the_language_model_of_a_message_goes_before_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that the settings no longer allow counts as none."""
+    monkeypatch.setenv("TURNLOOM_LLM_MODELS", '{"small": {}, "large": {}}')
+    settings.cache_clear()
+    agent = changed(AGENTS.get("travel"), {"llm": "small"}, "")
+
+    assert [agent.asking(name).llm for name in (None, "large", "gone")] == ["small", "large", "small"]
+
+
+@pytest.mark.parametrize("name", AGENTS.profiles)
+def test_an_agents_examples_are_valid_plans(name: str) -> None:
+    """What a model is shown as an example would be accepted from it, and its prompt shows it."""
+    agent = AGENTS.get(name)
+    tools = load_registry(["dates", "hotel", "meetings", "notifications", "research", "travel"]).allowed(agent.tools)
+
+    plans = [validate(decode(json.dumps(example.plan), tools), tools, agent.limits) for example in agent.examples]
+
+    assert [{step.tool for step in plan.steps} for plan in plans] == [example.tools for example in agent.examples]
+    assert plans
+
+
+def test_examples_are_shown_with_their_tools(context: Callable[..., PlanningContext]) -> None:
+    """An example that calls a tool that is not shown would teach the model to call it."""
+    asked = context("Weather in Rome?")
+    without = replace(asked, tools=asked.tools.allowed(["travel.*"]))
+
+    shown, fewer = (planning_messages(each)[0][0]["content"] for each in (asked, without))
+
+    assert [text.count("dates.resolve_hint makes dates of them") for text in (shown, fewer)] == [1, 0]
+    assert [text.count("Thanks, that was all!") for text in (shown, fewer)] == [1, 1]

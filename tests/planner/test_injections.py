@@ -96,7 +96,7 @@ def test_a_model_that_obeys_is_refused(
 
 def test_a_tool_that_the_user_has_not_granted_stays_unknown(script: Script, llm: OpenAIModel, context: Context) -> None:
     """A result that claims otherwise grants nothing. A tool that is not offered cannot be planned."""
-    meeting = {"id": "m", "tool": "network.confirm_meeting", "args": {"selection_index": 1}, "needs": []}
+    meeting = {"id": "m", "tool": "network.confirm_meeting", "args": {"selection_number": 1}, "needs": []}
     given = told(partial_assistant(context), "auto", OURS["system"])
     script.otherwise = says(json.dumps({"thought": "t", "steps": [meeting]}))
 

@@ -156,6 +156,23 @@ def test_mode_of_the_agent(client: FlaskClient, tmp_path: Any, monkeypatch: pyte
     assert (answer.status_code, answer.get_json()["errors"][0]["code"]) == (422, "mode_not_allowed")
 
 
+def test_language_model_of_the_message(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message names a language model that the settings allow. Any other name, or a URL, is refused with the list."""
+    monkeypatch.setenv("TURNLOOM_LLM_MODELS", '{"small": {"base_url": "https://models.example/v1"}}')
+    settings.cache_clear()
+
+    accepted = _post(client, llm="small")
+    refused = [client.post("/v1/turns", json={"message": "hi", "llm": llm}) for llm in ("large", "http://10.0.0.1/v1")]
+
+    turn = claim_turn(UUID(accepted["turn_id"]))
+    assert turn is not None
+    assert turn.llm == "small"
+    for answer in refused:
+        [fault] = answer.get_json()["errors"]
+        assert (answer.status_code, fault["field"], fault["code"]) == (422, "llm", "llm_not_allowed")
+        assert fault["detail"] == "these language models may be named: gpt-4o, small"
+
+
 def test_plan_of_the_caller(app: APIFlask, client: FlaskClient, key: KeyMaker) -> None:
     """A caller's plan is stored as given. It needs the scope, and may use only the agent's tools."""
     headers = key("turns:write", "turns:read")

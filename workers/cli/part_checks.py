@@ -5,15 +5,17 @@ Each check returns what it found, or raises one of our errors.
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from turnloom.models.connections import database
 from turnloom.models.errors import Unavailable
 from turnloom.models.ledger import integrations, tenants
 from turnloom.models.ledger.override_cache import read_overrides
 from turnloom.models.runtime.service_urls import shown_url
-from turnloom.models.runtime.settings import settings
+from turnloom.models.runtime.settings import Settings, settings
 from turnloom.planner.agents import load_agents
-from turnloom.planner.llm.prices import find_price, load_prices
+from turnloom.planner.llm.named_models import settings_of
+from turnloom.planner.llm.prices import LlmPrice, find_price, load_prices
 from turnloom.planner.tenant_texts import assemble
 from turnloom.tools.enabled_tools import enabled_tools
 from turnloom.tools.hooks import POINTS
@@ -26,11 +28,20 @@ _LLM_S = 10.0
 
 
 def language_model() -> str:
-    """Ask the language model for a word: only an answer proves that it accepts the key and knows the model."""
+    """Ask each language model for a word: only an answer proves that it accepts the key and knows the model."""
     config = settings()
+    if config.offline and not config.offline_model:
+        raise Unavailable("no language model is set: workers that plan or answer will not start")
+    return "; ".join(_word_of(each) for each in _of_each_llm(config))
+
+
+def _of_each_llm(config: Settings) -> list[Settings]:
+    """Return the settings of the default language model and of those that may be named."""
+    return [config.model_copy(update={"llm_models": {}}), *(settings_of(config, name) for name in config.llm_models)]
+
+
+def _word_of(config: Settings) -> str:
     if config.offline:
-        if not config.offline_model:
-            raise Unavailable("no language model is set: workers that plan or answer will not start")
         return "the offline model answers; it is for demos and tests"
     # This is a third of everything that a process imports.
     from turnloom.planner.llm.openai import connect  # noqa: PLC0415 - heavy, see above
@@ -83,12 +94,17 @@ def link_secret() -> str:
 
 
 def prices() -> str:
-    """Look for the price of the language model."""
-    model = "offline" if settings().offline else settings().llm_model
+    """Look for the price of each language model."""
     try:
-        price = find_price(model, load_prices(settings().llm_prices))
+        known = load_prices(settings().llm_prices)
     except (OSError, ValueError) as error:
         raise Unavailable(f"TURNLOOM_LLM_PRICES: {error}") from error
+    models = ("offline" if each.offline else each.llm_model for each in _of_each_llm(settings()))
+    return "; ".join(_price_of(model, known) for model in models)
+
+
+def _price_of(model: str, known: Mapping[str, LlmPrice]) -> str:
+    price = find_price(model, known)
     if price is None:
         raise Unavailable(f"the price of {model} is not known: costs are not counted")
     return f"{model} costs {price.prompt:g} and {price.completion:g} USD per million tokens"

@@ -19,7 +19,7 @@ def excused(turn: ClaimedTurn, trouble: Trouble, error: TurnloomError, failure: 
     """Return the ending of a turn that got no plan. `failure`: the trace of its planning."""
     texts = tailored(turn.tenant_id)
     prompts, agent = texts.prompts_for(turn.person, turn.message), texts.agents.profiles.get(turn.agent)
-    choices = openers(agent) if agent and trouble == "invalid_plan" else []
+    choices = openers(agent, prompts.language) if agent and trouble == "invalid_plan" else []
     word = disambiguation(choices, prompts) if len(choices) > 1 else apology(trouble, prompts)
     used = [*failure.get("prompts", ()), word.source]
     trace = {**failure, "written_by": f"template:{word.source}", "prompts": used}

@@ -34,6 +34,7 @@ def _material(turn: ClaimedTurn, new: NewPlan) -> Material:
         tenant_id=turn.tenant_id,
         conversation_id=turn.conversation_id,
         agent=turn.agent,
+        llm=turn.llm,
         message=turn.message,
         person=turn.person,
         action=new.plan.action,

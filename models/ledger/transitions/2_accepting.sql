@@ -89,9 +89,9 @@ begin
 end $$;
 
 -- Folds a message into the conversation's last turn, if no planner has claimed that one, it asks for the same (agent,
--- mode, no plan of the caller's), it is the next by its sender's count, and there is room: 8000 characters, as in one
--- message. Further messages are awaited for another burst window, until four of them have passed since the first. Out:
--- that turn, or null.
+-- mode, language model, no plan of the caller's), it is the next by its sender's count, and there is room: 8000
+-- characters, as in one message. Further messages are awaited for another burst window, until four of them have passed
+-- since the first. Out: that turn, or null.
 create function hot.merge_message(p_active uuid, p_turn turns, p_burst_ms int) returns turns language plpgsql as $$
 declare
   t turns;
@@ -110,6 +110,7 @@ begin
      and x.status = 'queued' and x.submitted_plan is null and p_turn.submitted_plan is null
      and p_turn.sequence is not distinct from x.last_sequence + 1
      and coalesce(p_turn.agent, x.agent) = x.agent and coalesce(p_turn.mode, x.mode) is not distinct from x.mode
+     and coalesce(p_turn.llm, x.llm) is not distinct from x.llm
      and char_length(x.message) + 1 + char_length(p_turn.message) <= 8000
   returning x.* into t;
   if not found then
@@ -234,10 +235,10 @@ begin
     t.sent_at := case when t.due_at = p_at and coalesce(hot.room(t.tenant_id, p_window) > 0, true) then p_at end;
   end if;
   insert into turns (id, tenant_id, conversation_id, seq, sequence, last_sequence, channel, message_id, body_hash,
-                     agent, mode, on_error, on_busy, message, person, extra, callback_url, submitted_plan, status,
-                     last_event, deadline_at, settles_at, awaits_until, due_at, sent_at, created_at)
+                     agent, mode, llm, on_error, on_busy, message, person, extra, callback_url, submitted_plan,
+                     status, last_event, deadline_at, settles_at, awaits_until, due_at, sent_at, created_at)
   values (t.id, t.tenant_id, t.conversation_id, t.seq, t.sequence, t.sequence, t.channel, t.message_id, t.body_hash,
-          t.agent, t.mode, t.on_error, t.on_busy, t.message, t.person, t.extra, t.callback_url, t.submitted_plan,
+          t.agent, t.mode, t.llm, t.on_error, t.on_busy, t.message, t.person, t.extra, t.callback_url, t.submitted_plan,
           'queued', 1, p_at + make_interval(secs => (p_new ->> 'deadline_ms')::int / 1000.0), t.settles_at,
           t.awaits_until, t.due_at, t.sent_at, p_at);
   insert into turn_events (turn_id, seq, tenant_id, type, data, at)

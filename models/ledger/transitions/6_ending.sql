@@ -59,10 +59,11 @@ end $$;
 -- Null: there is no such turn. Out: the fields of models/ledger/replies.py.
 create function hot.reply_material(p_turn uuid) returns jsonb language sql stable as $$
   select jsonb_build_object(
-    'tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'agent', t.agent, 'message', t.message,
-    'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint, 'on_error', t.on_error,
-    'ending', t.ending, 'usage', t.usage, 'allowances', hot.allowances(t), 'last_event', t.last_event, 'mode', t.mode,
-    'revision', t.revision, 'spent_ms', round(extract(epoch from clock_timestamp() - t.begun_at) * 1000),
+    'tenant_id', t.tenant_id, 'conversation_id', t.conversation_id, 'agent', t.agent, 'llm', t.llm,
+    'message', t.message, 'person', t.person, 'action', t.action, 'synthesis_hint', t.synthesis_hint,
+    'on_error', t.on_error, 'ending', t.ending, 'usage', t.usage, 'allowances', hot.allowances(t),
+    'last_event', t.last_event, 'mode', t.mode, 'revision', t.revision,
+    'spent_ms', round(extract(epoch from clock_timestamp() - t.begun_at) * 1000),
     'left_ms', greatest(0, round(extract(epoch from t.deadline_at - clock_timestamp()) * 1000)),
     'submitted', coalesce(p.source = 'caller', false), 'stood_in', coalesce(p.source = 'playbook', false),
     'confidence', (p.document ->> 'confidence')::float,

@@ -76,6 +76,9 @@ def _is_unwanted(message: str, want: re.Pattern[str], manners: Manners) -> bool:
 
 
 def _find(message: str, slot: SlotRule, manners: Manners) -> Any:
+    if slot.type == "texts":
+        said = (_read(match, slot, manners).lower() for pattern in slot.patterns for match in pattern.finditer(message))
+        return " and ".join(dict.fromkeys(said)) or None
     for pattern in slot.patterns:
         for match in pattern.finditer(message):
             value = _read(match, slot, manners)

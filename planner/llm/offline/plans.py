@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
-from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.offline.answers import answered
 from turnloom.planner.llm.offline.intent import mentioned, understand
 from turnloom.planner.llm.offline.prompt import Sent
 from turnloom.planner.llm.offline.rules import Action, Domain, Manners, Rules, Skeleton
 from turnloom.planner.llm.offline.values import Facts, value_of
-from turnloom.planner.llm.schema import JSON_TEXT
+from turnloom.planner.llm.schema import JSON_TEXT, SEARCH
 
 _REFERENCE = re.compile(r'"\$from\\*": *\\*"([A-Za-z0-9_-]+)')
 
@@ -54,9 +53,13 @@ def rest(plan: dict[str, Any], done: Mapping[str, str], at_most: int | None) -> 
     return {**plan, "steps": left}
 
 
-def with_calls(plan: dict[str, Any]) -> dict[str, Any]:
-    """Return a plan whose steps have tool and arguments in `call`, as the response format wants them."""
-    return {**plan, "steps": [_with_call(step) for step in plan["steps"]]}
+def with_calls(plan: dict[str, Any], sent: Sent) -> dict[str, Any]:
+    """Return a plan whose steps have the fields of the response format: tool and arguments are in `call`."""
+    steps = []
+    for step in plan["steps"]:
+        whole = {**step, "call": {name: step.get(name) for name in sent.call_fields[step["tool"]]}}
+        steps.append({name: whole.get(name) for name in sent.step_fields})
+    return {**plan, "steps": steps}
 
 
 def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
@@ -75,12 +78,6 @@ def with_phases(plan: dict[str, Any], steps: list[str]) -> dict[str, Any]:
     head = {"assumptions": [], "phases": [phase] if steps else [], "current_phase": phase["id"] if left else "done"}
     # The steps come last, as in the format, so that a reader of the growing text knows the phase by then.
     return {**{key: value for key, value in plan.items() if key != "steps"}, **head, "steps": left}
-
-
-def _with_call(step: dict[str, Any]) -> dict[str, Any]:
-    call = {"tool": step["tool"], "args": step["args"]}
-    after = {name: value for name, value in step.items() if name not in ("id", "reason", "tool", "args")}
-    return {"id": step["id"], "reason": step["reason"], "call": call, **after}
 
 
 def _is_impossible(step: dict[str, Any], done: Mapping[str, str]) -> bool:
@@ -131,9 +128,10 @@ def _asking(domain: Domain, facts: Facts, said: Facts) -> dict[str, Any] | None:
 
 def _recounting(sent: Sent, domain: Domain, facts: Facts, said: Facts) -> dict[str, Any] | None:
     """Return a plan that answers from what earlier turns did or found; None if nothing remembered answers."""
-    tools = {entry["tool"] for entry in (*sent.memory, *sent.earlier)}
-    found = (one.hint for one in domain.recounts if facts.keys() >= {*one.conditions} and one.tool in tools)
-    hint = next(found, None)
+    # Both lists have their newest entry first, and the sort keeps that order within a second.
+    newest_first = sorted((*sent.memory, *sent.earlier), key=lambda entry: entry["age_s"])
+    fitting = [one for one in domain.recounts if facts.keys() >= {*one.conditions}]
+    hint = next((one.hint for entry in newest_first for one in fitting if one.tool == entry["tool"]), None)
     return None if hint is None else _plan("The conversation remembers it.", [], said, hint=hint)
 
 

@@ -28,6 +28,10 @@ class Sent:
     """Step -> result, for the steps of the turn that have one."""
     tools: dict[str, dict[str, Any]] | None
     """Tool -> schema of its arguments, for the tools that the response format offers; None if it wants no plan."""
+    step_fields: list[str]
+    """The fields of a step in the response format."""
+    call_fields: dict[str, list[str]]
+    """Tool -> the fields of its call in the response format."""
     slots: dict[str, Any]
     """Slots that the conversation has settled so far."""
     slot_names: list[str]
@@ -74,12 +78,15 @@ def read_request(body: dict[str, Any]) -> Sent:
             said.append(tagged.get("message", content))
     plan, defined = _plan_schema(body.get("response_format"))
     steps = plan["steps"] if plan else None
+    calls = _calls(steps, defined)
     return Sent(
         messages=said,
         results=tagged.get("results"),
         done={step["id"]: step["status"] for step in tagged.get("observations", [])},
         observed={step["id"]: step["result"] for step in tagged.get("observations", []) if "result" in step},
-        tools=_offered(steps, defined),
+        tools=None if calls is None else {tool: fields["args"] for tool, fields in calls.items()},
+        step_fields=list(steps["items"].get("properties", {})) if steps and calls else [],
+        call_fields={tool: list(fields) for tool, fields in (calls or {}).items()},
         slots=tagged.get("slots", {}),
         slot_names=list(plan.get("slots", {}).get("properties", {})) if plan else [],
         memory=tagged.get("memory", []),
@@ -109,7 +116,8 @@ def _plan_schema(response_format: Any) -> tuple[dict[str, Any] | None, dict[str,
     return fields if "steps" in fields else None, schema.get("$defs", {})
 
 
-def _offered(steps: dict[str, Any] | None, defined: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
+def _calls(steps: dict[str, Any] | None, defined: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
+    """Return tool -> the schemas of its call's fields; None if no plan is wanted."""
     if steps is None:
         return None
     try:
@@ -117,7 +125,7 @@ def _offered(steps: dict[str, Any] | None, defined: dict[str, Any]) -> dict[str,
             return {}
         call = _unfolded(steps["items"]["properties"]["call"], defined)
         variants = [variant["properties"] for variant in call.get("anyOf", [call])]
-        return {properties["tool"]["const"]: properties["args"] for properties in variants}
+        return {properties["tool"]["const"]: properties for properties in variants}
     except (KeyError, TypeError):
         raise _unknown_format() from None
 

@@ -9,11 +9,11 @@ from typing import Any
 from jinja2 import UndefinedError
 
 from turnloom.planner.draft.prompts import prompts_in
-from turnloom.planner.draft.tool_choice import SEARCH
 from turnloom.planner.llm.offline.conclusions import conclude
 from turnloom.planner.llm.offline.plans import direct, rest, with_calls, with_phases, with_slots, write_plan
 from turnloom.planner.llm.offline.prompt import Sent
 from turnloom.planner.llm.offline.rules import Domain, load_rules
+from turnloom.planner.llm.schema import SEARCH
 
 
 def write(sent: Sent, prompts_dir: Path) -> str:
@@ -41,7 +41,7 @@ def write(sent: Sent, prompts_dir: Path) -> str:
         plan = direct(_reply(sent, prompts_dir), "None of the offline rules asks for a tool here.")
     plan = with_slots(plan, sent.slot_names)
     plan = with_phases(plan, steps) if sent.is_phased else plan
-    return json.dumps(with_calls(plan), ensure_ascii=False)
+    return json.dumps(with_calls(plan, sent), ensure_ascii=False)
 
 
 def _judge(draft: str, results: list[dict[str, Any]]) -> dict[str, Any]:

@@ -23,12 +23,26 @@ def _compiled(pattern: Any) -> Any:
 Pattern = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
 
 
+_SCRIPTS = (
+    (re.compile(r"[^\u0590-\u06ff\u3040-\u9fff]"), r"(?<!\w){}(?!\w)"),
+    (re.compile(r"[\u0590-\u05ff]"), r"(?<!\w)[ובלהמש]{{0,2}}?{}(?!\w)"),
+    (re.compile(r"[\u0600-\u06ff]"), r"(?<!\w)و??(?:بال|لل|ال|[بل])??{}(?!\w)"),
+    (re.compile(r"[\u3040-\u9fff]"), r"{}"),
+)
+"""The first letters of words, and where the words stand: alone, behind what Hebrew and Arabic write as one word with
+the next ("and", "in", "to", "the"), or, last, in Japanese text without spaces."""
+_ANDS = "\u05d5\u0648"
+"""The "and" of Hebrew and of Arabic, which is written as one word with the next."""
+_BLANKS = re.compile(r" {2,}")
+
+
 class SlotRule(Contract):
     """A value that a message may give."""
 
-    type: Literal["text", "integer", "integers", "choice", "money"] = "text"
+    type: Literal["text", "texts", "integer", "integers", "choice", "money"] = "text"
     patterns: list[Pattern]
     """Tried in order. The first group that took part in the match is the value; for `integers`, all numbers in it.
+    For `texts` all matches are, in lower case with "and" between.
     `money` has the groups `amount`, `currency` and `about`; the last two take part only if they are said."""
     values: dict[str, Any] = Field(default_factory=dict)
     """`choice`: words in lower case -> value. `money`: words for currencies -> code, "" if none is said."""
@@ -115,7 +129,8 @@ class Domain(Contract):
     recalls: dict[str, str] = Field(default_factory=dict)
     """Facts from the memory in the prompt: `tool:field` of the newest result of that tool."""
     recounts: list[Recount] = Field(default_factory=list)
-    """Answers from what the conversation remembers. The first one that fits stands in for all steps."""
+    """Answers from what the conversation remembers. Of those that fit, the one with the newest result stands in for all
+    steps."""
     beside: dict[str, str] = Field(default_factory=dict)
     """Passing want -> slot. If the message gives that slot too, the other wants that it names hold as well."""
     needs: list[str] = Field(default_factory=list)
@@ -175,13 +190,24 @@ class Words(Contract):
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Any of the words, the longest first."""
-        known = sorted(self.english, key=lambda word: (-len(word), word))
-        return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)", re.IGNORECASE)
+        """Any of the words, the longest first: the group that took part is the word."""
+        return re.compile("|".join(self._of_script(*script) for script in _SCRIPTS), re.IGNORECASE)
 
     def read(self, message: str) -> str:
         """Return a message with English words in place of those that are known."""
-        return self.pattern.sub(lambda found: self.english.get(found[0].lower(), found[0]), message)
+        return _BLANKS.sub(" ", self.pattern.sub(self._in_english, message)).strip()
+
+    def _in_english(self, found: re.Match[str]) -> str:
+        word = found[found.lastindex or 0]
+        joint = "and " if word != found[0] and found[0][0] in _ANDS else ""
+        english = joint + self.english[word.lower()]
+        return f" {english} " if found.lastindex == len(_SCRIPTS) else english
+
+    def _of_script(self, letters: re.Pattern[str], form: str) -> str:
+        """Return a pattern of the words that begin with these letters."""
+        known = [word for word in self.english if letters.match(word)]
+        words = "|".join(map(re.escape, sorted(known, key=lambda word: (-len(word), word))))
+        return form.format(f"({words})")
 
 
 class Rules(Contract):

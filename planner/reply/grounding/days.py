@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from turnloom.planner.reply.grounding.figures import Figure, Key
-from turnloom.planner.reply.grounding.lexicon import either, months, weekdays, words
+from turnloom.planner.reply.grounding.lexicon import either, months, months_of_years, weekdays, words
 from turnloom.planner.reply.grounding.times import time_keys
 
 _ISO = re.compile(
@@ -33,6 +33,7 @@ _WORD_BEFORE = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{2,})[.,]?\s(?:the\s)?
 _WEEKDAY_AFTER = re.compile(r"\s?\((?P<word>[^\W\d_]{3,})\.?\)")
 _WEEKDAY = re.compile(r"(?<![^\W\d_])(?P<word>[^\W\d_]{4,})(?![^\W\d_])")
 """A word that may be a weekday; the short forms are other words too."""
+_DATE_AFTER = re.compile(r"[.,]{0,2}\s\d{1,2}\.?\s[^\W\d_]{3}")
 _LONGEST_WORD = 24
 
 
@@ -151,8 +152,9 @@ def _cjk(match: re.Match[str], text: str) -> Iterator[Figure]:
 
 def _named(match: re.Match[str], text: str) -> Iterator[Figure]:
     """Read the days before or after a month's name. Each day needs a source of its own."""
-    numbers = months().get(match["month"].lower())
-    if numbers is None:
+    names = months_of_years() if match["year"] else months()
+    numbers = names.get(match["month"].lower())
+    if numbers is None or _is_weekday(match, text):
         return
     days = list(re.finditer(r"\d+", match["days"]))
     before = _WORD_BEFORE.search(text, max(0, match.start() - _LONGEST_WORD), match.start())
@@ -164,6 +166,11 @@ def _named(match: re.Match[str], text: str) -> Iterator[Figure]:
         end = match.end() if number == len(days) - 1 else match.start("days") + day.end()
         keys = keys if number else _on_weekday(keys, match, text)
         yield Figure("date", start, end, keys, shown=match.span())
+
+
+def _is_weekday(match: re.Match[str], text: str) -> bool:
+    """Return whether the month is a weekday with its date behind it: in "1. mar, 1 dic 2026" it is Tuesday."""
+    return match["month"].lower() in weekdays() and _DATE_AFTER.match(text, match.end()) is not None
 
 
 def _whole_month(match: re.Match[str], _text: str) -> Iterator[Figure]:

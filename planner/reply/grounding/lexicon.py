@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from babel import Locale
 from dateparser.languages import default_loader
 
 _MONTHS = (
@@ -45,7 +46,16 @@ def endings() -> dict[str, frozenset[str]]:
 def months() -> dict[str, frozenset[int]]:
     """Return lower-case names of months, each with the months that it may mean, 1 to 12."""
     unlike = set(words()["not_months"])
-    return {name: numbers for name, numbers in _named(_MONTHS, 1).items() if name not in unlike}
+    return {name: numbers for name, numbers in months_of_years().items() if name not in unlike}
+
+
+@lru_cache
+def months_of_years() -> dict[str, frozenset[int]]:
+    """Return the names of months beside a year, with those that are words in another language."""
+    # After a day, Hebrew has the prefix "in" before a month.
+    forms = Locale("he").months["format"]
+    hebrew = {f"ב{name}": frozenset({n}) for form in ("wide", "abbreviated") for n, name in forms[form].items()}
+    return _named(_MONTHS, 1) | hebrew
 
 
 @lru_cache

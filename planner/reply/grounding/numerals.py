@@ -87,6 +87,8 @@ def _words(text: str) -> Iterator[_Word]:
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Return whether no digit, and no sign of an address, is beside a number."""
     before, after = text[max(0, start - 5) : start], text[end : end + 2]
+    if text[start:end].lower() in months() and before.rstrip(". ")[-1:].isdigit():
+        return False  # "26. Sept." is no seven
     if before.lower().endswith(("per ", "pour ", "por ")):
         return False  # "per cent"
     before = before[-2:]

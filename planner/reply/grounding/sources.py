@@ -37,6 +37,8 @@ def gather(
         origin = _origin(tools, step.tool, step.id)
         if step.status == "succeeded" and _is_evidence(tools, step.tool):
             evidence.add_result(step.result, origin)
+        if cause := (step.error or {}).get("cause"):
+            evidence.add_result(cause, ResultOrigin(step.id), "error")
         if step.asks:
             evidence.add_result(dict(step.asks), origin, "needs")
     for entry in sorted((one for one in memory if _is_evidence(tools, one.tool)), key=lambda entry: entry.age_s):

@@ -8,7 +8,8 @@ from turnloom.planner.reply.grounding.figures import Figure, Key
 from turnloom.planner.reply.grounding.lexicon import words
 
 _TIME = re.compile(
-    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)(?:\s?(?P<half>[ap])\.?m\b\.?)?",
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?::[0-5]\d)?(?!\d|:\d)"
+    r"(?:\s?(?P<half>[ap](?=\.?m\b)|[صم](?![^\W\d_]))(?:\.?m\b\.?)?)?",
     re.IGNORECASE,
 )
 _POINT = re.compile(
@@ -32,10 +33,10 @@ def find_times(text: str) -> Iterator[Figure]:
 
 
 def time_keys(hour: str, minute: str, half: str | None) -> tuple[Key, ...]:
-    """Return the keys of a time; `half` is a for the morning, p for the rest of the day, None for the 24 hours."""
+    """Return the keys of a time; `half`: a or ص, the morning; p or م, the rest of the day; None, 24 hours."""
     if half is None:
         return (("time", int(hour) % 24, int(minute)),)
-    return (("time", int(hour) % 12 + (12 if half.lower() == "p" else 0), int(minute)),)
+    return (("time", int(hour) % 12 + (12 if half.lower() in "pم" else 0), int(minute)),)
 
 
 def _exact(match: re.Match[str]) -> tuple[Key, ...]:

@@ -151,12 +151,13 @@ def test_a_merged_message_that_comes_again_gives_the_same_turn() -> None:
         ({"plan": PLAN}, {}),
         ({}, {"agent": "travel"}),
         ({}, {"mode": "direct"}),
+        ({}, {"llm": "small"}),
         ({"message": "x" * 7_995}, {"message": "yyyyy"}),
     ],
-    ids=["own plan", "into a plan", "other agent", "other mode", "no room"],
+    ids=["own plan", "into a plan", "other agent", "other mode", "other llm", "no room"],
 )
 def test_a_message_that_cannot_be_merged_waits(waiting: dict[str, Any], message: dict[str, Any]) -> None:
-    """This holds for a caller's plan, another agent or mode, and a text beyond the longest message."""
+    """This holds for a caller's plan, another agent, mode or language model, and a text beyond the longest message."""
     tenant = make_tenant()
     open_turn(tenant, **waiting)
 

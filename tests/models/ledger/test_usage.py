@@ -1,9 +1,10 @@
 """The cost of language models is recorded once with its work, summed up, and checked against a budget."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +24,17 @@ pytestmark = pytest.mark.usefixtures("database")
 
 CALL = LlmCall("plan", "gpt-4o", 100, 40, 10, 0.5, 12.5, "stop")
 UNPRICED = replace(CALL, model="mystery", cost=None)
-TODAY = datetime.now(UTC).date()
+_MIDNIGHT_MARGIN = timedelta(seconds=8)
+"""Time that one test here takes at most."""
+
+
+@pytest.fixture(autouse=True)
+def today() -> date:
+    """Return the day (UTC) that counts the calls of the test. A test that would span midnight begins after it."""
+    now = datetime.now(UTC)
+    if (now + _MIDNIGHT_MARGIN).date() != now.date():
+        time.sleep(_MIDNIGHT_MARGIN.total_seconds())
+    return datetime.now(UTC).date()
 
 
 def claimed(**request: Any) -> ClaimedTurn:
@@ -52,7 +63,8 @@ def used_by_conversation(turn: ClaimedTurn) -> Usage:
 
 def lines(turn: ClaimedTurn, group_by: Any) -> dict[str, tuple[int, float, int]]:
     with transaction() as db:
-        found = usage.report(db, turn.tenant_id, TODAY, TODAY, group_by, 10)
+        today = datetime.now(UTC).date()
+        found = usage.report(db, turn.tenant_id, today, today, group_by, 10)
     return {line.key: (line.llm_calls, line.cost, line.unpriced_calls) for line in found.items}
 
 
@@ -88,7 +100,7 @@ def test_an_unknown_price_is_counted() -> None:
     assert lines(turn, "model") == {"gpt-4o": (1, 0.5, 0), "mystery": (1, 0, 1)}
 
 
-def test_an_old_fence_records_nothing_and_its_calls_are_counted_by_themselves() -> None:
+def test_an_old_fence_records_nothing_and_its_calls_are_counted_by_themselves(today: date) -> None:
     """Lost work is counted once by itself, before or after the turn's end."""
     turn = claimed()
     lost = finish(turn, CALL, attempt=turn.attempt + 1)
@@ -100,7 +112,7 @@ def test_an_old_fence_records_nothing_and_its_calls_are_counted_by_themselves() 
 
     assert not lost
     assert used(turn).llm_calls == used_by_conversation(turn).llm_calls == 3
-    assert lines(turn, "day") == {TODAY.isoformat(): (3, 1.5, 0)}
+    assert lines(turn, "day") == {today.isoformat(): (3, 1.5, 0)}
 
 
 def test_calls_that_are_recorded_at_once_are_all_counted() -> None:
@@ -114,7 +126,7 @@ def test_calls_that_are_recorded_at_once_are_all_counted() -> None:
     assert lines(turns_[0], "model") == {"gpt-4o": (48, 24.0, 0), "mystery": (24, 0, 24)}
 
 
-def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: str) -> None:
+def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: str, today: date) -> None:
     """Each connection counts in its own rows. None of nine open transactions blocks another."""
     turns_ = [claimed(conversation_id=f"c{number}") for number in range(9)]
 
@@ -124,7 +136,7 @@ def test_calls_that_are_recorded_at_once_do_not_wait_for_each_other(database: st
             db = stack.enter_context(psycopg.connect(database, options=options))
             db.execute("SELECT record_calls(%s, %s)", (turn.id, usage.write_calls([CALL])))
 
-    assert lines(turns_[0], "day") == {TODAY.isoformat(): (9, 4.5, 0)}
+    assert lines(turns_[0], "day") == {today.isoformat(): (9, 4.5, 0)}
 
 
 def test_sums_are_the_same_before_and_after_they_are_added_up(database: str) -> None:
@@ -147,7 +159,7 @@ def test_sums_are_the_same_before_and_after_they_are_added_up(database: str) -> 
     assert rows == [("gpt-4o", 0, 2), ("mystery", 0, 1)]
 
 
-def test_usage_is_summed_by_day_agent_model_and_conversation() -> None:
+def test_usage_is_summed_by_day_agent_model_and_conversation(today: date) -> None:
     """Each grouping gives the same total, without the turns of another tenant or day."""
     first, second = claimed(conversation_id="c1", agent="travel"), claimed(conversation_id="c2")
     finish(first, CALL)
@@ -157,13 +169,13 @@ def test_usage_is_summed_by_day_agent_model_and_conversation() -> None:
     assert other is not None
     finish(other, CALL)
 
-    assert lines(first, "day") == {TODAY.isoformat(): (3, 1.5, 0)}
+    assert lines(first, "day") == {today.isoformat(): (3, 1.5, 0)}
     assert lines(first, "agent") == {"generic": (2, 1.0, 0), "travel": (1, 0.5, 0)}
     assert lines(first, "conversation") == {"c2": (2, 1.0, 0), "c1": (1, 0.5, 0)}
-    yesterday = TODAY - timedelta(days=1)
+    yesterday = today - timedelta(days=1)
     with transaction() as db:
-        assert usage.report(db, first.tenant_id, TODAY, TODAY, "day", 1).total.llm_calls == 3
-        assert usage.report(db, tenant, yesterday, TODAY, "day", 1).total.llm_calls == 1
+        assert usage.report(db, first.tenant_id, today, today, "day", 1).total.llm_calls == 3
+        assert usage.report(db, tenant, yesterday, today, "day", 1).total.llm_calls == 1
         before = usage.report(db, tenant, yesterday, yesterday, "conversation", 10)
     assert (before.items, before.total.llm_calls) == ([], 0)
 

@@ -102,3 +102,15 @@ def test_the_first_folder_that_has_a_prompt_counts(tmp_path: Path) -> None:
     prompts = Prompts(tmp_path / "ours", tmp_path / "pack")
 
     assert {name: prompts.render(name).text for name in prompts.names()} == {"one": "ours", "two": "the pack's"}
+
+
+def test_the_folders_are_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn has prompts in its own language, which share what the folders hold."""
+    searched = []
+    monkeypatch.setattr(Prompts, "names", lambda prompts: searched.append(prompts) or [])
+    prompts = Prompts(tmp_path)
+
+    for _ in range(2):
+        prompts.under({}).spoken(prompts.language).wordings()
+
+    assert searched == [prompts]

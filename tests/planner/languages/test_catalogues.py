@@ -56,11 +56,21 @@ def test_a_tenant_adds_a_language_by_a_file() -> None:
     assert "Prezzi" in tailored.in_effect("languages/it")[0]
 
 
+def test_a_plain_text_counts_for_all_numbers() -> None:
+    """A text with forms stands for one without a number, too: no translation is ignored."""
+    messages = 'messages: {"{n} beds": "Camas: {n}", "the room": {one: "o quarto", other: "o quarto"}}'
+    language = LANGUAGES.under("pt", read_catalogue("pt", messages)).chosen("pt-BR", ())
+
+    assert [language.counted("{n} bed", "{n} beds", n) for n in (1, 2)] == ["Camas: {n}"] * 2
+    assert language.text("the room") == "o quarto"
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ('messages: {"{n} beds": {one: "{n} letto"}}', "other"),
         ('messages: {"From {a}": "Da {b}"}', "no place 'b'"),
+        ('messages: {"{n} beds": {um: "{n} cama", other: "{n} camas"}}', "has a form 'um'; there are: zero, one, two"),
         ("words: [a]", "Extra inputs"),
         ("- a", "dictionary"),
     ],

@@ -1,18 +1,24 @@
-"""Every text of the templates is translated into every shipped language, and no reply is left half in English."""
+"""Every text of replies is translated into every shipped language, and no reply is left half in English."""
 
 import json
 import re
+from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from tests.planner.reply.sample_results import sample_result
 from turnloom.models.runtime.settings import ROOT
+from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.prompts import Prompts
 from turnloom.planner.draft.samples import samples
 from turnloom.planner.languages import formats
 from turnloom.planner.languages.catalogues import load_languages
 from turnloom.planner.languages.language import PLACEHOLDER, Language
+from turnloom.planner.reply.result_fields import result_fields
+from turnloom.tools.packs.hotel.comparison import Criterion
+from turnloom.tools.registry import Tool, load_registry
 
 PROMPTS = Prompts(ROOT / "prompts")
 LANGUAGES = load_languages(ROOT / "prompts" / "languages")
@@ -23,7 +29,11 @@ TEMPLATES = [
     for name in PROMPTS.names()
     if name == "fragments/problems" or (name.startswith("responding/") and name not in FOR_THE_LLM)
 ]
-TEXTS = {text for name in PROMPTS.names() for text in PROMPTS.get(name).messages} | {formats.RANGE}
+AGENTS = load_agents(ROOT / "prompts" / "agents").profiles.values()
+TOOLS = load_registry(["dates", "hotel", "meetings", "notifications", "research", "travel"]).tools.values()
+WORDED = {tool for prompt in PROMPTS.wordings().values() for tool in (*prompt.words_of, *prompt.beside)}
+"""Tools whose results templates word. Those of the others are shown field by field."""
+DATA = ("pine", "demo data")
 ENGLISH = LANGUAGES.get("en").words - {
     word for tag, catalogue in LANGUAGES.catalogues.items() if tag != "en" for word in catalogue.words
 }
@@ -32,8 +42,39 @@ EVERYDAY = range(101)
 """Numbers that occur. French and Spanish have another form from a million."""
 
 
+def texts_of(tool: Tool) -> Iterator[str]:
+    """Yield what a tool's artifacts and results are called: titles, columns, labels."""
+    for word in DATA if tool.artifact else ():
+        written = json.dumps(sample_result(tool.output_schema, is_full=True)).replace("pine", word)
+        shown = tool.artifact(tool.output.model_validate_json(written)).model_dump()
+        labels = [fact["label"] for fact in shown["data"].get("facts", ())]
+        yield from (shown["title"], *shown["data"].get("columns", ()), *labels)
+    if tool.name not in WORDED:
+        yield tool.name.rpartition(".")[2].replace("_", " ")
+        fields = result_fields(sample_result(tool.output_schema, is_full=True), tool.output_schema, LANGUAGES.english)
+        yield from names([field._asdict() for field in fields])
+
+
+def names(value: Any) -> Iterator[str]:
+    """Yield the titles of fields, and the names inside their values."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from names(inner)
+    elif isinstance(value, dict):
+        yield from (value["title"],) if value.keys() == {"title", "value"} else value
+        yield from names(list(value.values()))
+
+
 def spoken(tag: str) -> Language:
     return LANGUAGES.chosen(tag, ())
+
+
+TEXTS = (
+    {text for name in PROMPTS.names() for text in PROMPTS.get(name).messages}
+    | {suggestion.text for agent in AGENTS for suggestion in agent.suggestions}
+    | {text for tool in TOOLS for text in texts_of(tool) if text[:1].isalpha() and text not in DATA}
+    | {formats.RANGE, *get_args(Criterion)}
+)
 
 
 def words(text: Any) -> set[str]:

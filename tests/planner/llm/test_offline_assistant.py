@@ -102,8 +102,44 @@ def test_a_choice_is_confirmed_by_its_number(plan_for: PlanFor, choice: str, num
     plan = plan_for("Schedule 30 minutes with David", choice)
 
     assert [step.tool for step in plan.steps] == ["network.confirm_meeting"]
-    assert plan.steps[0].args == {"selection_index": number}
+    assert plan.steps[0].args == {"selection_number": number}
     assert plan.synthesis_hint == "meeting_confirmed"
+
+
+@pytest.mark.parametrize(
+    ("message", "args"),
+    [
+        ("Move my meeting with David to 3pm", {"counterpart": "David", "new_time": "3pm"}),
+        ("reschedule the call with Noa Levi for 15:30", {"counterpart": "Noa Levi", "new_time": "15:30"}),
+        (
+            "Postpone my meeting with David Katz to next Friday",
+            {"counterpart": "David Katz", "new_day": {"$from": "dates.check_in"}},
+        ),
+    ],
+)
+def test_a_meeting_is_moved(plan_for: PlanFor, message: str, args: dict[str, Any]) -> None:
+    """Nothing is proposed again, though earlier messages were about a meeting."""
+    plan = plan_for("Schedule 30 minutes with David tomorrow", "Option 2", message)
+
+    assert only_args(plan, "network.reschedule_meeting") == args
+    assert {step.tool for step in plan.steps} <= {"network.reschedule_meeting", "dates.resolve_hint"}
+    assert plan.synthesis_hint == "meeting_moved"
+
+
+def test_the_time_of_a_move_may_follow(plan_for: PlanFor) -> None:
+    """A time alone answers the question for it."""
+    plan = plan_for("Move my meeting with David", "3 pm")
+
+    assert only_args(plan, "network.reschedule_meeting") == {"counterpart": "David", "new_time": "3 pm"}
+
+
+@pytest.mark.parametrize("message", ["Cancel my meeting with David", "please call off the meeting with David"])
+def test_a_meeting_is_cancelled(plan_for: PlanFor, message: str) -> None:
+    """This is its only step."""
+    plan = plan_for("Move my meeting with David to 3pm", message)
+
+    assert [(step.tool, step.args) for step in plan.steps] == [("network.cancel_meeting", {"counterpart": "David"})]
+    assert plan.synthesis_hint == "meeting_cancelled"
 
 
 def test_a_listed_notification_is_settled_by_its_id(plan_for: PlanFor) -> None:
@@ -163,3 +199,14 @@ def test_what_was_done_is_told_again(plan_for: PlanFor, message: str, hint: str)
     )
 
     assert (plan.steps, plan.reply, plan.synthesis_hint) == ([], None, hint)
+
+
+def test_the_newest_change_of_a_meeting_is_told(plan_for: PlanFor) -> None:
+    """A meeting that was moved after its confirmation is not told as it was confirmed."""
+    done = {"args": {}, "result": {"counterpart": "David"}, "turn": "t", "step": "a", "holds": False}
+    ages = {"network.confirm_meeting": 60, "network.reschedule_meeting": 30}
+    memory = tuple(RecalledResult(tool=tool, age_s=age_s, **done) for tool, age_s in ages.items())
+
+    plan = plan_for("Schedule 30 minutes with David", "When do I meet David again?", memory=memory)
+
+    assert (plan.steps, plan.synthesis_hint) == ([], "meeting_moved")

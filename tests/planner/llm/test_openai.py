@@ -27,7 +27,7 @@ def test_an_answer_has_text_usage_and_the_endpoints_name(script: Script, llm: Op
     assert (answer.text, answer.model, answer.finish_reason) == ("good day", "scripted", "stop")
     assert (answer.usage.llm_calls, answer.usage.prompt_tokens, answer.usage.completion_tokens) == (1, 11, 7)
     assert answer.usage.cost is None
-    assert script.requests == [{"model": "some-model", "messages": HELLO, "max_tokens": 4096}]
+    assert script.requests == [{"model": "some-model", "messages": HELLO, "max_tokens": 4096, "temperature": 0.1}]
 
 
 def test_a_stream_hands_on_every_piece_and_its_usage(script: Script, llm: OpenAIModel) -> None:

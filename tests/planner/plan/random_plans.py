@@ -76,7 +76,29 @@ class PlanWriter:
             if made is None:
                 return None
             args[name] = made[0]
-        return {"tool": tool, "args": args}
+        return {"tool": tool, "args": args} | self._beside(schema["properties"])
+
+    def _beside(self, fields: Schema) -> Schema:
+        """Return what a call holds beside tool and arguments."""
+        makes = {"run_if": self._condition, "fallbacks": self._fallbacks}
+        return {
+            name: make(fields[name]) if self._random.random() < 0.3 else None
+            for name, make in makes.items()
+            if name in fields
+        }
+
+    def _fallbacks(self, schema: Schema) -> list[Schema]:
+        offered = self._branches(self._resolved(self._branches(schema)[0]["items"]))
+        drawn = [self._call(self._random.choice(offered)) for _ in range(self._random.randint(0, 2))]
+        return [call for call in drawn if call is not None]
+
+    def _condition(self, schema: Schema) -> Schema | None:
+        """Return a condition on a field of an earlier result; None if there is none."""
+        sources = [
+            f"{step}{path}" for step, tool in self._steps for path, _ in _fields(self._tools.get(tool).output_schema)
+        ]
+        written = self._value(self._branches(schema)[0], self._schema)
+        return {**written, "$from": self._random.choice(sources)} if sources else None
 
     def _argument(self, schema: Schema, declared: Schema, own: Schema) -> tuple[Any] | None:
         sources = self._sources(declared, own)

@@ -63,6 +63,17 @@ def test_a_confirmation_says_whom_and_when(reply: Callable[..., str]) -> None:
     assert "David Katz on Tue, 1 Dec 2026, 10:00 to 10:30 (Asia/Jerusalem)" in text
 
 
+def test_a_change_says_what_was_and_what_is(reply: Callable[..., str]) -> None:
+    """A move names both times, a cancellation the time that is free again."""
+    moved = {**NOON, "counterpart": "David Katz", "previous_start": MORNING["start"], "previous_end": MORNING["end"]}
+
+    said = reply("meeting_moved", network__reschedule_meeting=moved)
+    gone = reply("meeting_cancelled", network__cancel_meeting={**MORNING, "counterpart": "David Katz"})
+
+    assert "David Katz on Wed, 2 Dec 2026, 12:15 to 12:45 (Asia/Jerusalem), instead of Tue, 1 Dec 2026, 10:00" in said
+    assert gone.startswith("Cancelled: your meeting with David Katz on Tue, 1 Dec 2026, 10:00 to 10:30")
+
+
 @pytest.mark.parametrize(
     ("listed", "more", "text"),
     [

@@ -1,12 +1,15 @@
 """The hotel agent's templates say what matters: the best options with their prices, and not the whole table."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.planner.llm.scripted import Script
 from tests.planner.material import make_material
+from turnloom.models.contracts.memory import RecalledResult
 from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.contracts.turn import Question
 from turnloom.models.runtime.settings import ROOT
@@ -46,18 +49,22 @@ def compared(name: str, **more: Any) -> dict[str, Any]:
 
 BUDGET = {"amount": 400, "currency": "ILS", "operator": "<="}
 TWO = (option("Classic Double", 396, cancellable=False), option("Sea Suite", 914, board="BB"))
-LINK = {"url": "https://book.example/x", "expires_at": "2026-12-01T09:30:00Z", "valid_minutes": 30, "held": True}
+LINK = {"url": "https://book.example/x", "expires_at": "2026-11-20T10:42:00Z", "valid_minutes": 30, "held": True}
 HALVES = [{"check_in": "2026-12-04", "check_out": "2026-12-05"}, {"check_in": "2026-12-05", "check_out": "2026-12-06"}]
 WEEKEND = {**HALVES[0], "tz": "Asia/Jerusalem", "alternatives": HALVES}
 
 
-def told(hint: str, steps: list[StepResult], slots: dict[str, Any] | None = None) -> ReplyInput:
+NOW = datetime(2026, 11, 20, 12, 22, tzinfo=ZoneInfo("Asia/Jerusalem"))
+"""Twenty minutes before the link runs out."""
+
+
+def told(hint: str, steps: list[StepResult], slots: dict[str, Any] | None = None, now: datetime = NOW) -> ReplyInput:
     return ReplyInput(
         material=make_material(*steps, synthesis_hint=hint),
         agent=AGENT,
         tools=load_registry(["hotel", "dates"]),
         prompts=shipped(),
-        now=datetime(2026, 11, 20, tzinfo=UTC),
+        now=now,
         slots=slots or {},
     )
 
@@ -130,13 +137,23 @@ def test_each_hint_has_a_template_that_needs_nothing(hint: str) -> None:
             "send_link_with_summary",
             {"pms.generate_booking_link": {**STAY, **LINK, "option": TWO[0]}},
             {},
-            ["Classic Double, room only", "at ₪396 in all", "30 minutes, and so long I keep the room"],
+            [
+                "Classic Double, room only",
+                "at ₪396 in all",
+                "until 12:42 (Asia/Jerusalem), and so long I keep the room",
+            ],
         ),
         (
             "send_link_with_summary",
             {"pms.generate_booking_link": {**STAY, **LINK, "held": False, "option": TWO[0]}},
             {},
-            ["at ₪396 in all", "The room is not kept"],
+            ["at ₪396 in all", "until 12:42 (Asia/Jerusalem). The room is not kept"],
+        ),
+        (
+            "send_link_with_summary",
+            {"pms.generate_booking_link": {**STAY, **LINK, "expires_at": "2026-11-20T22:12:00Z", "option": TWO[0]}},
+            {},
+            ["at ₪396 in all", "It works until Sat, 21 Nov 2026, 00:12 (Asia/Jerusalem), and so long"],
         ),
         (
             "present_best_two_options",
@@ -169,6 +186,23 @@ def test_a_template_says_what_matters(
     text = reply(hint, results, slots)
 
     assert [words for words in said if words not in text] == []
+
+
+@pytest.mark.parametrize("minutes", [19, 21])
+def test_a_link_that_is_told_again_says_whether_it_still_works(minutes: int) -> None:
+    """Once it has run out the reply holds neither the link nor its price, in the text or beside it."""
+    booked = {**STAY, **LINK, "option": TWO[0]}
+    link = RecalledResult(
+        tool="pms.generate_booking_link", args={}, result=booked, turn="t", step="link", age_s=600, holds=False
+    )
+    given = told("send_link_with_summary", [], now=NOW + timedelta(minutes=minutes))
+    again = replace(given, material=replace(given.material, memory=[link]))
+
+    reply = compose(again, Script()).reply
+
+    works = minutes < 20
+    assert ("until 12:42 (Asia/Jerusalem) and has run out. Shall I make a new one?" in reply.text) != works
+    assert [LINK["url"] in reply.text, "396" in reply.text, bool(reply.artifacts)] == [works] * 3
 
 
 @pytest.mark.parametrize("hint", ["present_best_two_options", "show_updated_options"])
@@ -204,6 +238,26 @@ def test_a_room_that_is_gone_is_said_to_be() -> None:
 
     assert text.startswith("That room is not free any more.\nFrom Fri, 4 Dec 2026")
     assert "The booking link: that has been done or taken already." in text
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ({"kind": "day_over", "day": "2026-11-01"}, "The rooms: Sun, 1 Nov 2026 is over already."),
+        ({"kind": "nights_at_most", "nights": 30}, "The rooms: at most 30 nights can be booked at once."),
+        ({"kind": "of a plug-in"}, "The rooms: something about the request is not possible, such as a day that is"),
+        (None, "The rooms: something about the request is not possible, such as a day that is over."),
+    ],
+)
+def test_what_was_wrong_is_said_exactly(cause: dict[str, Any] | None, said: str) -> None:
+    """Its figures have their source. A cause without words is said as its code is."""
+    error = {"code": "VALIDATION_ERROR", "message": "for operators"} | ({"cause": cause} if cause else {})
+    step = StepResult(id="rooms", tool="pms.get_availability", args={}, status="failed", error=error)
+
+    reply = compose(told("present_best_two_options", [step]), Script()).reply
+
+    assert said in reply.text
+    assert reply.grounded
 
 
 def test_an_ambiguous_weekend_is_asked_as_a_choice() -> None:

@@ -10,6 +10,7 @@ from turnloom.models.contracts.step_result import StepResult
 from turnloom.models.runtime.settings import ROOT
 from turnloom.planner.agents import load_agents
 from turnloom.planner.draft.prompts import shipped
+from turnloom.planner.languages.language import ENGLISH
 from turnloom.planner.reply.apologies import disambiguation
 from turnloom.planner.reply.reply_input import ReplyInput
 from turnloom.planner.reply.suggestions import openers, suggestions
@@ -43,7 +44,7 @@ def suggested(*steps: tuple[str, Any], **material: Any) -> list[str]:
         ([("pms.get_availability", {"options": [{"price_total": 8}]})], [LINK, BREAKFAST]),
         ([("pms.get_availability", {"options": []})], []),
         ([("faq.get_rooms_and_pricing", {})], []),
-        ([], openers(HOTEL)),
+        ([], openers(HOTEL, ENGLISH)),
     ],
 )
 def test_results_make_suggestions_apt(steps: list[tuple[str, Any]], texts: list[str]) -> None:
@@ -81,8 +82,8 @@ def test_what_is_suggested_after_a_tool_can_follow(profile: Any) -> None:
 
 def test_a_plan_that_was_refused_twice_ends_with_a_choice() -> None:
     """The user chooses among what the agent can do, and is not asked to find other words."""
-    reply = disambiguation(openers(HOTEL), shipped()).reply
+    reply = disambiguation(openers(HOTEL, ENGLISH), shipped()).reply
 
     assert reply.question is not None
-    assert reply.question.choices == {"request": openers(HOTEL)}
-    assert all(choice in reply.text for choice in openers(HOTEL))
+    assert reply.question.choices == {"request": openers(HOTEL, ENGLISH)}
+    assert all(choice in reply.text for choice in openers(HOTEL, ENGLISH))

@@ -1,5 +1,6 @@
 """The travel tools over real providers: a local server that speaks as they do."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -265,7 +266,7 @@ def test_a_refusal_has_its_reason(providers: Providers, call: Call) -> None:
 
 
 def test_a_search_that_ran_out_of_time_is_a_failure(providers: Providers, call: Call) -> None:
-    """Overpass reports it with HTTP 200 and partial results."""
+    """Overpass reports it with HTTP 200 and partial results. Each further try asks for a smaller circle."""
     remark = 'runtime error: Query timed out in "query" at line 1 after 25 seconds.'
     providers.answers[OVERPASS] = says(200, {"elements": [], "remark": remark})
 
@@ -273,6 +274,8 @@ def test_a_search_that_ran_out_of_time_is_a_failure(providers: Providers, call: 
 
     assert envelope.error
     assert envelope.error.code == "UPSTREAM_5XX"
+    searches = (asked["data"] for path, asked in providers.asked if path == OVERPASS)
+    assert [re.findall("around:([0-9]+)", search) for search in searches] == [["3000"], ["1500"], ["750"]]
 
 
 def test_a_slow_forecast_ends_with_the_time(providers: Providers, call: Call) -> None:

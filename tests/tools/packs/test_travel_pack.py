@@ -297,4 +297,4 @@ def test_a_trip_becomes_an_artifact(call: Call) -> None:
 
     assert tool.formatter
     assert isinstance(artifact, ItineraryArtifact)
-    assert artifact.title == "Itinerary for 1 day"
+    assert artifact.title == "Itinerary"

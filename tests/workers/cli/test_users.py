@@ -153,4 +153,7 @@ def test_adding_the_demo_users_keeps_existing_users() -> None:
 
     assert seen[0] == seen[1]
     assert (shown()["timezone"], shown()["scopes"], told) == ("Asia/Jerusalem", ["a.read", "b.write"], 0)
-    assert shown("david-katz")["connections"] == [{"user": "noa", "name": "Noa Levi", "is_active": True}]
+    assert shown("david-katz")["connections"] == [
+        {"user": "maya", "name": "Maya Stern", "is_active": True},
+        {"user": "noa", "name": "Noa Levi", "is_active": True},
+    ]

@@ -99,7 +99,7 @@ def _table(found: Availability) -> TableArtifact | None:
         for option in found.options
     ]
     columns = ["Room", "Board", "Price", "Currency", "Free cancellation", "Rooms left"]
-    title = f"Rooms from {found.check_in} to {found.check_out}"
+    title = "Rooms from {check_in} to {check_out}"
     return TableArtifact(title=title, data=Table(columns=columns, rows=rows, preview=BEST))
 
 
@@ -184,5 +184,6 @@ def _terms(said: str, *kinds: str) -> list[str]:
     found = find_terms(said, *kinds)
     if not found:
         known = ", ".join(code for kind in kinds for code in known_terms(kind))
-        raise ToolFailed(f"{said!r} names nothing that we know; use one of: {known}", code="VALIDATION_ERROR")
+        fault = f"{said!r} names nothing that we know; use one of: {known}"
+        raise ToolFailed(fault, code="VALIDATION_ERROR", cause={"kind": "unknown_wish"})
     return found

@@ -48,7 +48,7 @@ class BookingLink(Party):
 
 
 def _link(made: BookingLink) -> LinkArtifact:
-    label = f"Book {made.option.room_name}, {made.check_in} to {made.check_out}"
+    label = "Book {room_name}, {check_in} to {check_out}"
     return LinkArtifact(title=label, data=Link(url=made.url, label=label, expires_at=rfc3339(made.expires_at)))
 
 
@@ -100,13 +100,17 @@ def generate_booking_link(query: LinkQuery, context: ToolContext) -> BookingLink
 
 
 def _check(stay: StayRequest, quote: Quote, room: RoomType) -> None:
-    fault = None
+    fault: str | None = None
+    cause: dict[str, str | int] = {}
     if not room.sleeps_all(stay):
         fault = f"{room.name} sleeps {room.sleeps} guests at most"
+        assert room.sleeps is not None, "a room without a bound sleeps all"
+        cause = {"kind": "guests_at_most", "guests": room.sleeps}
     elif stay.nights < quote.minimum_nights:
         fault = f"{room.name} must be booked for at least {quote.minimum_nights} nights"
+        cause = {"kind": "nights_at_least", "nights": quote.minimum_nights}
     if fault:
-        raise ToolFailed(fault, code="VALIDATION_ERROR")
+        raise ToolFailed(fault, code="VALIDATION_ERROR", cause=cause)
 
 
 def _made(stay: StayRequest, offer: BookingOffer, rooms: Iterable[RoomType]) -> BookingLink:

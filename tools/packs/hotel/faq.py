@@ -14,7 +14,7 @@ class FaqQuery(Contract):
     """The topic of a question about the hotel."""
 
     topic: str | None = Field(None, min_length=1, max_length=200)
-    """A word or two, such as "sea view", "parking" or "cancellation". Leave it out for all topics."""
+    """A word or two, such as "sea view", "parking and pets" or "cancellation". Leave it out for all topics."""
     hotel_id: HotelId = None
     """Id of the hotel; leave it out if there is only one."""
 

@@ -114,15 +114,19 @@ def read_stay(query: StayQuery, hotel: TenantHotel) -> StayRequest:
     if query.check_out is None:
         raise NeedsInput({"check_out": [str(query.check_in + timedelta(days=nights)) for nights in (1, 2)]})
     nights = (query.check_out - query.check_in).days
-    fault = None
+    fault: str | None = None
+    cause: dict[str, str | int] = {}
     if query.check_in < today:
         fault = f"the arrival {query.check_in} is in the past; today is {today}"
+        cause = {"kind": "day_over", "day": str(query.check_in)}
     elif nights < 1:
         fault = f"the departure {query.check_out} is not after the arrival {query.check_in}"
+        cause = {"kind": "departure_first"}
     elif nights > hotel.longest_stay_nights:
         fault = f"{nights} nights are too many; at most {hotel.longest_stay_nights} can be booked at once"
+        cause = {"kind": "nights_at_most", "nights": hotel.longest_stay_nights}
     if fault:
-        raise ToolFailed(fault, code="VALIDATION_ERROR")
+        raise ToolFailed(fault, code="VALIDATION_ERROR", cause=cause)
     return StayRequest(
         check_in=query.check_in,
         check_out=query.check_out,

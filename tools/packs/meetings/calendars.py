@@ -4,6 +4,7 @@ Every user has a calendar of ours in the database. Times held for a meeting are 
 `caldav` account also has a calendar on a server (`dav`), and their meetings are kept there.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,8 +26,8 @@ class Calendar:
         """Whether the time held in our database becomes the user's event."""
         return True
 
-    def busy(self, window: Interval, but: str | None = None) -> list[Interval]:
-        """Return the user's busy times within a window, in any order. The event with the uid `but` does not count."""
+    def busy(self, window: Interval, but: Collection[str] = ()) -> list[Interval]:
+        """Return the user's busy times within a window, in any order. Events with the uids in `but` do not count."""
         with transaction() as db:
             return calendars.busy(db, self.tenant_id, self.user.id, window, but)
 

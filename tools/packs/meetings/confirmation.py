@@ -9,7 +9,7 @@ counterpart in any of her own.
 3. Finish: one commit makes the meeting final and notifies the other user.
 
 If a step fails, the earlier ones are undone. If the process is lost, the session remains. The same call made again
-continues it, otherwise `writing.clean_up` undoes it.
+continues it, otherwise `calendar_entries.clean_up` undoes it.
 """
 
 import time
@@ -21,27 +21,23 @@ from zoneinfo import ZoneInfo
 from pydantic import ConfigDict, Field
 
 from turnloom.models.connections.database import Transaction
-from turnloom.models.contracts.artifact import Card, CardArtifact, Fact
 from turnloom.models.contracts.base import Contract
 from turnloom.models.errors import NeedsInput, NotFound, ToolFailed, Unavailable
 from turnloom.models.ledger import users
 from turnloom.models.ledger.notifications import Notice, notify
 from turnloom.models.runtime.crash_points import reach
 from turnloom.tools.context import ToolContext
-from turnloom.tools.packs.meetings.calendar_entries import clean_up, undo, write
+from turnloom.tools.packs.meetings.calendar_entries import LOST_AFTER, WRITING, clean_up, undo, write
 from turnloom.tools.packs.meetings.invites import Meeting, invitation
-from turnloom.tools.packs.meetings.records import ledger, meeting_of, settle_proposal
+from turnloom.tools.packs.meetings.meeting_facts import MeetingFacts, card, facts_of
+from turnloom.tools.packs.meetings.records import CONFIRMED, ledger, meeting_of, settle_proposal
 from turnloom.tools.packs.meetings.store import meetings
 from turnloom.tools.packs.meetings.store.calendars import Interval
 from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 from turnloom.tools.packs.meetings.times import When, in_words, read_time, told
 from turnloom.tools.registry import tool
 
-_LOST_AFTER = timedelta(seconds=30)
-"""A call that is still confirming this long after its deadline counts as lost."""
 _SHORTEST, _LONGEST = timedelta(minutes=5), timedelta(minutes=240)
-_WRITING = 2 / 3
-"""Share of the remaining time for writing. The rest is for undoing it."""
 
 
 class ProposalChoice(Contract):
@@ -54,45 +50,18 @@ class ProposalChoice(Contract):
     somebody else has proposed to the user."""
     counterpart: str | None = Field(None, min_length=1, max_length=320)
     """Name of the person whose proposal the user accepts. Only needed if several people have proposed times."""
-    selection_index: int | None = Field(None, ge=1, le=9)
-    """Number of the chosen proposal in the list: the first is 1, so "option 2" is 2."""
+    selection_number: int | None = Field(None, ge=1, le=9)
+    """Number of the chosen proposal as people count: "option 2" and "the second one" are 2."""
+    selection_index: int | None = Field(None, ge=0, le=8)
+    """Instead of the number: its index in `proposals`, where the first is 0. For programs."""
     start_time: When | None = None
-    """Instead of the number: the start of a proposal, or of another time that the user wants."""
+    """Instead of both: the start of a proposal, or of another time that the user wants."""
     end_time: When | None = None
     """End of that time, if the user names it. Null: as long as the proposals."""
 
 
-class ConfirmedMeeting(Contract):
+class ConfirmedMeeting(MeetingFacts):
     """A meeting that is in both calendars."""
-
-    session_id: UUID
-    """The session that proposed it."""
-    title: str
-    """Title of the meeting in both calendars."""
-    counterpart: str
-    """Name of the person whom the user meets. That person is notified."""
-    counterpart_user_id: str
-    """User id of that person."""
-    connection_id: UUID
-    """The connection between the two users."""
-    start: str
-    """Start of the meeting, RFC 3339, with the offset of `tz`."""
-    end: str
-    """End of the meeting, in the same form."""
-    tz: str
-    """IANA name of the time zone."""
-    duration_mins: int
-    """Length of the meeting in minutes."""
-    uid: str
-    """The iCalendar UID of the event in both calendars."""
-    invite: str
-    """The invitation as iCalendar, for an .ics file."""
-
-
-def _card(meeting: ConfirmedMeeting) -> CardArtifact:
-    shown = {"with": meeting.counterpart, "from": meeting.start, "to": meeting.end, "time zone": meeting.tz}
-    facts = [Fact(label=label, value=value) for label, value in shown.items()]
-    return CardArtifact(title=meeting.title, data=Card(facts=facts))
 
 
 def find_confirmed(_: ProposalChoice, context: ToolContext) -> ConfirmedMeeting | None:
@@ -110,11 +79,11 @@ def find_confirmed(_: ProposalChoice, context: ToolContext) -> ConfirmedMeeting 
     per_user="30/minute",
     reconcile=find_confirmed,
     clean_up=clean_up,
-    artifact=_card,
+    artifact=card,
     deeds=frozenset({"confirmed", "scheduled", "sent", "notified"}),
     # The invitation contains the e-mail addresses of both.
     redact=frozenset({"invite"}),
-    asks=("selection_index", "counterpart"),
+    asks=("selection_number", "counterpart"),
     errors=(
         *("NOT_FOUND", "CONFLICT", "VALIDATION_ERROR", "CONNECTION_INACTIVE", "REAUTH_REQUIRED"),
         *("RATE_LIMITED", "UPSTREAM_4XX", "UPSTREAM_5XX"),
@@ -142,7 +111,7 @@ def confirm_meeting(query: ProposalChoice, context: ToolContext) -> ConfirmedMee
     # A lost attempt may have written into either calendar.
     written = list(meeting.users) if before.status == "confirming" else []
     try:
-        calendars = write(meeting, written, time.monotonic() + context.remaining_s * _WRITING)
+        calendars = write(meeting, written, time.monotonic() + context.remaining_s * WRITING)
     except (ToolFailed, Unavailable, TimeoutError) as error:
         # After a timeout a slow server may still write the meeting, so leave it to `clean_up`, which comes later.
         if not (written and isinstance(error, TimeoutError)):
@@ -197,7 +166,7 @@ def _hold(db: Transaction, session: MeetingSession, query: ProposalChoice, conte
     chosen = _chosen(meeting, query)
     if chosen not in session.proposals:
         _check(chosen)
-    lasts = timedelta(seconds=context.remaining_s) + _LOST_AFTER
+    lasts = timedelta(seconds=context.remaining_s) + LOST_AFTER
     held = meetings.hold(db, session, chosen, context.idempotency_key, lasts, meeting.title)
     return replace(meeting, session=held)
 
@@ -205,27 +174,31 @@ def _hold(db: Transaction, session: MeetingSession, query: ProposalChoice, conte
 def _check(custom: Interval) -> None:
     """Refuse a time of the user's own that no meeting can have."""
     if custom.starts <= datetime.now(UTC):
-        raise ToolFailed("this time has passed", code="VALIDATION_ERROR")
+        raise ToolFailed("this time has passed", code="VALIDATION_ERROR", cause={"kind": "time_over"})
     if not _SHORTEST <= custom.ends - custom.starts <= _LONGEST:
-        raise ToolFailed("a meeting lasts from 5 to 240 minutes", code="VALIDATION_ERROR")
+        cause: dict[str, str | int] = {"kind": "meeting_length", "least": 5, "most": 240}
+        raise ToolFailed("a meeting lasts from 5 to 240 minutes", code="VALIDATION_ERROR", cause=cause)
 
 
 def _chosen(meeting: Meeting, query: ProposalChoice) -> Interval:
     """Return the proposal that the user chose, or the time that she wants instead."""
     session, proposals = meeting.session, meeting.session.proposals
-    if query.selection_index is None and query.start_time is None:
+    is_counted = (query.selection_number, query.selection_index) != (None, None)
+    if not is_counted and query.start_time is None:
         if len(proposals) == 1:
             return proposals[0]
-        raise NeedsInput({"selection_index": [in_words(each, meeting.tz) for each in proposals]})
+        raise NeedsInput({"selection_number": [in_words(each, meeting.tz) for each in proposals]})
     zone = ZoneInfo(meeting.tz)
     starts, ends = (read_time(at, zone) if at else None for at in (query.start_time, query.end_time))
-    for number, proposal in enumerate(proposals, 1):
-        wanted = ((query.selection_index, number), (starts, proposal.starts), (ends, proposal.ends))
+    for index, proposal in enumerate(proposals):
+        counted = ((query.selection_number, index + 1), (query.selection_index, index))
+        wanted = (*counted, (starts, proposal.starts), (ends, proposal.ends))
         if all(asked in (None, offered) for asked, offered in wanted):
             return proposal
-    if query.selection_index is None and starts is not None:
+    if not is_counted and starts is not None:
         return Interval(starts, ends or starts + timedelta(minutes=session.duration_mins))
-    raise ToolFailed("this is not one of the proposed times", code="VALIDATION_ERROR")
+    message = "this is not one of the proposed times"
+    raise ToolFailed(message, code="VALIDATION_ERROR", cause={"kind": "not_proposed"})
 
 
 def _notice(meeting: Meeting) -> Notice:
@@ -235,7 +208,7 @@ def _notice(meeting: Meeting) -> Notice:
     when = in_words(session.chosen, other.timezone)
     return Notice(
         user_id=other.id,
-        kind="meeting.confirmed",
+        kind=CONFIRMED,
         title=f"{meeting.actor.name} meets you",
         body=f"{meeting.title}: {when}. It is in your calendar.",
         about={"session_id": str(session.id), "uid": session.uid, "start": start, "end": end},
@@ -244,19 +217,4 @@ def _notice(meeting: Meeting) -> Notice:
 
 
 def _told(meeting: Meeting) -> ConfirmedMeeting:
-    session = meeting.session
-    assert session.chosen is not None, "a held meeting has a time"
-    start, end = told(session.chosen, meeting.tz)
-    return ConfirmedMeeting(
-        session_id=session.id,
-        title=meeting.title,
-        counterpart=meeting.other.name,
-        counterpart_user_id=meeting.other.id,
-        connection_id=session.connection_id,
-        start=start,
-        end=end,
-        tz=meeting.tz,
-        duration_mins=round((session.chosen.ends - session.chosen.starts).total_seconds() / 60),
-        uid=session.uid,
-        invite=invitation(meeting),
-    )
+    return ConfirmedMeeting(**facts_of(meeting, invitation(meeting)))

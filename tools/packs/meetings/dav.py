@@ -5,7 +5,7 @@ The account's settings contain the `url` of the calendar itself and, for a passw
 read, a write or a removal changes nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -71,7 +71,7 @@ class DavCalendar(Calendar):
         """False: the user's event is on the server."""
         return False
 
-    def busy(self, window: Interval, but: str | None = None) -> list[Interval]:
+    def busy(self, window: Interval, but: Collection[str] = ()) -> list[Interval]:
         """Return the busy times on the server and those held in our database. Fails as `_asked` does."""
         # super() does not work here: a dataclass with slots is a new class, not the one this method was defined in.
         held = Calendar.busy(self, window, but)
@@ -177,9 +177,9 @@ class DavCalendar(Calendar):
             return ToolFailed(f"{host} refuses the request with HTTP {status}", code="UPSTREAM_4XX")
         return Unavailable(f"{host} failed to handle the request", code="UPSTREAM_5XX")
 
-    def _takes_time(self, event: "Event", but: str | None) -> bool:
+    def _takes_time(self, event: "Event", but: Collection[str]) -> bool:
         """Whether an event makes the user busy (RFC 5545, sections 3.8.2.7, 3.8.1.11 and 3.2.12)."""
-        if event.get("UID") == but or event.get("TRANSP") == "TRANSPARENT" or event.get("STATUS") == "CANCELLED":
+        if event.get("UID") in but or event.get("TRANSP") == "TRANSPARENT" or event.get("STATUS") == "CANCELLED":
             return False
         attendees = event.get("ATTENDEE", [])
         mine = f"mailto:{self.user.email}".casefold()

@@ -1,10 +1,11 @@
 """A meeting as iCalendar: as the event in a calendar (RFC 5545), and as an invitation (RFC 5546)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from turnloom.models.ledger.users import DirectoryUser
+from turnloom.tools.packs.meetings.store.calendars import Interval
 from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ class Meeting:
     counterpart: DirectoryUser
     acts: str | None = None
     """Id of the one of them who asks; None: the organizer."""
+    sequence: int = 0
+    """Number of its changes: the SEQUENCE of its event."""
 
     @property
     def actor(self) -> DirectoryUser:
@@ -41,6 +44,10 @@ class Meeting:
         """The two users who meet."""
         return self.organizer, self.counterpart
 
+    def at(self, time: Interval, sequence: int) -> "Meeting":
+        """Return the meeting at a time that it has after so many changes."""
+        return replace(self, session=replace(self.session, chosen=time), sequence=sequence)
+
     @property
     def title(self) -> str:
         """The title in both calendars."""
@@ -50,6 +57,11 @@ class Meeting:
 def invitation(meeting: Meeting) -> str:
     """Return the invitation as the text of an .ics file."""
     return _calendar(meeting, {}, method="REQUEST")
+
+
+def cancellation(meeting: Meeting) -> str:
+    """Return what takes an invitation back, as the text of an .ics file."""
+    return _calendar(meeting, {}, method="CANCEL")
 
 
 def calendar_object(meeting: Meeting) -> str:
@@ -68,17 +80,17 @@ def _calendar(meeting: Meeting, delivery: Mapping[str, str], **head: str) -> str
     calendar = Calendar()
     for name, value in {"prodid": "-//Turnloom//Meetings//EN", "version": "2.0", **head}.items():
         calendar.add(name, value)
-    calendar.add_component(_event(meeting, delivery))
+    calendar.add_component(_event(meeting, delivery, "CANCELLED" if head.get("method") == "CANCEL" else "CONFIRMED"))
     return str(calendar.to_ical(), "utf-8")
 
 
-def _event(meeting: Meeting, delivery: Mapping[str, str]) -> "Event":
+def _event(meeting: Meeting, delivery: Mapping[str, str], status: str) -> "Event":
     from icalendar import Event, vCalAddress  # noqa: PLC0415 - see above
 
     session = meeting.session
     assert session.chosen is not None, "a written meeting has a time"
     event = Event()
-    facts = {"uid": session.uid, "sequence": 0, "dtstamp": session.created_at, "status": "CONFIRMED"}
+    facts = {"uid": session.uid, "sequence": meeting.sequence, "dtstamp": session.created_at, "status": status}
     facts |= {"dtstart": session.chosen.starts, "dtend": session.chosen.ends, "summary": _printable(meeting.title)}
     roles: list[tuple[str, DirectoryUser, dict[str, str]]] = [("organizer", meeting.organizer, {})]
     roles += [("attendee", meeting.organizer, {"PARTSTAT": "ACCEPTED"})]

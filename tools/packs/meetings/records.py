@@ -11,7 +11,7 @@ from turnloom.tools.packs.meetings.invites import Meeting
 from turnloom.tools.packs.meetings.store.meetings import MeetingSession
 from turnloom.tools.packs.meetings.times import in_words
 
-PROPOSED = "meeting.proposed"
+PROPOSED, CONFIRMED = "meeting.proposed", "meeting.confirmed"
 
 
 @contextmanager

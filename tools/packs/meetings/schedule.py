@@ -15,6 +15,7 @@ from turnloom.models.ledger import users
 from turnloom.models.ledger.users import Contact, DirectoryUser
 from turnloom.tools.context import ToolContext
 from turnloom.tools.packs.meetings.dav import open_calendar
+from turnloom.tools.packs.meetings.free_busy import busy_times
 from turnloom.tools.packs.meetings.invites import Meeting
 from turnloom.tools.packs.meetings.proposals import NOTICE, Person, propose
 from turnloom.tools.packs.meetings.records import ledger, tell_proposal
@@ -83,8 +84,8 @@ def _table(proposed: Proposals) -> TableArtifact | None:
         [number, *(f"{datetime.fromisoformat(at):%a %d %b %Y %H:%M}" for at in (each.start, each.end))]
         for number, each in enumerate(proposed.proposals, 1)
     ]
-    columns = ["#", "From", f"To ({proposed.tz})"]
-    return TableArtifact(title=f"Times to meet {proposed.counterpart}", data=Table(columns=columns, rows=rows))
+    columns = ["#", "From", "To ({tz})"]
+    return TableArtifact(title="Times to meet {counterpart}", data=Table(columns=columns, rows=rows))
 
 
 def find_proposed(_: MeetingQuery, context: ToolContext) -> Proposals | None:
@@ -131,7 +132,7 @@ def schedule_meeting(query: MeetingQuery, context: ToolContext) -> Proposals:
         contact = _meant(users.contacts(db, context.tenant_id, organizer.id, counterpart), counterpart)
     tz = query.tz_hint or context.user.get("timezone") or organizer.timezone
     window = _window(query, ZoneInfo(tz), datetime.now(UTC))
-    people = [_person(each, window, context, is_own=each is organizer) for each in (organizer, contact.user)]
+    people = _people((organizer, contact.user), window, context)
     wish = Wish(
         user_id=organizer.id,
         counterpart_id=contact.user.id,
@@ -173,16 +174,22 @@ def _window(query: MeetingQuery, zone: ZoneInfo, now: datetime) -> Interval:
     starts = max(starts, now + NOTICE)
     ends = read_time(query.end_window, zone, is_end=True) if query.end_window else starts + LOOKS_AHEAD
     if ends <= starts:
-        raise ToolFailed("the window ends before a meeting could begin: ask for later times", code="VALIDATION_ERROR")
+        message = "the window ends before a meeting could begin: ask for later times"
+        raise ToolFailed(message, code="VALIDATION_ERROR", cause={"kind": "window_over"})
     if ends - starts > LONGEST_WINDOW:
         message = f"the window is longer than {LONGEST_WINDOW.days} days: ask for a shorter one"
-        raise ToolFailed(message, code="VALIDATION_ERROR")
+        cause: dict[str, str | int] = {"kind": "window_too_long", "days": LONGEST_WINDOW.days}
+        raise ToolFailed(message, code="VALIDATION_ERROR", cause=cause)
     return Interval(starts, ends)
 
 
-def _person(user: DirectoryUser, window: Interval, context: ToolContext, *, is_own: bool) -> Person:
-    calendar = open_calendar(context.tenant_id, user, context.deadline, is_own=is_own)
-    return Person(zone=ZoneInfo(user.timezone), working_hours=user.working_hours, busy=calendar.busy(window))
+def _people(users: tuple[DirectoryUser, DirectoryUser], window: Interval, context: ToolContext) -> list[Person]:
+    """Return the organizer and the counterpart, with their busy times."""
+    calendars = [open_calendar(context.tenant_id, user, context.deadline, is_own=user is users[0]) for user in users]
+    return [
+        Person(zone=ZoneInfo(user.timezone), working_hours=user.working_hours, busy=busy)
+        for user, busy in zip(users, busy_times(calendars, window), strict=True)
+    ]
 
 
 def _proposals(session: MeetingSession, counterpart: DirectoryUser) -> Proposals:

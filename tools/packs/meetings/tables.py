@@ -87,3 +87,42 @@ class MeetingSessionRow(Row):
     """When its holder counts as lost."""
     expires_at: Mapped[datetime]
     created_at: Mapped[datetime] = created_now()
+
+
+class MeetingChangeRow(Row):
+    """A change of a confirmed meeting.
+
+    While it is `begun` it is the durable intent: in both calendars the meeting must become what it says, or again what
+    it was. A change that is undone is deleted.
+    """
+
+    __tablename__ = "meeting_changes"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["tenant_id", "session_id"], ["meeting_sessions.tenant_id", "meeting_sessions.id"], ondelete="CASCADE"
+        ),
+        UniqueConstraint("tenant_id", "key"),
+        UniqueConstraint("tenant_id", "session_id", "sequence"),
+        Index("meeting_changes_held_idx", "held_until", postgresql_where=text("status = 'begun'")),
+    )
+
+    tenant_id: Mapped[UUID] = mapped_column(primary_key=True)
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    session_id: Mapped[UUID]
+    key: Mapped[str]
+    """Idempotency key of the call that makes it."""
+    sequence: Mapped[int]
+    """Its number among the changes of the meeting, from 1."""
+    starts: Mapped[datetime]
+    """The time before the change."""
+    ends: Mapped[datetime]
+    new_starts: Mapped[datetime | None]
+    """The time after it; null if the meeting is cancelled."""
+    new_ends: Mapped[datetime | None]
+    status: Mapped[str]
+    """`begun` or `done`."""
+    fence: Mapped[int]
+    """The number of its last holder: nobody else may finish it."""
+    held_until: Mapped[datetime | None]
+    """When its holder counts as lost."""
+    created_at: Mapped[datetime] = created_now()

@@ -1,5 +1,6 @@
 """Times in arguments and results."""
 
+import re
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ from pydantic import AfterValidator, Field
 from turnloom.tools.packs.meetings.store.calendars import Interval
 
 _YEARS = range(2000, 2200)
+_CLOCK = re.compile("([0-9]{1,2})(?::([0-9]{2}))? ?(am|pm)?")
 
 
 def _readable(text: str) -> str:
@@ -29,6 +31,20 @@ _WRITTEN = (
 
 When = Annotated[str, AfterValidator(_readable), Field(json_schema_extra={"pattern": _WRITTEN})]
 """An RFC 3339 time, a time without an offset, or a day."""
+
+
+def clock(text: str) -> str:
+    """Return a time of day, such as `15:00`, `3pm` or `3:30 pm`, as HH:MM.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _CLOCK.fullmatch(text.strip().casefold())
+    hours, minutes, half = found.groups() if found else ("", None, None)
+    if not (minutes or half) or (half and not 1 <= int(hours) <= 12):
+        raise ValueError("not a time of day; write one such as 15:00")
+    hour = int(hours) % 12 + 12 * (half == "pm") if half else int(hours)
+    return f"{time(hour, int(minutes or 0)):%H:%M}"
 
 
 def read_time(when: When, zone: ZoneInfo, *, is_end: bool = False) -> datetime:

@@ -61,7 +61,7 @@ def _table(found: Flights) -> TableArtifact:
         for flight in found.results
     ]
     invented = any(flight.source.startswith(DEMO_DATA) for flight in found.results)
-    title = f"Flights from {found.origin} to {found.destination}" + (f" ({DEMO_DATA})" if invented else "")
+    title = "Flights from {origin} to {destination}" + (f" ({DEMO_DATA})" if invented else "")
     return TableArtifact(title=title, data=Table(columns=columns, rows=rows))
 
 

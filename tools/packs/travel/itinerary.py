@@ -32,8 +32,7 @@ class ItineraryRequest(Contract):
 
 
 def _artifact(trip: Itinerary) -> ItineraryArtifact:
-    count = len(trip.days)
-    return ItineraryArtifact(title=f"Itinerary for {count} day{'s' if count > 1 else ''}", data=trip)
+    return ItineraryArtifact(title="Itinerary", data=trip)
 
 
 @tool("travel.format_itinerary", effect="read", inline=True, formatter=True, artifact=_artifact)

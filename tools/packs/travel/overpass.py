@@ -92,7 +92,8 @@ def hotels(place: Place, limit: int, context: ToolContext) -> list[Hotel]:
 def _near(place: Place, condition: str, context: ToolContext) -> list[_Element]:
     """Return the elements with a name that meet a condition. Each name occurs once."""
     time_s = max(1, min(_LONGEST_S, int(context.remaining_s)))
-    around = f"around:{_RADIUS_M},{place.latitude},{place.longitude}"
+    # A search that the service could not finish is tried again in a smaller circle.
+    around = f"around:{_RADIUS_M >> context.tries},{place.latitude},{place.longitude}"
     query = f"[out:json][timeout:{time_s}];nwr({around}){condition}[name];out center {_CANDIDATES};"
     request = UpstreamRequest(url=f"{settings().of(TravelSettings).overpass_url}/api/interpreter", form={"data": query})
     answer = post(request, context).shaped(_Answer)

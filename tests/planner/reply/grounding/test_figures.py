@@ -181,6 +181,8 @@ def test_a_date_on_a_wrong_weekday_means_nothing() -> None:
     [
         ("at 15:00", "time", (15, 0)),
         ("by 3 pm", "time", (15, 0)),
+        ("حتى 3:30 م", "time", (15, 30)),
+        ("حتى 12:12 ص", "time", (0, 12)),
         ("by 3.30 pm", "time", (15, 30)),
         ("um 15 Uhr 30", "time", (15, 30)),
         ("at half past 3", "time", (3, 30)),

@@ -25,7 +25,7 @@ argument of another JSON type, one outside `ge`, `le`, `min_length`, `max_length
 which undo their changes at the end; `with pytest.MonkeyPatch.context() as patch:` sets variables and attributes. What
 `given` yields is passed to `args` and `context` if these are functions:
 
-    Valid(lambda session: {"session_id": session.id, "selection_index": 1}, given=proposed_session)
+    Valid(lambda session: {"session_id": session.id, "selection_number": 1}, given=proposed_session)
 
 The tenant of a call is `tests.tools.conftest.TENANT`; `context={"user": {"id": "u1"}, "time_s": 0.2}` changes fields of
 its `ToolContext`, and the time that is left.

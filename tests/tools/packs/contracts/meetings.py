@@ -1,5 +1,6 @@
 """The contract of the meetings pack, over our own calendars and a server that fails."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +11,18 @@ from sqlalchemy import text
 
 from tests.tools.conftest import TENANT
 from tests.tools.packs.contracts.cases import Asks, Case, Contract, Fails, Given, Refused, Valid
-from tests.tools.packs.meetings.arranging import FRIDAY, at, connect_calendar, make_busy, settle_people
+from tests.tools.packs.meetings.arranging import FRIDAY, connect_calendar, make_busy, settle_people
+from tests.tools.packs.meetings.worlds import (
+    TIMES,
+    WANTED,
+    arranged,
+    arranged_and_busy,
+    arranged_and_switched_off,
+    arranged_twice,
+    being_cancelled,
+    proposed,
+    unconnected,
+)
 from tests.tools.serving import LocalServer
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.users import Profile
@@ -19,15 +31,12 @@ from turnloom.models.runtime import secrets
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
 from turnloom.tools.packs.meetings.store import meetings
-from turnloom.tools.packs.meetings.store.calendars import Interval
 from turnloom.tools.packs.meetings.store.meetings import Wish
 
 ASKED = {"counterpart": "David", "duration_mins": 30}
-WANTED = {"duration_mins": 30, "start_window": None, "end_window": None, "tz_hint": None}
-FIRST = {"selection_index": 1}
+FIRST = {"selection_number": 1}
 NOA = {"user": {"id": "noa"}}
 SHOWN = ["Mon 23 Nov 2026, 11:00-11:30 (Asia/Jerusalem)", "Tue 24 Nov 2026, 11:00-11:30 (Asia/Jerusalem)"]
-TIMES = [at("2026-11-23T09:00Z", 30), at("2026-11-24T09:00Z", 30)]
 
 
 @contextmanager
@@ -40,24 +49,6 @@ def world() -> Iterator[None]:
         settings.cache_clear()
         yield
     settings.cache_clear()
-
-
-@contextmanager
-def proposed(times: list[Interval] = TIMES) -> Iterator[str]:
-    """Give Noa these times to choose from."""
-    with transaction() as db:
-        david = next(each for each in users.connections_of(db, TENANT, "noa") if each.user.id == "david")
-        wish = Wish(
-            user_id="noa",
-            counterpart_id="david",
-            connection_id=david.connection_id,
-            conversation_id="c1",
-            duration_mins=30,
-            wanted=WANTED,
-            tz="Asia/Jerusalem",
-        )
-        session = meetings.open_session(db, TENANT, str(new_id()), wish, times)
-    yield str(session.id)
 
 
 @contextmanager
@@ -114,28 +105,28 @@ def switched_off() -> Iterator[None]:
     yield
 
 
-def on_a_server(status: int, **headers: str) -> Any:
-    """Give Noa times to choose from, and a calendar on a server that answers like this."""
+def on_a_server(status: int, world: Any = proposed, **headers: str) -> Any:
+    """Give Noa times to choose from, or another world, and a calendar on a server that answers like this."""
 
     @contextmanager
     def given() -> Iterator[None]:
-        with LocalServer() as server, proposed():
-            server.expect_request("/noa/").respond_with_data(status=status, headers=headers)
+        with LocalServer() as server, world():
+            server.expect_request(re.compile("/noa/.*")).respond_with_data(status=status, headers=headers)
             connect_calendar("noa", server.url_for("/noa/"))
             yield
 
     return given
 
 
-def failures(args: Given) -> list[Case]:
-    """Return the failures that a calendar server may cause."""
+def failures(args: Given, world: Any = proposed, without: Any = switched_off) -> list[Case]:
+    """Return the failures that a calendar server may cause, and that of a world without a connection."""
     soon = {**NOA, "time_s": 3}
     return [
-        Fails(args, "REAUTH_REQUIRED", "connect it again", given=on_a_server(401), context=soon),
-        Fails(args, "UPSTREAM_4XX", "HTTP 403", given=on_a_server(403), context=soon),
-        Fails(args, "UPSTREAM_5XX", "failed to handle", given=on_a_server(500), context=soon),
-        Fails(args, "RATE_LIMITED", "limits our", given=on_a_server(429, **{"Retry-After": "60"}), context=soon),
-        Fails(args, "CONNECTION_INACTIVE", "switched off", given=switched_off, context=soon),
+        Fails(args, "REAUTH_REQUIRED", "connect it again", given=on_a_server(401, world), context=soon),
+        Fails(args, "UPSTREAM_4XX", "HTTP 403", given=on_a_server(403, world), context=soon),
+        Fails(args, "UPSTREAM_5XX", "failed to handle", given=on_a_server(500, world), context=soon),
+        Fails(args, "RATE_LIMITED", "limits our", given=on_a_server(429, world, **{"Retry-After": "60"}), context=soon),
+        Fails(args, "CONNECTION_INACTIVE", given=without, context=soon),
     ]
 
 
@@ -208,13 +199,13 @@ CONTRACT: Contract = {
         ),
         Refused({"start_time": "soon"}, "start_time"),
         Refused({"start_time": "2026-11-24T11:00", "end_time": "soon"}, "end_time"),
-        Asks({}, {"selection_index": SHOWN}, given=proposed, context=NOA),
+        Asks({}, {"selection_number": SHOWN}, given=proposed, context=NOA),
         Fails(FIRST, "NOT_FOUND", "no times were proposed", context=NOA),
         Fails(FIRST, "NOT_FOUND", "no longer valid", given=expired, context=NOA),
         Fails({"session_id": "0198c0de-0000-7000-8000-00000000beef"}, "NOT_FOUND", given=proposed, context=NOA),
         Fails(FIRST, "NOT_FOUND", given=proposed, context={"user": {"id": "mia"}}),
         Fails(FIRST, "CONFLICT", "taken", given=taken, context=NOA),
-        Fails({"selection_index": 3}, "VALIDATION_ERROR", "not one of the proposed", given=proposed, context=NOA),
+        Fails({"selection_number": 3}, "VALIDATION_ERROR", "not one of the proposed", given=proposed, context=NOA),
         Valid(
             {"start_time": "2026-11-24T12:00"},
             gives={"start": "2026-11-24T12:00:00+02:00"},
@@ -224,5 +215,45 @@ CONTRACT: Contract = {
         Fails({"start_time": "2026-11-19T12:00"}, "VALIDATION_ERROR", "passed", given=proposed, context=NOA),
         Asks({}, {"counterpart": ["David Cohen", "Mia Rossi"]}, given=offered_by_two, context=NOA),
         *failures(FIRST),
+    ],
+    "network.reschedule_meeting": [
+        Valid(
+            {"counterpart": "David", "new_time": "15:00"},
+            gives={
+                "session_id": ...,
+                "counterpart": "David Cohen",
+                "start": "2026-11-23T15:00:00+02:00",
+                "end": "2026-11-23T15:30:00+02:00",
+                "previous_start": "2026-11-23T11:00:00+02:00",
+                "previous_end": "2026-11-23T11:30:00+02:00",
+                "tz": "Asia/Jerusalem",
+            },
+            given=arranged,
+            context=NOA,
+        ),
+        Refused({"new_time": "soon"}, "new_time"),
+        Refused({"new_day": "friday"}, "new_day"),
+        Refused({"at": "soon"}, "at"),
+        Asks({"counterpart": "David"}, "new_time", given=arranged, context=NOA),
+        Asks({"new_time": "15:00"}, "at", given=arranged_twice, context=NOA),
+        Fails({"new_time": "15:00"}, "NOT_FOUND", "no such meeting", context=NOA),
+        Fails({"new_day": "2026-11-24"}, "CONFLICT", "taken", given=arranged_and_busy, context=NOA),
+        Fails({"new_day": "2026-11-23"}, "CONFLICT", "already", given=arranged, context=NOA),
+        Fails({"new_time": "15:00"}, "CONFLICT", "right now", given=being_cancelled, context=NOA),
+        Fails({"new_day": "2026-11-19"}, "VALIDATION_ERROR", "passed", given=arranged, context=NOA),
+        *failures({"new_time": "15:00"}, arranged, arranged_and_switched_off),
+    ],
+    "network.cancel_meeting": [
+        Valid(
+            {"counterpart": "David"},
+            gives={"counterpart": "David Cohen", "start": "2026-11-23T11:00:00+02:00", "uid": ..., "invite": ...},
+            given=arranged,
+            context=NOA,
+        ),
+        Refused({"at": "soon"}, "at"),
+        Asks({}, {"at": ["2026-11-23T11:00:00+02:00", "2026-11-24T11:00:00+02:00"]}, given=arranged_twice, context=NOA),
+        Fails({}, "NOT_FOUND", "no such meeting", context=NOA),
+        Fails({}, "CONFLICT", "right now", given=being_cancelled, context=NOA),
+        *failures({}, arranged, unconnected),
     ],
 }

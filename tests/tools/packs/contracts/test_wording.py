@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from turnloom.planner.llm.offline.plans import _fitting
 from turnloom.planner.llm.offline.prompt import Sent, read_request
 from turnloom.planner.llm.offline.responses import write
 from turnloom.planner.llm.offline.rules import Domain, load_rules
+from turnloom.planner.reply.expiry import expiry
 
 CASES = [
     pytest.param(pack, name, case, id=f"{pack}-{name}-{number}")
@@ -66,7 +68,9 @@ def _written(prompts: Prompts, name: str, result: Any) -> Iterator[tuple[str, st
     for path in sorted((prompts.folders[0] / "responding").rglob("*.j2")):
         template = str(path.relative_to(prompts.folders[0]).with_suffix(""))
         if f'"{name}"' in path.read_text():
-            labelled = {**step, "label": name.rsplit(".", 1)[-1].replace("_", " ")}
+            label = name.rsplit(".", 1)[-1].replace("_", " ")
+            expires = expiry(result, datetime.now(UTC))
+            labelled = {**step, "label": label, "fields": [], "named": [], "expires": expires}
             usual = next(samples(template, prompts.in_effect(template).inputs))
             given = {"steps": [labelled], "results": {name: result}, "problems": "", "question": None, "output": None}
             yield template, prompts.render(template, **{**usual, **{k: v for k, v in given.items() if k in usual}}).text

@@ -12,6 +12,7 @@ from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.runtime.ids import new_id
 from turnloom.models.runtime.settings import settings
+from turnloom.planner.draft.prompts import shipped
 from turnloom.tools.packs.hotel.catalogue import read_catalogue
 from turnloom.tools.packs.hotel.samples import DEMO
 from turnloom.tools.packs.hotel.store import inventory
@@ -58,11 +59,14 @@ Call = Callable[..., Envelope]
     ],
 )
 def test_each_failure_has_its_code(call: Call, tool: str, args: dict[str, Any], code: str, words: str) -> None:
-    """The message names the missing or wrong thing."""
+    """The message names the missing or wrong thing. Data that is refused has a cause that replies have words for."""
     envelope = call(tool, args)
 
     assert envelope.error
     assert (envelope.error.code, words in envelope.error.message) == (code, True), envelope.error
+    cause = envelope.error.cause
+    assert (cause is not None) == (code == "VALIDATION_ERROR")
+    assert cause is None or f'"{cause["kind"]}":' in shipped().get("fragments/problems").text
 
 
 def test_a_room_taken_meanwhile_is_a_conflict(call: Call) -> None:

@@ -75,9 +75,10 @@ def session_status(session_id: UUID | str) -> str:
 
 
 def lose_holders() -> None:
-    """Let every process that confirms a meeting count as lost."""
+    """Let every process that confirms or changes a meeting count as lost."""
     with transaction() as db:
-        db.execute(text("UPDATE meeting_sessions SET held_until = now() - interval '1 s' WHERE status = 'confirming'"))
+        for table in ("meeting_sessions", "meeting_changes"):
+            db.execute(text(f"UPDATE {table} SET held_until = now() - interval '1 s' WHERE held_until IS NOT NULL"))
 
 
 def data(envelope: Envelope) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """People with calendars on a Friday in November, and a calendar server."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import time_machine
 
-from tests.tools.packs.meetings.arranging import FRIDAY, settle_people
+from tests.tools.packs.meetings.arranging import FRIDAY, connect_calendar, events, settle_people
 from tests.tools.packs.meetings.servers import CalendarServer, radicale
 from turnloom.models.contracts.envelope import Envelope
 from turnloom.models.runtime import secrets
@@ -65,3 +67,35 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CalendarServer]
     """Run a calendar server. Each test makes its own calendars."""
     with radicale(tmp_path_factory.mktemp("radicale")) as started:
         yield started
+
+
+@dataclass
+class Calendars:
+    """The calendars of two users on the server, and their events."""
+
+    server: CalendarServer
+
+    def standing(self) -> list[list[str]]:
+        """Return the events of each calendar, on the server and in our database."""
+        return [[*self.server.uids(user), *(status for _, status in events(user))] for user in ("noa", "david")]
+
+
+@pytest.fixture
+def calendars(server: CalendarServer) -> Calendars:
+    for user in ("noa", "david"):
+        connect_calendar(user, server.make_calendar(user))
+    return Calendars(server)
+
+
+@pytest.fixture
+def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Let the next processes die at these points, one after the other."""
+
+    def write(points: str) -> Path:
+        path = tmp_path / "crash_at"
+        path.write_text("".join(f"{point}\n" for point in points.split()))
+        monkeypatch.setenv("TURNLOOM_CRASH_AT", str(path))
+        settings.cache_clear()
+        return path
+
+    return write

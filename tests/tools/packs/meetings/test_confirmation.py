@@ -1,29 +1,24 @@
 """Confirming is complete or undone, whatever fails and wherever a process dies."""
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.tools.conftest import TENANT
-from tests.tools.packs.meetings.arranging import code, connect_calendar, data, events, lose_holders, session_status
-from tests.tools.packs.meetings.conftest import Ask
+from tests.tools.packs.meetings.arranging import code, data, events, lose_holders, session_status
+from tests.tools.packs.meetings.conftest import Ask, Calendars
 from tests.tools.packs.meetings.racing import in_process
-from tests.tools.packs.meetings.servers import CalendarServer
 from turnloom.models.connections.database import transaction
 from turnloom.models.errors import ToolFailed, Unavailable
 from turnloom.models.ledger import notifications
-from turnloom.models.runtime.settings import settings
-from turnloom.tools.packs import meetings as pack
 from turnloom.tools.packs.meetings.calendar_entries import clean_up
 from turnloom.tools.packs.meetings.dav import DavCalendar
 
 pytestmark = pytest.mark.usefixtures("people")
 
 WITH_DAVID = {"counterpart": "David", "duration_mins": 30}
-CHOICE = {"key": "k1", "selection_index": 1}
+CHOICE = {"key": "k1", "selection_number": 1}
 
 DYING = {
     "meeting.held": False,
@@ -36,46 +31,6 @@ DYING = {
 
 UNDOING = ("calendar.cleared", "meeting.cleared", "calendar.cleared meeting.cleared")
 """The points of a process that undoes the writes of a lost one."""
-
-
-@dataclass
-class Calendars:
-    """The calendars of two users on the server, and their events."""
-
-    server: CalendarServer
-
-    def standing(self) -> list[list[str]]:
-        """Return the events of each calendar, on the server and in our database."""
-        return [[*self.server.uids(user), *(status for _, status in events(user))] for user in ("noa", "david")]
-
-
-@pytest.fixture
-def calendars(server: CalendarServer) -> Calendars:
-    for user in ("noa", "david"):
-        connect_calendar(user, server.make_calendar(user))
-    return Calendars(server)
-
-
-@pytest.fixture
-def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    """Let the next processes die at these points, one after the other."""
-
-    def write(points: str) -> Path:
-        path = tmp_path / "crash_at"
-        path.write_text("".join(f"{point}\n" for point in points.split()))
-        monkeypatch.setenv("TURNLOOM_CRASH_AT", str(path))
-        settings.cache_clear()
-        return path
-
-    return write
-
-
-def test_every_crash_point_is_tested() -> None:
-    """Each point that the pack names is in a table here."""
-    modules = Path(str(pack.__file__)).parent.glob("*.py")
-    named = {name for path in modules for name in re.findall(r'reach\("([^"]+)"\)', path.read_text())}
-
-    assert named == {point for points in (*DYING, *UNDOING) for point in points.split()}
 
 
 @pytest.mark.parametrize("points", DYING)
@@ -142,7 +97,7 @@ def test_a_session_that_is_being_confirmed_is_left_alone(
     clean_up()
 
     assert session_status(proposed["session_id"]) == "confirming"
-    assert code(ask("confirm", selection_index=1)) == "CONFLICT"
+    assert code(ask("confirm", selection_number=1)) == "CONFLICT"
     assert code(ask("schedule", **WITH_DAVID, start_window="2026-11-24")) == "CONFLICT"
 
 
@@ -161,7 +116,7 @@ def test_a_failure_at_the_second_calendar_is_undone_in_the_first(
 
     monkeypatch.setattr(DavCalendar, "write", failing)
 
-    refused = ask("confirm", selection_index=1, time_s=6)
+    refused = ask("confirm", selection_number=1, time_s=6)
 
     assert not refused.ok
     if isinstance(failure, TimeoutError):
@@ -183,7 +138,7 @@ def test_what_cannot_be_undone_at_once_is_undone_later(
     with monkeypatch.context() as out:
         out.setattr(DavCalendar, "remove", refuse)
         out.setattr(DavCalendar, "write", refuse)
-        failed = code(ask("confirm", selection_index=1))
+        failed = code(ask("confirm", selection_number=1))
     before = session_status(proposed["session_id"]), [status for _, status in events("david")]
     lose_holders()
     clean_up()
@@ -205,12 +160,12 @@ def test_a_process_that_was_overtaken_touches_nothing(
             lose_holders()
             clean_up()
             monkeypatch.setattr(DavCalendar, "write", written)
-            assert ask("confirm", selection_index=2).ok
+            assert ask("confirm", selection_number=2).ok
 
     monkeypatch.setattr(DavCalendar, "write", overtaken)
 
-    late = ask("confirm", selection_index=1)
-    again = data(ask("confirm", selection_index=2))
+    late = ask("confirm", selection_number=1)
+    again = data(ask("confirm", selection_number=2))
 
     assert (code(late), again["start"]) == ("CONFLICT", "2026-11-23T11:00:00+02:00")
     assert calendars.standing() == [[f"{again['uid']}.ics"]] * 2

@@ -19,7 +19,7 @@ def test_the_counterpart_is_told_and_may_confirm_from_her_own_conversation(ask: 
     with transaction() as db:
         (proposed,) = notifications.listed(db, TENANT, "david", "open", 10)
 
-    meeting = data(ask("confirm", "david", conversation="his own", selection_index=2))
+    meeting = data(ask("confirm", "david", conversation="his own", selection_number=2))
 
     assert proposed.kind == "meeting.proposed"
     assert "2. Mon 23 Nov 2026, 09:00-09:30 (Europe/London)" in proposed.body
@@ -35,7 +35,7 @@ def test_several_proposals_to_one_person_are_told_apart_by_name(ask: Ask) -> Non
     """Without a name she is asked whose times are meant. A stranger's session stays closed to her."""
     ask("schedule", **WITH_DAVID)
     ask("schedule", "mia", **WITH_DAVID)
-    choice = {"conversation": "his own", "selection_index": 1}
+    choice = {"conversation": "his own", "selection_number": 1}
 
     asked = ask("confirm", "david", **choice)
     meeting = data(ask("confirm", "david", **choice, counterpart="Mia"))

@@ -119,7 +119,7 @@ def test_a_meeting_is_written_to_the_server(ask: Ask, server: CalendarServer, no
     connect_calendar("david", server.make_calendar("david"))
     ask("schedule", **WITH_DAVID, **MONDAY)
 
-    meeting = data(ask("confirm", selection_index=1))
+    meeting = data(ask("confirm", selection_number=1))
 
     assert server.uids("noa") == server.uids("david") == [f"{meeting['uid']}.ics"]
     event = icalendar.Calendar.from_ical(server.text("noa", f"{meeting['uid']}.ics")).events[0]
@@ -150,7 +150,7 @@ def test_a_time_taken_on_the_server_meanwhile_is_a_conflict(ask: Ask, server: Ca
     ask("schedule", **WITH_DAVID, **MONDAY)
     server.put("noa", "e1", "DTSTART:20261123T091500Z", "DURATION:PT5M")
 
-    refused = ask("confirm", selection_index=1)
+    refused = ask("confirm", selection_number=1)
 
     assert code(refused) == "CONFLICT"
     assert (server.uids("noa"), events("noa"), events("david")) == (["e1.ics"], [], [])
@@ -181,12 +181,12 @@ def test_a_token_that_expires_between_proposing_and_confirming_leaves_nothing(
     proposed = data(ask("schedule", **WITH_DAVID, **MONDAY))
     connect_calendar("noa", noas, {"password": "old"})
 
-    refused = ask("confirm", selection_index=1)
+    refused = ask("confirm", selection_number=1)
     left = session_status(proposed["session_id"]), events("noa"), events("david")
     connect_calendar("noa", noas)
 
     assert (code(refused), left) == ("REAUTH_REQUIRED", ("open", [], []))
-    assert ask("confirm", selection_index=1).ok
+    assert ask("confirm", selection_number=1).ok
 
 
 @pytest.mark.parametrize("url", ["", "ftp://example.com/noa/", "/noa/work"])

@@ -6,7 +6,16 @@ from sqlalchemy import text
 
 from tests.factories import open_turn, work
 from tests.tools.conftest import TENANT
-from tests.tools.packs.meetings.arranging import PEOPLE, at, code, data, events, make_busy, session_status, starts
+from tests.tools.packs.meetings.arranging import (
+    PEOPLE,
+    at,
+    code,
+    data,
+    events,
+    make_busy,
+    session_status,
+    starts,
+)
 from tests.tools.packs.meetings.conftest import REGISTRY, Ask
 from turnloom.models.connections.database import transaction
 from turnloom.models.contracts.users import Profile
@@ -81,7 +90,7 @@ def test_a_duplicate_is_a_conflict_and_another_wish_takes_its_place(ask: Ask) ->
 
     assert code(same) == "CONFLICT"
     assert [session_status(each["session_id"]) for each in (first, other)] == ["cancelled", "open"]
-    assert code(ask("confirm", session_id=first["session_id"], selection_index=1)) == "NOT_FOUND"
+    assert code(ask("confirm", session_id=first["session_id"], selection_number=1)) == "NOT_FOUND"
 
 
 def test_an_ambiguous_name_is_asked_back(ask: Ask) -> None:
@@ -102,7 +111,7 @@ def test_a_confirmed_meeting_is_in_both_calendars(ask: Ask) -> None:
     """Both get an invitation, and the counterpart is notified in their own time zone."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
-    meeting = data(ask("confirm", selection_index=2))
+    meeting = data(ask("confirm", selection_number=2))
 
     assert (meeting["session_id"], meeting["start"]) == (proposed["session_id"], "2026-11-23T11:00:00+02:00")
     assert events("noa") == events("david") == [(meeting["uid"], "confirmed")]
@@ -128,7 +137,7 @@ def test_a_name_cannot_write_into_an_invitation(ask: Ask) -> None:
         users.connect(db, TENANT, "noa", "eve")
     ask("schedule", counterpart="e@e.e", duration_mins=30)
 
-    event = icalendar.Calendar.from_ical(data(ask("confirm", selection_index=1))["invite"]).events[0]
+    event = icalendar.Calendar.from_ical(data(ask("confirm", selection_number=1))["invite"]).events[0]
 
     assert [str(each) for each in event["ATTENDEE"]] == ["mailto:noa@example.com", "mailto:e@e.e"]
     assert event["ATTENDEE"][1].params["CN"] == 'Eve "E"ATTENDEE:mailto:x@example.com'
@@ -143,6 +152,19 @@ def test_a_choice_may_be_a_time(ask: Ask) -> None:
     assert (chosen["start"], chosen["duration_mins"]) == ("2026-11-23T11:00:00+02:00", 30)
 
 
+def test_a_choice_may_be_an_index_from_0(ask: Ask) -> None:
+    """Programs count from 0, people from 1. An index and a number that mean different times are refused."""
+    proposed = data(ask("schedule", **WITH_DAVID))
+
+    crossed = ask("confirm", selection_index=1, selection_number=1)
+    beyond = ask("confirm", selection_index=4)
+    chosen = data(ask("confirm", selection_index=1))
+
+    assert chosen["start"] == proposed["proposals"][1]["start"]
+    assert data(ask("confirm", selection_number=2, selection_index=1)) == chosen
+    assert [code(crossed), code(beyond)] == ["VALIDATION_ERROR"] * 2
+
+
 def test_a_choice_may_be_another_time(ask: Ask) -> None:
     """A time that was not proposed lasts as long as the proposals, or until the named end. Both must be free."""
     ask("schedule", **WITH_DAVID)
@@ -151,10 +173,12 @@ def test_a_choice_may_be_another_time(ask: Ask) -> None:
     taken = ask("confirm", start_time="2026-11-23T12:15:00+02:00")
     past = ask("confirm", start_time="2026-11-19T12:00:00+02:00")
     too_long = ask("confirm", start_time="2026-11-23T13:00", end_time="2026-11-23T18:00")
-    crossed = ask("confirm", selection_index=1, start_time="2026-11-23T13:00")
+    crossed = ask("confirm", selection_number=1, start_time="2026-11-23T13:00")
     meeting = data(ask("confirm", start_time="2026-11-23T13:00", end_time="2026-11-23T13:45"))
 
     assert [code(each) for each in (taken, past, too_long, crossed)] == ["CONFLICT", *["VALIDATION_ERROR"] * 3]
+    causes = [each.error.cause for each in (past, too_long, crossed) if each.error]
+    assert [cause and cause["kind"] for cause in causes] == ["time_over", "meeting_length", "not_proposed"]
     assert (meeting["start"], meeting["duration_mins"]) == ("2026-11-23T13:00:00+02:00", 45)
     assert events("david")[-1] == (meeting["uid"], "confirmed")
 
@@ -166,16 +190,16 @@ def test_without_a_choice_the_user_is_asked(ask: Ask) -> None:
     ask("schedule", **WITH_DAVID, start_window="2026-11-24T17:00", end_window="2026-11-25T11:30")
 
     assert needs is not None
-    assert needs["selection_index"][1] == "Mon 23 Nov 2026, 11:00-11:30 (Asia/Jerusalem)"
+    assert needs["selection_number"][1] == "Mon 23 Nov 2026, 11:00-11:30 (Asia/Jerusalem)"
     assert data(ask("confirm"))["start"] == "2026-11-25T11:00:00+02:00"
 
 
 def test_confirming_again_is_the_same_meeting(ask: Ask) -> None:
     """The same choice again changes nothing and notifies nobody. Another choice is a conflict."""
     ask("schedule", **WITH_DAVID)
-    first = data(ask("confirm", selection_index=1))
+    first = data(ask("confirm", selection_number=1))
 
-    again, other = ask("confirm", selection_index=1), ask("confirm", selection_index=2)
+    again, other = ask("confirm", selection_number=1), ask("confirm", selection_number=2)
 
     assert (data(again), code(other)) == (first, "CONFLICT")
     with transaction() as db:
@@ -187,7 +211,7 @@ def test_a_time_that_was_taken_meanwhile_is_a_conflict(ask: Ask) -> None:
     ask("schedule", **WITH_DAVID)
     make_busy("david", at("2026-11-20T09:45+00:00", 10))
 
-    taken, other = ask("confirm", selection_index=1), ask("confirm", selection_index=2)
+    taken, other = ask("confirm", selection_number=1), ask("confirm", selection_number=2)
 
     assert (code(taken), other.ok) == ("CONFLICT", True)
 
@@ -197,7 +221,7 @@ def test_meetings_with_a_common_person_exclude_each_other(ask: Ask) -> None:
     ask("schedule", **WITH_DAVID, start_window="2026-11-24T11:00+02:00")
     ask("schedule", "mia", **WITH_DAVID, start_window="2026-11-24T11:15+02:00")
 
-    first, second = ask("confirm", selection_index=1), ask("confirm", "mia", selection_index=1)
+    first, second = ask("confirm", selection_number=1), ask("confirm", "mia", selection_number=1)
 
     assert (first.ok, code(second)) == (True, "CONFLICT")
 
@@ -209,7 +233,7 @@ def test_a_session_expires(ask: Ask) -> None:
         left_s = db.scalars(text("SELECT extract(epoch FROM expires_at - created_at) FROM meeting_sessions")).one()
         db.execute(text("UPDATE meeting_sessions SET expires_at = now() - interval '1 s'"))
 
-    late = ask("confirm", session_id=proposed["session_id"], selection_index=1)
+    late = ask("confirm", session_id=proposed["session_id"], selection_number=1)
     again = ask("schedule", **WITH_DAVID)
 
     assert (round(left_s), code(late), again.ok) == (1800, "NOT_FOUND", True)
@@ -220,7 +244,7 @@ def test_a_session_is_its_users_and_its_conversations(ask: Ask) -> None:
     """Another user or conversation with its id finds nothing."""
     proposed = data(ask("schedule", **WITH_DAVID))
 
-    foreign = ask("confirm", "mia", session_id=proposed["session_id"], selection_index=1)
+    foreign = ask("confirm", "mia", session_id=proposed["session_id"], selection_number=1)
 
     assert code(foreign) == "NOT_FOUND"
 
@@ -232,18 +256,18 @@ def test_a_connection_that_was_switched_off_ends_it(ask: Ask) -> None:
         users.connect(db, TENANT, "noa", "david", "inactive")
 
     assert code(ask("schedule", **WITH_DAVID, start_window="2026-11-25")) == "CONNECTION_INACTIVE"
-    assert code(ask("confirm", selection_index=1)) == "CONNECTION_INACTIVE"
+    assert code(ask("confirm", selection_number=1)) == "CONNECTION_INACTIVE"
 
 
 def test_a_lost_call_is_found_by_its_key(ask: Ask, make_context) -> None:
     """If the call was made, its result comes back. If not, it may be made."""
     context = make_context(user={"id": "noa"}, idempotency_key="k9")
     schedule, confirm = (REGISTRY.get(f"network.{name}_meeting") for name in ("schedule", "confirm"))
-    query, choice = schedule.input.model_validate(WITH_DAVID), confirm.input.model_validate({"selection_index": 1})
+    query, choice = schedule.input.model_validate(WITH_DAVID), confirm.input.model_validate({"selection_number": 1})
     before = schedule.reconcile(query, context), confirm.reconcile(choice, context)
 
     proposed = data(ask("schedule", key="k9", **WITH_DAVID))
-    confirmed = data(ask("confirm", key="k9", selection_index=1))
+    confirmed = data(ask("confirm", key="k9", selection_number=1))
 
     assert before == (None, None)
     assert schedule.reconcile(query, context).model_dump(mode="json") == proposed
@@ -254,7 +278,7 @@ def test_erasing_a_conversation_forgets_what_was_proposed(ask: Ask) -> None:
     """Its sessions are gone. The meeting belongs to the users, and stays in their calendars."""
     work(open_turn(TENANT, conversation_id="c1").turn_id)
     ask("schedule", **WITH_DAVID)
-    meeting = data(ask("confirm", selection_index=1))
+    meeting = data(ask("confirm", selection_number=1))
     ask("schedule", **WITH_DAVID)
 
     with transaction() as db:

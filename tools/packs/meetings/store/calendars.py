@@ -4,7 +4,7 @@ A transaction that holds a time locks the users first, in the order of their ids
 person, the second sees what the first has held.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -44,16 +44,15 @@ def lock(db: Session, tenant_id: UUID, user_ids: Iterable[str]) -> None:
     db.execute(these.order_by(UserRow.id).with_for_update(key_share=True))
 
 
-def busy(db: Session, tenant_id: UUID, user_id: str, window: Interval, but: str | None = None) -> list[Interval]:
-    """Return the times within a window at which a user is busy, by start. `but`: the uid of an event to leave out."""
+def busy(db: Session, tenant_id: UUID, user_id: str, window: Interval, but: Collection[str] = ()) -> list[Interval]:
+    """Return the times within a window at which a user is busy, by start. `but`: uids of events to leave out."""
     query = (
         select(CalendarEventRow.starts, CalendarEventRow.ends)
         .where(CalendarEventRow.tenant_id == tenant_id, CalendarEventRow.user_id == user_id)
         .where(CalendarEventRow.starts < window.ends, CalendarEventRow.ends > window.starts)
+        .where(CalendarEventRow.uid.not_in(but))
         .order_by(CalendarEventRow.starts, CalendarEventRow.ends)
     )
-    if but is not None:
-        query = query.where(CalendarEventRow.uid != but)
     return [Interval(starts, ends) for starts, ends in db.execute(query)]
 
 

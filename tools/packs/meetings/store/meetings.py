@@ -10,16 +10,17 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from turnloom.models.errors import Conflict
 from turnloom.models.runtime.ids import new_id
 from turnloom.tools.packs.meetings.store import calendars
 from turnloom.tools.packs.meetings.store.calendars import CalendarEvent, Interval
-from turnloom.tools.packs.meetings.tables import MeetingSessionRow
+from turnloom.tools.packs.meetings.tables import MeetingChangeRow, MeetingSessionRow
 
 EXPIRES_AFTER = timedelta(minutes=30)
+_FRESH = {"populate_existing": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ def opened(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
     """Return the session that the call with this idempotency key opened; None if it opened none."""
     query = select(MeetingSessionRow).where(MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.key == key)
     row = db.scalar(query)
-    return None if row is None else _session(db, row)
+    return None if row is None else session_of(db, row)
 
 
 def confirmed(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
@@ -85,10 +86,11 @@ def confirmed(db: Session, tenant_id: UUID, key: str) -> MeetingSession | None:
     query = select(MeetingSessionRow).where(
         MeetingSessionRow.tenant_id == tenant_id,
         MeetingSessionRow.confirm_key == key,
-        MeetingSessionRow.status == "confirmed",
+        # A meeting that has been cancelled since then was confirmed all the same.
+        MeetingSessionRow.status.in_(["confirmed", "cancelled"]),
     )
     row = db.scalar(query)
-    return None if row is None else _session(db, row)
+    return None if row is None else session_of(db, row)
 
 
 def open_session(db: Session, tenant_id: UUID, key: str, wish: Wish, proposals: Sequence[Interval]) -> MeetingSession:
@@ -119,7 +121,7 @@ def open_session(db: Session, tenant_id: UUID, key: str, wish: Wish, proposals: 
     )
     db.add(row)
     db.flush()
-    return _session(db, row)
+    return session_of(db, row)
 
 
 def last(
@@ -134,7 +136,7 @@ def last(
     if session_id is not None:
         query = query.where(MeetingSessionRow.id == session_id)
     row = db.scalar(query.order_by(MeetingSessionRow.created_at.desc(), MeetingSessionRow.id.desc()).limit(1))
-    return None if row is None else locked(db, _session(db, row))
+    return None if row is None else locked(db, session_of(db, row))
 
 
 def offered(db: Session, tenant_id: UUID, user_id: str, session_id: UUID | None = None) -> list[MeetingSession]:
@@ -151,13 +153,13 @@ def offered(db: Session, tenant_id: UUID, user_id: str, session_id: UUID | None 
         open_still = MeetingSessionRow.expires_at > func.clock_timestamp()
         query = query.where(MeetingSessionRow.status.in_(["open", "confirming"]), open_still)
     rows = db.scalars(query.order_by(MeetingSessionRow.created_at.desc(), MeetingSessionRow.id.desc()).limit(10))
-    return [_session(db, row) for row in rows.all()]
+    return [session_of(db, row) for row in rows.all()]
 
 
 def locked(db: Session, session: MeetingSession) -> MeetingSession:
     """Lock the two users, then their session, and return it as it is now."""
     calendars.lock(db, session.tenant_id, session.users)
-    return _session(db, _locked(db, session.tenant_id, session.id))
+    return session_of(db, _locked(db, session.tenant_id, session.id))
 
 
 def hold(
@@ -169,7 +171,7 @@ def hold(
         Conflict: the time of one of them is taken.
     """
     for user_id in session.users:
-        if calendars.busy(db, session.tenant_id, user_id, chosen, but=session.uid):
+        if calendars.busy(db, session.tenant_id, user_id, chosen, but=(session.uid,)):
             raise Conflict("that time has been taken meanwhile")
     for user_id in session.users:
         calendars.put_event(db, session.tenant_id, user_id, CalendarEvent(session.uid, chosen, title), status="held")
@@ -177,7 +179,7 @@ def hold(
     row.status, row.confirm_key, row.fence = "confirming", key, row.fence + 1
     row.starts, row.ends = chosen
     row.held_until = _now(db) + lasts
-    return _session(db, row)
+    return session_of(db, row)
 
 
 def check_held(db: Session, session: MeetingSession) -> None:
@@ -198,7 +200,7 @@ def finish(db: Session, session: MeetingSession, kept_here: Sequence[str]) -> Me
     row = _held(db, session)
     calendars.keep(db, session.tenant_id, kept_here, session.uid)
     row.status, row.held_until = "confirmed", None
-    return _session(db, row)
+    return session_of(db, row)
 
 
 def release(db: Session, session: MeetingSession) -> None:
@@ -221,16 +223,19 @@ def take_abandoned(db: Session, lasts: timedelta) -> MeetingSession | None:
     if row is None:
         return None
     row.fence, row.held_until = row.fence + 1, _now(db) + lasts
-    return _session(db, row)
+    return session_of(db, row)
 
 
 def erase(db: Session, tenant_id: UUID, conversation_id: str) -> None:
     """Erase a conversation's sessions. The meetings belong to the users and stay in their calendars.
 
-    A session that is being confirmed stays for recovery, without the request and the other proposals.
+    A session that is being confirmed or changed stays for recovery, without the request and the other proposals.
     """
     of_it = (MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.conversation_id == conversation_id)
-    db.execute(delete(MeetingSessionRow).where(*of_it, MeetingSessionRow.status != "confirming"))
+    begun = (MeetingChangeRow.tenant_id == tenant_id, MeetingChangeRow.status == "begun")
+    changed = select(MeetingChangeRow.session_id).where(*begun)
+    settled = (MeetingSessionRow.status != "confirming", MeetingSessionRow.id.not_in(changed))
+    db.execute(delete(MeetingSessionRow).where(*of_it, *settled))
     db.execute(update(MeetingSessionRow).where(*of_it).values(proposals=[], wanted={}))
 
 
@@ -262,14 +267,8 @@ def _held(db: Session, session: MeetingSession) -> MeetingSessionRow:
 
 
 def _locked(db: Session, tenant_id: UUID, session_id: UUID) -> MeetingSessionRow:
-    return db.scalars(_of(tenant_id, session_id).with_for_update()).one()
-
-
-def _of(tenant_id: UUID, session_id: UUID) -> Select[MeetingSessionRow]:
-    query = select(MeetingSessionRow).where(
-        MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.id == session_id
-    )
-    return query.execution_options(populate_existing=True)
+    row = (MeetingSessionRow.tenant_id == tenant_id, MeetingSessionRow.id == session_id)
+    return db.scalars(select(MeetingSessionRow).where(*row).with_for_update(), execution_options=_FRESH).one()
 
 
 def _now(db: Session) -> datetime:
@@ -278,7 +277,8 @@ def _now(db: Session) -> datetime:
     return now
 
 
-def _session(db: Session, row: MeetingSessionRow) -> MeetingSession:
+def session_of(db: Session, row: MeetingSessionRow) -> MeetingSession:
+    """Return the session of a row."""
     chosen = None if row.starts is None or row.ends is None else Interval(row.starts, row.ends)
     return MeetingSession(
         tenant_id=row.tenant_id,
