@@ -17,7 +17,7 @@ class Raised(NamedTuple):
     kind: str
     """The name of the class or function that is called with the code; empty for what ends a turn."""
     sentence: str
-    """What it says; what differs from case to case is `…`."""
+    """The sentence; `…` stands for the parts that differ from case to case."""
 
 
 def raised() -> list[Raised]:

@@ -210,7 +210,7 @@ def _parameters(operation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shape(answer: Mapping[str, Any]) -> str:
-    """Name what a body holds."""
+    """Return the name of a body's shape."""
     schemas = [content["schema"] for content in answer.get("content", {}).values()]
     kinds = [media_type for media_type in answer.get("content", {}) if media_type.startswith("text/")]
     return ", ".join(f"`{kind}`" for kind in kinds) or " or ".join(_type(schema) for schema in schemas if schema)

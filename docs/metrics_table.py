@@ -3,9 +3,9 @@
 from turnloom.models.runtime.metrics import COUNTED, OBSERVED
 
 LEAD = (
-    "What `GET /metrics` tells Prometheus, over all tenants and processes. Counters begin anew when Redis loses them; a"
-    " gauge is left out while what it looks at is out. What a single tenant's calls were like, the ledger knows:"
-    " `turnloom tools stats`."
+    "What `GET /metrics` tells Prometheus, over all tenants and processes. Counters start from zero when Redis loses"
+    " them. A gauge is left out while the service that it reads is down. `turnloom tools stats` shows the calls of a"
+    " single tenant, from the ledger."
 )
 COLUMNS = ("metric", "kind", "labels", "meaning")
 

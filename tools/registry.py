@@ -5,7 +5,7 @@
         '''Look up the weather of a city for some days.'''
 
 The annotation of the first argument is the input model, and the return annotation is the output model. The language
-model reads the first paragraph of the docstring. Tools come in packs (`packs.py`). Every module of an enabled pack
+model reads the first paragraph of the docstring. Tools come in packs (`pack_index.py`). Every module of an enabled pack
 but its commands is loaded.
 """
 

@@ -20,9 +20,9 @@ from turnloom.planner.llm.offline.responses import write
 
 _REFERENCE = re.compile(r'("\$from\\*": *\\*")')
 _OWN = "own-"
-"""What its steps' ids begin with."""
+"""The beginning of its steps' ids."""
 _HARMLESS = ("pms.get_room_types", "notifications.list")
-"""Calls that change nothing, neither outside nor of what is settled."""
+"""Calls that change nothing outside, and none of the conversation's slots."""
 _WORDED = {
     "send_link_with_summary": "pms.generate_booking_link",
     "present_best_two_options": "pms.get_availability",
@@ -89,7 +89,7 @@ def _harmless(sent: Sent) -> list[dict[str, Any]]:
 
 
 def _another(hint: str | None, body: dict[str, Any]) -> str | None:
-    """Return a template that the agent has, and that was not meant."""
+    """Return one of the agent's templates other than the one that was meant."""
     schema = body["response_format"]["json_schema"]["schema"]["properties"]["synthesis_hint"]
     found = re.findall(r'"([a-z_]+)"', json.dumps([branch.get("enum") for branch in schema.get("anyOf", [schema])]))
     return next((name for name in found if name != hint), None)
@@ -113,7 +113,7 @@ def _told(results: list[dict[str, Any]]) -> str:
 
 
 def _said(value: Any, name: str = "") -> str:
-    """Write a value with the names of its fields, as a model without taste would. Ids and addresses are left out."""
+    """Write a value with the names of its fields, as a poor model would. Ids and addresses are left out."""
     if isinstance(value, dict):
         fields = ((key, inner) for key, inner in value.items() if key not in _UNSAID)
         parts = (_said(inner, key) for key, inner in fields if inner not in (None, "", [], {}))

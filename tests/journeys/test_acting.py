@@ -76,7 +76,7 @@ def everything_about(api: httpx2.Client, stack: Stack, turn_id: str, conversatio
 
 
 def test_a_duplicate_proposal_is_refused_with_409(api: httpx2.Client) -> None:
-    """Who waits for the end of a plan of their own is told by the status. A repeated message is no duplicate."""
+    """A caller that posts a plan and waits for its end gets the conflict as the status. A repeated message is none."""
     introduce(api)
     steps = [
         {"id": "m", "tool": "network.schedule_meeting", "args": {"counterpart": "acting-bob", "duration_mins": 25}}

@@ -99,7 +99,7 @@ def test_the_language_model_of_a_message_goes_before_the_agents(monkeypatch: pyt
 
 @pytest.mark.parametrize("name", AGENTS.profiles)
 def test_an_agents_examples_are_valid_plans(name: str) -> None:
-    """What a model is shown as an example would be accepted from it, and its prompt shows it."""
+    """The prompt shows the examples, and a model that wrote them would not be refused."""
     agent = AGENTS.get(name)
     tools = load_registry(["dates", "hotel", "meetings", "notifications", "research", "travel"]).allowed(agent.tools)
 

@@ -28,10 +28,10 @@ def test_texts_that_share_a_word_share_it_in_any_script(one: str, other: str) ->
 
 @pytest.mark.parametrize(("one", "other"), [("か", "が"), ("京都", "奈良"), ("a_b", "ab"), ("hotel", "hot")])
 def test_unlike_words_are_told_apart(one: str, other: str) -> None:
-    """A voiced sound is another letter, not an accent."""
+    """The mark of a voiced sound makes another letter. It is no accent."""
     assert not set(words_in(one)) & set(words_in(other))
 
 
 def test_short_words_may_be_left_out() -> None:
-    """An ideograph is no short word."""
+    """One ideograph is a word, however short."""
     assert list(words_in("a room at 犬", shortest=3)) == ["room", "犬"]

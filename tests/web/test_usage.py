@@ -29,7 +29,7 @@ def turn_id(client: FlaskClient) -> str:
 
 
 def test_a_turn_and_its_conversation_show_their_usage(client: FlaskClient, turn_id: str) -> None:
-    """The usage of each has the calls, tokens and cost."""
+    """Both show the calls, tokens and cost."""
     expected = {
         "llm_calls": 1,
         "prompt_tokens": 100,

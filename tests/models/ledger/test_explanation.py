@@ -157,7 +157,7 @@ def test_a_step_whose_needs_have_just_ended_is_ready_since_then() -> None:
 
 
 def test_a_step_that_no_worker_takes_is_named_first() -> None:
-    """Of two ready steps, the cause names the one whose queue has no worker."""
+    """If two steps are ready, the cause names the one whose queue has no worker."""
     turn = running_turn(step("a"), step("b", tool="sim.burn", args={"ms": 1}))
     beat()
 

@@ -1,4 +1,4 @@
-"""What a call with an effect did is told to later turns, and stands in for no call."""
+"""Later turns learn what a call with an effect did. Its result never replaces a call."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_after_a_write_nothing_found_before_it_holds() -> None:
 
 
 def test_what_a_write_did_is_told_and_is_no_result_to_build_on() -> None:
-    """The next turn is told of it. The same call does not get it as its result."""
+    """The next turn learns of it. The same call does not get it as its result."""
     tenant = make_tenant()
     first = begun_turn(tenant)
     planned(first, effect="write")

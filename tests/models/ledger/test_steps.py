@@ -155,7 +155,7 @@ def test_free_slots_take_ready_lanes_of_the_same_queue() -> None:
 
 
 def test_the_last_step_gets_the_reply_to_write() -> None:
-    """Of two steps that end at the same time, exactly one hands over the reply."""
+    """When two steps end at the same time, exactly one hands over the reply."""
     for _ in range(5):
         turn = running_turn(*(step(name) for name in "abcd"), conversation_id=f"c{_}")
         for name in "abcd":

@@ -178,7 +178,7 @@ def test_an_earlier_message_that_comes_late_interrupts_nothing() -> None:
 
 
 def test_a_planner_is_shown_what_was_answered_before() -> None:
-    """It gets the answers in their order, even to messages that came after its own, but no stopped later turn."""
+    """It gets the answers in order, even to messages that came after its own, but no later turn that was stopped."""
     tenant = make_tenant()
     first, third, fourth, second = (say(tenant, number) for number in (1, 3, 4, 2))
     work(first.turn_id)

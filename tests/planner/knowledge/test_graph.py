@@ -210,7 +210,7 @@ def test_one_step_has_one_word_on_an_attribute() -> None:
 
 
 def test_sources_of_one_attribute_are_bounded() -> None:
-    """Of very many sources the most trusted stay, then the newest."""
+    """If there are very many sources, the most trusted stay, then the newest."""
     doubtful = [fact(n, step=f"m{n}", trust="model") for n in range(20)]
 
     known = graph(entity(), fact(99, step="tool", hours=50), *doubtful)

@@ -99,7 +99,7 @@ class Script:
         self.url = ""
         self.behaviours: list[Behaviour] = []
         self.otherwise: Behaviour = fails(500, "the script is over")
-        """What it does when nothing is left to do in order."""
+        """The behaviour when the script has ended."""
         self.requests: list[dict[str, Any]] = []
         self.released = threading.Event()
 

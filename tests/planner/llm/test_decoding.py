@@ -129,7 +129,7 @@ def test_an_object_inside_a_cut_plan_is_not_the_plan() -> None:
     ids=["wrapped", "list", "call", "call-text", "name", "parameters", "function", "empty", "empty-arguments"],
 )
 def test_other_names_and_empty_values_mean_the_same_plan(written: Any, tools: Registry) -> None:
-    """What models without strict mode write is the same plan. An empty string stands for nothing, as null does."""
+    """Models without strict mode write the same plan in other forms. An empty string means nothing, as null does."""
     assert decode(json.dumps(written), tools) == PLAN
 
 

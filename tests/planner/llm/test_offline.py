@@ -107,7 +107,7 @@ def test_a_trip_is_three_calls_side_by_side_and_an_itinerary_over_all(context: C
 def test_follow_ups_are_read_from_the_conversation(
     context: Context, offline: OpenAIModel, messages: list[str], calls: list[str], expected: dict[str, Any]
 ) -> None:
-    """What an earlier message said stays, unless a later one changes it."""
+    """Details of an earlier message stay, unless a later one changes them."""
     plan = _last_plan(context, offline, messages)
 
     given = {name: value for args in _calls(plan).values() for name, value in args.items()}
@@ -243,7 +243,7 @@ def test_its_plans_obey_the_schema_to_the_letter(
 
 
 def test_streaming_gives_the_same_answer_in_pieces(context: Context, offline: OpenAIModel) -> None:
-    """The same question has the same answer, streamed or not, and usage comes with both."""
+    """The same question has the same answer, streamed or not, with its usage."""
     asked = context(KYOTO)
     messages, _ = planning_messages(asked)
     pieces: list[str] = []

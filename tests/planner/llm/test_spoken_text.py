@@ -1,4 +1,4 @@
-"""What a reasoning model thinks aloud is left out of its answer, whole or streamed."""
+"""The thoughts that a reasoning model writes are left out of its answer, whole or streamed."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ HELLO: list[PromptMessage] = [{"role": "user", "content": "hello"}]
     ],
 )
 def test_thoughts_are_left_out(text: str, spoken: str, pieces: int) -> None:
-    """However the text is cut, thoughts and nothing else are missing. A mark that is only spoken about stays."""
+    """However the text is cut, only the thoughts are missing. A mark that the text merely mentions stays."""
     answer = SpokenText()
     passed = "".join(answer.add(text[start : start + pieces]) for start in range(0, len(text), pieces))
     passed += answer.finish()
@@ -94,7 +94,7 @@ def test_a_model_that_only_ends_its_thoughts_is_remembered(script: Script, llm: 
 
 
 def test_nothing_but_a_thought_is_an_empty_answer(script: Script, llm: OpenAIModel) -> None:
-    """Whoever asked learns that nothing was said."""
+    """The caller learns that the answer is empty."""
     script.behaviours = [says("<think>Hm.", finish="length")]
 
     assert llm.generate(HELLO, purpose="reply").finish_reason == "empty"

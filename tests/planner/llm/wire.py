@@ -50,7 +50,7 @@ class Wire:
         self.address = f"{'https' if tls else 'http'}://localhost:{listener.getsockname()[1]}"
         self.answers: list[Answer] = []
         self.otherwise: Answer = sends(OK)
-        """What it does when nothing is left to do in order."""
+        """The behaviour when the script has ended."""
         self.requests: list[tuple[int, bytes]] = []
         """The number of the connection, and the request's head and body."""
         self.ended: list[int] = []

@@ -17,7 +17,7 @@ from turnloom.tools.registry import Registry
 
 Schema = dict[str, Any]
 Kind = tuple[Any, ...]
-"""What two schemas have in common if a value of one fits the other."""
+"""The keywords that two schemas share if a value of one fits the other."""
 
 _WORDS = "Rome Kyoto quiet double breakfast near the station 2 adults été 京都 Ünal A-7 wifi, pool; please".split()
 _REFERENCE = "#/$defs/reference"

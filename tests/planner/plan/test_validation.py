@@ -219,7 +219,7 @@ def test_a_reference_in_another_notation_is_a_fault_that_names_the_right_one(
 
 @pytest.mark.parametrize("text", ["a", "ms", "a.nothing", "${HOME}", "{{name}}", "costs $5.50", "e.g. this", "a b.c"])
 def test_an_ordinary_text_is_no_reference(tools: Registry, text: str) -> None:
-    """Only what names a step, or has the form of a reference in marks, is taken for one."""
+    """A text counts as a reference only if it names a step, or has the form of one between marks."""
     plan = {"steps": [wait("a"), {"id": "b", "tool": "sim.write", "args": {"value": text}}]}
 
     assert validate(plan, tools)

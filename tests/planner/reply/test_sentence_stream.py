@@ -25,7 +25,7 @@ def test_a_sentence_with_a_violation_goes(text: str, refused: list[str], left: s
 
 
 def test_a_violation_over_several_sentences_takes_them_all() -> None:
-    """What lies between its beginning and its end is not sent either."""
+    """Sentences between its beginning and its end are not sent either."""
     text = "Call Dana. Or\nLevi. Goodbye."
 
     assert without_violations(text, [Violation("Dana. Or\nLevi", "personal", "personal", 5, 18)]) == "Goodbye."

@@ -142,7 +142,7 @@ def test_a_rate_that_cannot_be_read_is_refused_where_it_is_declared(rate: str) -
 
 
 def test_processes_share_a_rate(httpserver: HTTPServer) -> None:
-    """Of forty calls at once, ten reach the service."""
+    """Ten of forty simultaneous calls reach the service."""
     httpserver.expect_request("/").respond_with_data("sunny")
 
     ends = processes("rate", httpserver.url_for("/"), calls=10, threads=5)

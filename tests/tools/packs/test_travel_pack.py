@@ -234,7 +234,7 @@ def test_lists_and_whole_results_mean_the_same(call: Call) -> None:
 
 
 def test_neighbours_are_visited_together(call: Call) -> None:
-    """Of three places in the east and one in the west, the one in the west comes last."""
+    """If three places are in the east and one is in the west, that one comes last."""
     places = [
         {"name": name, "kind": "place", "lat": 10.0, "lon": lon, "summary": "", "source": "test"}
         for name, lon in (("east", 10.3), ("west", 10.0), ("east too", 10.31), ("further east", 10.35))

@@ -228,7 +228,7 @@ def test_no_altered_figure_passes(rng: random.Random) -> None:
 
 
 def test_correct_replies_are_hardly_ever_refused(record_property: Any) -> None:
-    """Of 1,000 replies whose figures are all in the results, fewer than 2 % are refused."""
+    """Fewer than 2 % of 1,000 replies are refused whose figures are all in the results."""
     rng = random.Random(4)
     replies = [reply(rng) for _ in range(1_000)]
 

@@ -28,5 +28,5 @@ def emptied(shared: str, servers: EmbeddedServers) -> None:
         client.flushall()
     deletions = "; ".join(f"DELETE FROM {table}" for table in Row.metadata.tables)
     with psycopg.connect(shared) as admin:
-        # Thus no trigger protects the audit log, and no foreign key demands an order.
+        # Triggers would protect the audit log, and foreign keys demand an order.
         admin.execute(f"SET session_replication_role = replica; {deletions}")  # type: ignore[arg-type]

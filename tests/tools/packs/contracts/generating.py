@@ -21,7 +21,7 @@ _BEYOND: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "minItems": ("too few", lambda _: []),
     "enum": ("no such choice", lambda _: "no such choice"),
 }
-"""By keyword of a schema: the name of a value beyond it, and such a value."""
+"""Keyword of a schema -> the name of a value that breaks it, and such a value."""
 
 
 def refused(tool: Tool, valid: Valid | None) -> Iterator[tuple[str, Refused]]:

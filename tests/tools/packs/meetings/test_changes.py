@@ -132,7 +132,7 @@ def test_a_time_that_is_not_possible_changes_nothing(ask: Ask, meeting: dict[str
 
 
 def test_which_of_several_meetings_is_asked(ask: Ask, meeting: dict[str, object]) -> None:
-    """The choices are their starts. The tool understands them, and days."""
+    """The choices are the starts of the meetings. The tool understands a start or a day."""
     ask("schedule", **WITH_DAVID, start_window="2026-11-24")
     other = data(ask("confirm", selection_number=1))
 
@@ -145,14 +145,14 @@ def test_which_of_several_meetings_is_asked(ask: Ask, meeting: dict[str, object]
 
 
 def test_a_meeting_is_nobody_elses(ask: Ask, meeting: dict[str, object]) -> None:
-    """Who does not take part finds nothing."""
+    """A user who does not take part cannot find it."""
     assert code(ask("cancel", "mia", counterpart="David")) == "NOT_FOUND"
 
 
 def test_over_a_connection_that_is_switched_off_a_meeting_can_only_be_cancelled(
     ask: Ask, meeting: dict[str, object]
 ) -> None:
-    """Nobody is bound to a meeting with somebody whom they no longer know."""
+    """A user can get out of a meeting with somebody whom they no longer know."""
     with transaction() as db:
         users.connect(db, TENANT, "noa", "david", "inactive")
 
@@ -162,7 +162,7 @@ def test_over_a_connection_that_is_switched_off_a_meeting_can_only_be_cancelled(
 
 
 def test_erasing_a_conversation_leaves_a_change_in_progress(ask: Ask) -> None:
-    """Both calendars must get the change, or again what they had, so its session stays for that."""
+    """Its session stays, because both calendars must get the change or what they had before."""
     work(open_turn(TENANT, conversation_id="c1").turn_id)
     ask("schedule", **WITH_DAVID)
     ask("confirm", selection_number=1)
@@ -182,12 +182,12 @@ def test_erasing_a_conversation_leaves_a_change_in_progress(ask: Ask) -> None:
     [("3pm", "15:00"), ("12 am", "00:00"), ("9:30 AM", "09:30"), ("15:45", "15:45"), ("9:05", "09:05")],
 )
 def test_a_time_of_day_is_read(said: str, read: str) -> None:
-    """Hours alone need their half of the day."""
+    """A time without minutes needs `am` or `pm`."""
     assert clock(said) == read
 
 
 @pytest.mark.parametrize("said", ["3", "13pm", "0 am", "25:00", "12:60", "noon", "", "15:00:00"])
 def test_what_is_no_time_of_day_is_refused(said: str) -> None:
-    """It is not guessed at."""
+    """The tool does not guess."""
     with pytest.raises(ValueError, match=r"time of day|must be in"):
         clock(said)

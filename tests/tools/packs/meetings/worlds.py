@@ -1,4 +1,4 @@
-"""What may stand between Noa and David when a tool of the pack is called: proposals, meetings, trouble."""
+"""Situations between Noa and David in which a tool of the pack is called: proposals, meetings, trouble."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -124,7 +124,7 @@ def test_no_redirect_leads_inside(call: Call, server: HTTPServer, target: str) -
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://localhost:5432/", "https://u:p@example.com/"])
 def test_pages_of_this_machine_are_not_fetched(call: Call, url: str) -> None:
-    """Neither is a URL with a password in it."""
+    """A URL with a password in it is refused as well."""
     assert call("fetch", {"url": url}).error.code == "VALIDATION_ERROR"
 
 
