@@ -101,7 +101,7 @@ class Hub:
         with self._lock:
             self._readers.setdefault(turn_id, set()).add(reader)
             if self._looks is None:
-                Daemon("live news", self._listen, stopping=self._stopping).start()
+                Daemon("live events", self._listen, stopping=self._stopping).start()
                 self._looks = Daemon("live looks", self._look, stopping=self._stopping).start()
         try:
             yield reader

@@ -56,7 +56,7 @@ class _Driver:
     def __init__(self) -> None:
         with transaction() as db:
             self._tenant_id = tenants.ensure(db, keys.DEVELOPMENT_TENANT)
-        self._news: SimpleQueue[tuple[str, set[str]]] = SimpleQueue()
+        self._announced: SimpleQueue[tuple[str, set[str]]] = SimpleQueue()
         others = _listeners()
         threading.Thread(target=self._listen, daemon=True).start()
         while _listeners() <= others:
@@ -68,7 +68,7 @@ class _Driver:
 
     def _ended(self) -> Iterator[str]:
         while True:
-            turn_id, kinds = self._news.get(timeout=_PATIENCE_S)
+            turn_id, kinds = self._announced.get(timeout=_PATIENCE_S)
             if "turn.succeeded" in kinds:
                 yield turn_id
             elif "turn.failed" in kinds:
@@ -77,7 +77,7 @@ class _Driver:
     def _listen(self) -> None:
         for message in listen():
             for turn_id, events in read_announcement(message) if message else ():
-                self._news.put((turn_id, {kind for _, kind, _ in events}))
+                self._announced.put((turn_id, {kind for _, kind, _ in events}))
 
 
 def _listeners() -> int:

@@ -150,17 +150,17 @@ def open_turn(db: psycopg.Connection, new: NewTurn) -> OpenedTurn:
     return open_turns(db, [new], may_wait=True)[0]
 
 
-def open_turns(db: psycopg.Connection, news: Sequence[NewTurn], *, may_wait: bool = False) -> list[OpenedTurn]:
+def open_turns(db: psycopg.Connection, new_turns: Sequence[NewTurn], *, may_wait: bool = False) -> list[OpenedTurn]:
     """Record messages in one commit. Without `may_wait`, messages that would have to wait for a lock are left out."""
     # Two commits that make the same conversations must do it in the same order, or they could deadlock.
-    ordered = sorted(news, key=lambda new: (new.tenant_id, new.conversation_id))
+    ordered = sorted(new_turns, key=lambda new: (new.tenant_id, new.conversation_id))
     asked, window = Jsonb([_fields(new) for new in ordered]), settings().tenant_window
-    rows = call_rows(db, "open_turns", news=asked, lease_ms=LEASE_MS, window=window, may_wait=may_wait)
+    rows = call_rows(db, "open_turns", turns=asked, lease_ms=LEASE_MS, window=window, may_wait=may_wait)
     opened = {
         new.id: OpenedTurn(outcome, turn_id, conversation_id, seq, is_sent, read_closed(closed))
         for new, (outcome, turn_id, conversation_id, seq, is_sent, closed) in zip(ordered, rows, strict=True)
     }
-    return [opened[new.id] for new in news]
+    return [opened[new.id] for new in new_turns]
 
 
 def _fields(new: NewTurn) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def test_a_listener_that_fails_starts_again(
     with hub.follow(str(turn_id)) as reader:
         wait_for(lambda: hub._hears)
         go_on.set()
-        wait_for(lambda: _total(counted, "turnloom_daemon_failures_total", "live news") == 1)
+        wait_for(lambda: _total(counted, "turnloom_daemon_failures_total", "live events") == 1)
         was_deaf = not hub._hears
         may_listen.set()
         wait_for(lambda: _hears(turn_id, reader))

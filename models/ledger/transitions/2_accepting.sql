@@ -302,7 +302,7 @@ begin
 end $$;
 
 -- Opens turns: [`p_new` of hot.open_turn], in the order of their conversations.
-create function hot.open_turns(p_news jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
+create function hot.open_turns(p_turns jsonb, p_lease_ms int, p_window int, p_may_wait boolean)
 returns setof hot.opened language sql as $$
-  select o.* from jsonb_array_elements(p_news) new, hot.open_turn(new, p_lease_ms, p_window, p_may_wait) o
+  select o.* from jsonb_array_elements(p_turns) new, hot.open_turn(new, p_lease_ms, p_window, p_may_wait) o
 $$;
