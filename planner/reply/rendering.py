@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from turnloom.models.contracts.artifact import Artifact, Card, Comparison, Itinerary, Link, Table
 from turnloom.models.contracts.turn import Reply
+from turnloom.planner.reply.splitting import split
 
 Channel = Literal["plain", "markdown", "slack", "whatsapp", "telegram", "sms"]
 
@@ -67,17 +68,6 @@ def render(artifact: Artifact, channel: Channel) -> str:
     dialect = DIALECTS[channel]
     lines = _lines(artifact.data, artifact.title, dialect)
     return "\n".join(lines)
-
-
-def split(text: str, limit: int) -> Iterator[str]:
-    """Yield a text in parts of at most `limit` UTF-16 units, cut between paragraphs, else lines, else words."""
-    while _units(text) > limit:
-        room = _fitting(text, limit)
-        end = next((place for mark in ("\n\n", "\n", " ") if (place := text.rfind(mark, 1, room)) > 0), room)
-        yield text[:end].rstrip()
-        text = text[end:].lstrip()
-    if text:
-        yield text
 
 
 def _lines(data: Any, title: str, dialect: Dialect) -> Iterator[str]:
@@ -155,15 +145,3 @@ def _cell(value: Any) -> str:
         case list():
             return ", ".join(map(_cell, value))
     return " ".join(str(value).split())
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _fitting(text: str, limit: int) -> int:
-    """Return how many leading characters fit."""
-    room = min(len(text), limit)
-    while _units(text[:room]) > limit:
-        room -= 1
-    return room

@@ -3,13 +3,11 @@
 from typing import Any, get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from turnloom.models.contracts.artifact import Artifact
 from turnloom.models.contracts.turn import Reply
-from turnloom.planner.reply.rendering import DIALECTS, Channel, render, render_reply, split
+from turnloom.planner.reply.rendering import DIALECTS, Channel, render, render_reply
 
 _ADAPTER: TypeAdapter[Artifact] = TypeAdapter(Artifact)
 
@@ -90,12 +88,3 @@ def test_a_reply_fits_the_channel(channel: Channel) -> None:
     assert (len(messages) == 1) == (limit is None)
     assert "".join(messages).count("Line ") == 400
     assert "book.example.com" in messages[-1]
-
-
-@given(st.text(), st.integers(min_value=2, max_value=40))
-def test_splitting_loses_no_word(text: str, limit: int) -> None:
-    """A text in parts keeps every character except spaces."""
-    parts = list(split(text, limit))
-
-    assert all(len(part.encode("utf-16-le", "surrogatepass")) // 2 <= limit for part in parts)
-    assert "".join("".join(parts).split()) == "".join(text.split())
